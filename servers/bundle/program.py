@@ -136,8 +136,8 @@ def _run(name: str, words: Sequence[str]) -> int:
             # The doctor reports what is missing.
             shown: int = import_module(".doctor.findings", __package__).report_libraries(words)
             return shown
-        from shared.program.messages import exit_with_error, needs_extra
+        from shared.program.messages import exit_with_error, missing_extra_message
 
         extra = "all" if name == "demo" else "catalog"
-        exit_with_error(f"{program_name()} {name}", f"{library} is not installed; {needs_extra(extra)}")
+        exit_with_error(f"{program_name()} {name}", f"{library} is not installed; {missing_extra_message(extra)}")
     return code

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shared import __version__
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.settings.options import expand_home, option
 
 from .errors import FetchError
@@ -109,7 +109,7 @@ class Settings(BaseModel):
     def _check_libraries(self) -> Self:
         # They are imported only with the first page, when this error would come too late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
-            raise ValueError(needs_extra("fetch"))
+            raise ValueError(missing_extra_message("fetch"))
         return self
 
     @property

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_valid
 from servers.common.files.denylist import Denylist
 from servers.common.machine import state_folder, this_machine
 from servers.common.within import place_within
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.settings.options import FieldError, expand_home, option, positional
 
 from .errors import FilesError
@@ -111,7 +111,7 @@ class Settings(BaseModel):
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
         ):
-            raise ValueError(needs_extra("filesystem"))
+            raise ValueError(missing_extra_message("filesystem"))
         return self
 
     @model_validator(mode="after")

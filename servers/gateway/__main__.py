@@ -8,7 +8,7 @@ from servers.start import make_modules_lazy
 def main() -> None:
     """Run the servers, and exit with their code."""
     make_modules_lazy()
-    from shared.program.messages import exit_with_error, needs_extra, program_name
+    from shared.program.messages import exit_with_error, missing_extra_message, program_name
 
     from .program import run_gateway
 
@@ -18,7 +18,7 @@ def main() -> None:
         # The catalog and configurations need this library.
         if error.name != "yaml":
             raise
-    exit_with_error(program_name(), needs_extra("catalog"))
+    exit_with_error(program_name(), missing_extra_message("catalog"))
 
 
 if __name__ == "__main__":

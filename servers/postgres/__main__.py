@@ -11,9 +11,9 @@ def main() -> None:
         # The settings can't be read without psycopg, since libpq parses the URLs.
         if error.name not in ("psycopg", "psycopg_binary"):
             raise
-    from shared.program.messages import exit_with_error, needs_extra, program_name
+    from shared.program.messages import exit_with_error, missing_extra_message, program_name
 
-    exit_with_error(program_name(), needs_extra("postgres"))
+    exit_with_error(program_name(), missing_extra_message("postgres"))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from servers.common.within import place_within
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.settings.options import expand_home, option, positional
 
 from .library.libraries import STARTER
@@ -79,7 +79,7 @@ class Settings(BaseModel):
     def _is_installed(self) -> Self:
         # They are imported only with the first prompt, when this error would come too late.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
-            raise ValueError(needs_extra("prompts"))
+            raise ValueError(missing_extra_message("prompts"))
         return self
 
     @cached_property

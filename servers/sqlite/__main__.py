@@ -11,9 +11,9 @@ def main() -> None:
         # The server can't be imported without aiosqlite, which provides its connections.
         if error.name != "aiosqlite":
             raise
-    from shared.program.messages import exit_with_error, needs_extra, program_name
+    from shared.program.messages import exit_with_error, missing_extra_message, program_name
 
-    exit_with_error(program_name(), needs_extra("sqlite"))
+    exit_with_error(program_name(), missing_extra_message("sqlite"))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ..auth.tokens import StaticTokens
 from ..auth.tokens_file import TokenFile, TokensFile
 from ..errors import AuthError
-from .messages import needs_extra
+from .messages import missing_extra_message
 from .protection import ProtectionOptions
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     if not options.auth_issuer:
         return own
     if any(find_spec(name) is None for name in ("joserfc", "httpx")):
-        raise ValueError(f"--auth-issuer: {needs_extra('auth')}")
+        raise ValueError(f"--auth-issuer: {missing_extra_message('auth')}")
     from ..auth.authenticators import OAuthTokens
     from ..auth.claims import ClaimRules
     from ..auth.first_contact import FirstContact

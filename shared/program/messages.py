@@ -22,7 +22,7 @@ def exit_with_error(program: str, reason: str) -> NoReturn:
     sys.exit(2)
 
 
-def needs_extra(extra: str) -> str:
+def missing_extra_message(extra: str) -> str:
     """Return a message that an extra is missing, with the command that adds it."""
     from .installation import this_installation
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, Field
 
 from ..version import __version__
-from .messages import needs_extra
+from .messages import missing_extra_message
 from .settings.options import option
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | No
     if options.otlp is None:
         return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        raise ValueError(f"--otlp: {needs_extra('otel')}")
+        raise ValueError(f"--otlp: {missing_extra_message('otel')}")
     from ..telemetry.otel import Telemetry
 
     try:

@@ -178,12 +178,12 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
     )
 
 
-def address(host: str, port: int) -> str:
+def listener_url(host: str, port: int) -> str:
     """Return the URL of a listener, without a path."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def missing_extra() -> bool:
+def lacks_http_extra() -> bool:
     """Return True if a package that HTTP needs is not installed."""
     return any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools"))
 
@@ -247,7 +247,7 @@ class _CannotStart(Exception):
 
 
 @contextmanager
-def starting(what: str = "") -> Iterator[None]:
+def explain_startup_errors(what: str = "") -> Iterator[None]:
     """End the program with one line for errors in the block that are caused by the operator's settings."""
     try:
         yield
@@ -321,7 +321,7 @@ def _end(number: int, stop: Callable[[], None]) -> None:
 
 
 @contextmanager
-def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
+def run_listener(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
     """Run the block for a listener: yields an event that is set when a signal ends the program, in time."""
     stop, worker = anyio.Event(), this_worker()
     with ExitStack() as stack:
@@ -332,7 +332,7 @@ def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[
             stack.callback(worker.siblings.send_last_counts)
         tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
         stack.enter_context(stop_on_signals(stop.set))
-        stack.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
+        stack.enter_context(explain_startup_errors(f"can't listen on {options.host} port {options.port}"))
         yield stop
 
 

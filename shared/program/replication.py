@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-from .messages import needs_extra
+from .messages import missing_extra_message
 from .settings.options import option
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
     if options.store is None:
         return None
     if find_spec("redis") is None:
-        raise ValueError(f"--store: {needs_extra('redis')}")
+        raise ValueError(f"--store: {missing_extra_message('redis')}")
     key = os.environ.get("MCP_STATE_KEY", "")
     if not key:
         raise ValueError("--store: set MCP_STATE_KEY, a secret shared by all replicas, with which they sign cursors")

@@ -29,22 +29,22 @@ from ..server.extension import Extension
 from ..server.functions.location import locate_errors
 from ..server.run import Run
 from ..server.server import Server
-from .messages import exit_with_error, needs_extra, program_name
+from .messages import exit_with_error, missing_extra_message, program_name
 from .observation import open_telemetry
 from .process import (
     Options,
-    address,
     announce,
-    bound,
     end_in_time,
     explain_in_terminal,
+    explain_startup_errors,
     http_options,
-    missing_extra,
+    lacks_http_extra,
+    listener_url,
     open_standard_streams,
+    run_listener,
     run_to_the_end,
     set_limits,
     set_up_process,
-    starting,
     stop_on_signals,
     token_of,
 )
@@ -59,17 +59,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Options",
-    "count",
+    "audit_extensions",
     "is_ready",
     "open_audit",
     "open_trace",
     "own_prefix",
     "read_arguments",
-    "recording",
     "run",
     "run_app",
     "run_stdio",
-    "tracing",
+    "send_counts",
+    "trace_extensions",
 ]
 
 
@@ -106,8 +106,8 @@ def run_app(
         return supervise(program, options, exposed)
     try:
         token = token_of(options)
-        if options.transport == "http" and missing_extra():
-            raise ValueError(f"--transport http: {needs_extra('http')}")
+        if options.transport == "http" and lacks_http_extra():
+            raise ValueError(f"--transport http: {missing_extra_message('http')}")
         http = http_options(options, token) if options.transport == "http" else None
         stores = None if http is None else stores_of(options)
         trace, audit = open_trace(options), open_audit(options)
@@ -238,7 +238,7 @@ def open_audit(options: Options) -> Any:
     if options.audit is None:
         return None
     if find_spec("filelock") is None:
-        raise ValueError(f"--audit: {needs_extra('auth')}")
+        raise ValueError(f"--audit: {missing_extra_message('auth')}")
     from ..telemetry.audit import Audit
     from ..telemetry.audit_file import AuditFile
 
@@ -251,7 +251,7 @@ def open_audit(options: Options) -> Any:
     return Audit(file, arguments=options.audit_arguments, required=options.audit_required)
 
 
-def recording(audit: Any, server: str) -> list[Extension[Any]]:
+def audit_extensions(audit: Any, server: str) -> list[Extension[Any]]:
     """Return the extension that records in `audit` the calls to the server with that name; empty without an audit
     log."""
     if audit is None:
@@ -261,7 +261,7 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
     return [audit_calls(audit, server)]
 
 
-def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
+def trace_extensions(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
     """Return the extension that creates a span for each request to the server with that name; empty without
     `telemetry`."""
     if telemetry is None:
@@ -271,7 +271,7 @@ def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[A
     return [trace_calls(server, over_http=over_http)]
 
 
-def count(telemetry: Any, running: Run[Any], server: str) -> None:
+def send_counts(telemetry: Any, running: Run[Any], server: str) -> None:
     """Send the counts of a server on stdio to `telemetry`, if there is one."""
     if telemetry is None:
         return
@@ -293,10 +293,14 @@ async def _run(served: _App, options: Options, http: "HttpOptions | None", trace
         stack.callback(tasks.cancel_scope.cancel)
         name = served.app.implementation.name
         rules = rule_extensions(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
-        extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(served.audit, name)]
+        extensions = [
+            *([DIALECTS] if options.dialects == "on" else []),
+            *rules,
+            *audit_extensions(served.audit, name),
+        ]
         stores = None if served.stores is None else served.stores(name)
-        extensions += tracing(served.telemetry, name, over_http=http is not None)
-        with starting():
+        extensions += trace_extensions(served.telemetry, name, over_http=http is not None)
+        with explain_startup_errors():
             running = await stack.enter_async_context(
                 served.app.open(served.settings, extensions=extensions, stores=stores)
             )
@@ -304,16 +308,16 @@ async def _run(served: _App, options: Options, http: "HttpOptions | None", trace
         if served.ready is not None and not await is_ready(served.ready):
             return
         if http is None:
-            count(served.telemetry, running, name)
+            send_counts(served.telemetry, running, name)
             await run_stdio(running, options, tasks)
         else:
             http = replace(http, audit=served.audit, telemetry=served.telemetry)
             from ..transports.http.server import run_http
 
             def started(host: str, port: int) -> None:
-                announce(options, f"listening on {address(host, port)}{options.path}")
+                announce(options, f"listening on {listener_url(host, port)}{options.path}")
 
-            with bound(options, tasks, running.calls.limits.drain_seconds) as stop:
+            with run_listener(options, tasks, running.calls.limits.drain_seconds) as stop:
                 await run_http(running, http, started=started, stop=stop)
 
 

@@ -24,7 +24,7 @@ from ..telemetry.metrics import Figures
 from ..telemetry.siblings import Totals
 from ..transports.http.listener import listen
 from .messages import exit_with_error
-from .process import Options, announce, run_to_the_end, set_up_process, starting
+from .process import Options, announce, explain_startup_errors, run_to_the_end, set_up_process
 from .worker_process import WorkerProcess
 
 log = logging.getLogger("shared.program")
@@ -96,7 +96,7 @@ class _Parent:
         if sys.platform == "win32":
             raise NotImplementedError("workers are not available on Windows")
         options = self._options
-        with starting(f"can't listen on {options.host} port {options.port}"):
+        with explain_startup_errors(f"can't listen on {options.host} port {options.port}"):
             self._listener = listen(options.host, options.port)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async with anyio.create_task_group() as self._tasks:

@@ -13,7 +13,7 @@ from servers.gateway.proxy.options import OVER_STDIO, PREFIX, read_common
 from servers.gateway.proxy.remote import Remote, connect_as_user
 from servers.gateway.proxy.urls import display_url
 from servers.gateway.serve.values import read_value
-from shared.program.messages import exit_with_error, needs_extra
+from shared.program.messages import exit_with_error, missing_extra_message
 from shared.program.process import open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options, secret
@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(f"--token-file: {error}") from None
         remote = Remote.of(urls[0], credentials.header, token)
         if find_spec("aiohttp") is None:
-            raise ValueError(needs_extra("client"))
+            raise ValueError(missing_extra_message("client"))
         advice = "" if remote.has_token else "; send a token with --token-file, or run `login`"
         connect_remote = partial(connect_as_user, remote.url, headers=remote.headers)
         bridge_program = BridgeProgram(display_url(remote.url), connect_remote, limits, advice=advice)

@@ -21,8 +21,8 @@ from servers.gateway.serve.choice import Choice, ChosenServer
 from servers.gateway.serve.running import run_all
 from shared import Server
 from shared.program.line_parser import LineParser
-from shared.program.messages import exit_with_error, needs_extra
-from shared.program.process import missing_extra
+from shared.program.messages import exit_with_error, missing_extra_message
+from shared.program.process import lacks_http_extra
 from shared.program.run import read_arguments
 
 from ..loop_watch import watch_loop
@@ -53,8 +53,8 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(program, f"there is no file {file}")
     if file.suffix != ".py" or "." in file.stem:
         exit_with_error(program, f"Python can't import {file.name}: name it NAME.py, without another dot")
-    if missing_extra():
-        exit_with_error(program, needs_extra("http"))
+    if lacks_http_extra():
+        exit_with_error(program, missing_extra_message("http"))
     fixed_options = ["--transport=http", "--host=127.0.0.1", "--workers=1"]
     if args.port is not None:
         fixed_options.append(f"--port={args.port}")

@@ -8,7 +8,7 @@ from shlex import quote
 
 from servers.catalog import load_catalog
 from shared.program.files.atomic import prepare_replacement, put_in_place
-from shared.program.files.entries import current, entry_at
+from shared.program.files.entries import entry_at, stat_entry
 from shared.program.messages import exit_with_error
 
 from ..exports.containers import describe_container
@@ -93,7 +93,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(path.parent.resolve() / path.name)
-        existing = current(entry)
+        existing = stat_entry(entry)
         # A link is replaced, and its target is not changed.
         replaced = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
         put_in_place(prepare_replacement(entry, content, replaced, mode=0o644), entry, existing)

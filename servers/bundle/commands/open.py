@@ -12,8 +12,8 @@ from servers.catalog import CATALOG, load_catalog
 from servers.gateway.serve.choice import EPILOG, choose_joined
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
 from servers.gateway.serve.selection import Selection
-from shared.program.messages import exit_with_error, needs_extra
-from shared.program.process import Options, missing_extra, open_standard_streams
+from shared.program.messages import exit_with_error, missing_extra_message
+from shared.program.process import Options, lacks_http_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
 
@@ -47,8 +47,8 @@ def main(argv: Sequence[str]) -> int:
         values = {**_LOCAL_SETTINGS, **arguments, "transport": "http"}
         options = read_options(Options, values, os.environ, "MCP", configuration.options)
         choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, arguments)
-        if missing_extra():
-            raise ValueError(needs_extra("http"))
+        if lacks_http_extra():
+            raise ValueError(missing_extra_message("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     secrets = [configuration.exposed(configuration.options, OPTIONS), *(server.exposed for server in choice.servers)]

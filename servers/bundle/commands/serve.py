@@ -7,8 +7,8 @@ from servers.catalog import CATALOG, load_catalog
 from servers.gateway.serve.choice import EPILOG, choose_joined
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
 from servers.gateway.serve.selection import PageOptions, Selection
-from shared.program.messages import exit_with_error, needs_extra
-from shared.program.process import LOOPBACK, Options, missing_extra, open_standard_streams
+from shared.program.messages import exit_with_error, missing_extra_message
+from shared.program.process import LOOPBACK, Options, lacks_http_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
 from shared.program.worker import has_workers
@@ -42,8 +42,8 @@ def main(argv: Sequence[str]) -> int:
         if options.workers > 1 and foreign:
             reason = "has sessions that belong to one process, so no other process can continue them"
             raise ValueError(f"--workers: {foreign[0]} {reason}; serve it separately")
-        if missing_extra():
-            raise ValueError(needs_extra("http"))
+        if lacks_http_extra():
+            raise ValueError(missing_extra_message("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     secrets = [configuration.exposed(configuration.options, OPTIONS), *(server.exposed for server in choice.servers)]

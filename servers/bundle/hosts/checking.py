@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from servers.catalog import Entry
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.run import Options, read_arguments
 from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, paths_after, positional_field
@@ -102,7 +102,7 @@ def _app(entry: Entry) -> Server[Any]:
     try:
         app: Server[Any] = import_module(f"{entry.module}.server").app
     except ImportError as error:
-        extra = f"; {needs_extra(entry.extra)}" if entry.extra else ""
+        extra = f"; {missing_extra_message(entry.extra)}" if entry.extra else ""
         raise ValueError(f"{entry.name} can't be started here: {error}{extra}") from None
     return app
 

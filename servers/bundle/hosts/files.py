@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from shared.program.files.atomic import beside, prepare_replacement, put_in_place, rename
-from shared.program.files.entries import Entry, current, entry_at
+from shared.program.files.atomic import prepare_replacement, put_in_place, rename, temporary_entry
+from shared.program.files.entries import Entry, entry_at, stat_entry
 
 MAX_BACKUPS = 10
 """Number of backups that are kept of one file."""
@@ -34,12 +34,12 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
     with as_value_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The names that `beside` gives to incomplete files.
+        # The names that `temporary_entry` gives to incomplete files.
         for leftover in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
             leftover.unlink(missing_ok=True)
         entry = entry_at(target)
-        existing = current(entry)
-        fresh = prepare_replacement(entry, text, existing, beside(entry, f".{target.name}."), 0o600)
+        existing = stat_entry(entry)
+        fresh = prepare_replacement(entry, text, existing, temporary_entry(entry, f".{target.name}."), 0o600)
         put_in_place(fresh, entry, existing, check, _replace_with_same_owner)
 
 
@@ -86,7 +86,7 @@ def as_value_errors(path: Path) -> Iterator[None]:
 def _replace_with_same_owner(fresh: Entry, entry: Entry) -> None:
     """Replace the existing file with `fresh`. Raises PermissionError if the owner would change, since the present
     owner must still be able to read it."""
-    existing = current(entry)
+    existing = stat_entry(entry)
     if existing is not None and fresh.stat is not None and existing.st_uid != fresh.stat.st_uid:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
     rename(fresh, entry)

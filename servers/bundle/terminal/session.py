@@ -19,7 +19,7 @@ from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.errors import InternalError, McpError, PeerError
-from shared.program.messages import exit_with_error, needs_extra
+from shared.program.messages import exit_with_error, missing_extra_message
 from shared.protocol.wire.codec import Framing
 from shared.text import plain
 
@@ -146,7 +146,7 @@ class Session:
                     phase.is_open, opening.deadline = True, inf
                     yield client
             except ModuleNotFoundError as error:
-                raise Misuse(f"{error.name} is not installed; {needs_extra('client')}") from None
+                raise Misuse(f"{error.name} is not installed; {missing_extra_message('client')}") from None
             except ValueError as error:
                 if phase.is_open:
                     raise

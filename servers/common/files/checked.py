@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from servers.common.files.names import components, is_short
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
-from shared.program.files.entries import Entry, Place, is_same, scanned
+from shared.program.files.entries import Entry, Place, is_same, list_entries
 
 
 class PathWalker:
@@ -90,5 +90,5 @@ class PathWalker:
             above, path = path, os.path.join(path, name)  # noqa: PTH118
             if not is_short(name) or not os.path.lexists(path):
                 continue
-            if name.upper() not in (listed.name.upper() for listed in scanned(above)):
+            if name.upper() not in (listed.name.upper() for listed in list_entries(above)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

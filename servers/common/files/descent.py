@@ -17,7 +17,7 @@ from servers.common.files.denylist import DenylistState
 from servers.common.files.names import components
 from servers.common.files.rooted_files import RootedFiles, require_regular
 from shared.coded_errors import PathError, from_os_error
-from shared.program.files.entries import Handle, Place, scanned
+from shared.program.files.entries import Handle, Place, list_entries
 from shared.program.files.system import SYSTEM
 
 MAX_OPEN_LEVELS = 16
@@ -47,7 +47,7 @@ class Descent:
         PathError."""
         try:
             self._enter(path)
-            return scanned(self._current)
+            return list_entries(self._current)
         except OSError as error:
             raise from_os_error(self._place.path, error) from None
 

@@ -21,8 +21,8 @@ from typing import TypeVar
 
 from servers.common.files.locks import lock_new_file
 from shared.coded_errors import PathError
-from shared.program.files.atomic import add, overwrite, rename, sync
-from shared.program.files.entries import Entry, current, open_to_append, open_to_read, read_bytes
+from shared.program.files.atomic import append, overwrite, rename, sync
+from shared.program.files.entries import Entry, open_to_append, open_to_read, read_bytes, stat_entry
 
 try:
     import fcntl
@@ -86,7 +86,7 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
 
 
 def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
-    now = current(entry)
+    now = stat_entry(entry)
     if now is None or _identity(now) != _identity(before):
         raise _changed_error(entry)
 
@@ -101,7 +101,7 @@ def _take_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | N
     """Return True if `old` is the `expected` file. With its `data`, first copy any appended data to `new`."""
     # If anything fails here, the replaced file must get its name back.
     try:
-        now = current(old)
+        now = stat_entry(old)
         if now is None or data is None or not os.path.samestat(now, expected):
             # A rename changes only the inode's ctime.
             return now is not None and _identity(now) == _identity(expected)
@@ -136,7 +136,7 @@ def _copy_appended(descriptor: int, begin: int, new: Entry) -> None:
         if added:
             target = open_to_append(new)
             try:
-                add(target, added)
+                append(target, added)
                 sync(target)
             finally:
                 os.close(target)

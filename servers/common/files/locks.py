@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from anyio import from_thread
 
 from shared.coded_errors import PathError
-from shared.program.files.entries import Entry, Handle, current, open_to_read
+from shared.program.files.entries import Entry, Handle, open_to_read, stat_entry
 
 try:
     import fcntl
@@ -149,7 +149,7 @@ def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
             if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _flock(descriptor, until, entry):
                 return None
             # The previous owner of the lock may have put another file under the name.
-            status = current(entry)
+            status = stat_entry(entry)
             if status is not None and os.path.samestat(status, opened):
                 is_locked = True
                 locked_inodes.add(inode)
@@ -167,7 +167,7 @@ def _open_lockable(entry: Entry, status: os.stat_result | None) -> int | None:
     if not _HAS_LOCKS:
         return None
     try:
-        status = status or current(entry)
+        status = status or stat_entry(entry)
         # Opening a pipe would wake the process that waits to write to it.
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return open_to_read(entry) if is_file else None

@@ -14,7 +14,7 @@ from servers.common.files.checked import PathWalker
 from servers.common.files.posix import DescriptorWalker
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
-from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
+from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, enter_directory, open_to_read
 
 Walker = DescriptorWalker | PathWalker
 """Finds entries by descriptors, or by paths that are resolved twice."""
@@ -51,12 +51,12 @@ class RootedFiles:
     def open_file(self, place: Place) -> Iterator[Handle]:
         """Yield the regular file at `place`, open for reading."""
         with self.locate(place) as entry:
-            opened = self.open_entry(entry, place.path)
+            enter_directory = self.open_entry(entry, place.path)
         try:
             with os_errors(place.path):
-                yield opened
+                yield enter_directory
         finally:
-            os.close(opened.descriptor)
+            os.close(enter_directory.descriptor)
 
     def open_entry(self, entry: Entry, path: str) -> Handle:
         """Open the regular file of `entry` for reading; the caller closes it."""
@@ -78,7 +78,7 @@ class RootedFiles:
                 raise missing_error(entry, place.path)
             if not stat.S_ISDIR(entry.stat.st_mode):
                 raise PathError("not_a_directory", place.path, "is not a directory")
-            with opened(entry) as descriptor:
+            with enter_directory(entry) as descriptor:
                 yield entry.name if descriptor is None else descriptor
 
     def stat(self, place: Place, follow: bool = True) -> os.stat_result:

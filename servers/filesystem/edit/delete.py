@@ -20,8 +20,8 @@ from servers.filesystem.edit.preconditions import require_file_name, require_sam
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
 from servers.filesystem.history.states import ABSENT
-from shared.program.files.atomic import beside, give_name, rename, rename_to_free, sync_directory
-from shared.program.files.entries import Entry, Place, child, current, opened, remove_directory, unlink
+from shared.program.files.atomic import check_and_rename, rename, rename_to_unused, sync_directory, temporary_entry
+from shared.program.files.entries import Entry, Place, child, enter_directory, remove_directory, stat_entry, unlink
 from shared.program.files.system import SYSTEM
 
 MAX_ENTRIES = 100_000
@@ -76,12 +76,12 @@ class Bounds:
 
 
 def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
-    """Return the status of the directory that `opened` returned for `entry`."""
+    """Return the status of the directory that `enter_directory` returned for `entry`."""
     return os.lstat(entry.name) if directory is None else os.fstat(directory)
 
 
 def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]:
-    """Yield the names and entries currently in the directory that `opened` returned for `entry`."""
+    """Yield the names and entries currently in the directory that `enter_directory` returned for `entry`."""
     target = entry.name if directory is None else directory
     with SYSTEM.scan(target) as scan:
         # All are read at once, since entries may be deleted during the walk. One more than the limit shows that it is
@@ -89,7 +89,7 @@ def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]
         names = [item.name for item in islice(scan, MAX_ENTRIES + 1)]
     for name in names:
         inner = child(entry, directory, name)
-        now = current(inner)
+        now = stat_entry(inner)
         if now is not None:
             yield name, inner._replace(stat=now)
 
@@ -120,7 +120,7 @@ def delete(
     with rooted.locate(place, follow=False) as located, lock_entries(located):
         roots.require_writable(located.place)
         roots.require_movable(located.place)
-        entry = located._replace(stat=current(located))
+        entry = located._replace(stat=stat_entry(located))
         if entry.stat is None:
             raise missing_error(entry, place.path)
         require_same(entry.stat, etag, place.path)
@@ -144,7 +144,7 @@ def delete(
 def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> None:
     """Remove everything in the directory `entry`, including links but not their targets; without `remove`, only count
     the entries."""
-    with opened(entry) as directory:
+    with enter_directory(entry) as directory:
         bounds.enter(stat_of(entry, directory), depth)
         for _, child in children(entry, directory):
             bounds.count(child)
@@ -156,9 +156,9 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
 
 def unlink_same(entry: Entry) -> None:
     """Delete exactly this file or link, and never an entry that has replaced it. Raises `changed`, OSError."""
-    aside = beside(entry)
+    aside = temporary_entry(entry)
     rename(entry, aside)
-    now, before = current(aside), entry.stat
+    now, before = stat_entry(aside), entry.stat
     if (
         now is None
         or before is None
@@ -166,7 +166,7 @@ def unlink_same(entry: Entry) -> None:
         # The ctime is not compared, because a rename or a new hard link changes it too.
         or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
     ):
-        give_name(aside, entry)
+        rename_to_unused(aside, entry)
         raise _changed_error(entry)
     unlink(aside)
 
@@ -186,10 +186,10 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
             _remove_directory(entry, entry.place.path)
             return
         # The new name is secret, so no other program adds entries that were not recorded.
-        aside = beside(entry)
-        rename_to_free(entry, aside)
+        aside = temporary_entry(entry)
+        check_and_rename(entry, aside)
         with ExitStack() as on_failure:
-            on_failure.callback(rename_to_free, aside, entry)
+            on_failure.callback(check_and_rename, aside, entry)
             if _read_marks(aside, bounds.renewed()) != marks:
                 raise _changed_error(entry)
             empty(aside, bounds)
@@ -200,7 +200,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
     """Record everything in the directory, and add the mark of each entry to `marks`. The contents of a directory are
     recorded before the directory itself."""
-    with opened(entry) as directory:
+    with enter_directory(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)
             marks[inner.place.parts] = _mark(inner)
@@ -212,7 +212,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
 def _read_marks(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
     """Return the marks of all entries in the directory, by their components."""
     marks: dict[tuple[str, ...], Mark] = {}
-    with opened(entry) as directory:
+    with enter_directory(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)
             marks[inner.place.parts] = _mark(inner)

@@ -29,7 +29,6 @@ from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import (
-    beside,
     discard,
     final_stat,
     link,
@@ -37,8 +36,9 @@ from shared.program.files.atomic import (
     prepare_replacement,
     rename,
     sync_directory,
+    temporary_entry,
 )
-from shared.program.files.entries import Entry, Place, current, etag_of
+from shared.program.files.entries import Entry, Place, etag_of, stat_entry
 from shared.program.files.metadata import lost_owner
 
 
@@ -142,7 +142,7 @@ def _edit_once(
         for file in replaced:
             with os_errors(file.path):
                 # The journal may have the old file under a second name by the time it is replaced.
-                require_replaceable(file.entry, current(file.entry), file.path, options.protected)
+                require_replaceable(file.entry, stat_entry(file.entry), file.path, options.protected)
 
         def describe(survey: Survey) -> None:
             for file in replaced:
@@ -188,7 +188,7 @@ def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers
         backup = None
         if undo is not None:
             # A second name for the original file makes it possible to restore it.
-            backup = beside(file.entry)
+            backup = temporary_entry(file.entry)
             try:
                 link(file.entry, backup)
             except (OSError, NotImplementedError):
@@ -197,18 +197,18 @@ def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers
             undo.callback(_put_back, backup, fresh, file.entry)
         is_new = exchange(fresh, file.entry, file.contents.stat, None if file.is_exact else file.contents.data)
         if not is_new and undo is not None and backup is not None:
-            undo.callback(_write_back, backup, file.entry, current(file.entry))
+            undo.callback(_write_back, backup, file.entry, stat_entry(file.entry))
 
 
 def _write_back(backup: Entry, entry: Entry, expected: os.stat_result | None) -> None:
-    now = current(entry)
+    now = stat_entry(entry)
     if now is not None and expected is not None and etag_of(now) == etag_of(expected):
         with suppress(OSError):
             overwrite(backup, entry)
 
 
 def _put_back(backup: Entry, fresh: Entry, entry: Entry) -> None:
-    now = current(entry)
+    now = stat_entry(entry)
     # If another program has replaced it since, that file stays.
     if now is not None and fresh.stat is not None and os.path.samestat(now, fresh.stat):
         with suppress(OSError):

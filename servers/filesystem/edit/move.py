@@ -25,7 +25,15 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
 from servers.filesystem.history.states import DIRECTORY, State, new_digest
 from shared.coded_errors import os_errors
-from shared.program.files.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
+from shared.program.files.atomic import (
+    check_and_rename,
+    discard,
+    rename_to_unused,
+    sync,
+    sync_directory,
+    temporary_entry,
+    write_all,
+)
 from shared.program.files.entries import (
     Entry,
     Handle,
@@ -33,13 +41,13 @@ from shared.program.files.entries import (
     child,
     copy_link,
     create,
-    current,
+    enter_directory,
     make_directory,
-    opened,
     remove_directory,
+    stat_entry,
     unlink,
 )
-from shared.program.files.metadata import Attributes, attributes_of, first_mode, give_metadata, give_owner_to_link
+from shared.program.files.metadata import Attributes, attributes_of, initial_mode, set_link_owner, set_metadata
 from shared.text import quoted
 
 MAX_COPIED = 1024 * 1024 * 1024
@@ -68,8 +76,8 @@ def move(
     """Rename the entry at `source` to `destination`, which must not exist. With `etag`, rename it only if the
     source's etag still matches. `checkpoint` may raise until the first rename.
 
-    A file that appears at the destination during the window described at `give_name` is replaced; so is an empty
-    directory that appears while a directory is moved.
+    A file that appears at the destination during the window described at `rename_to_unused` is replaced; so is an
+    empty directory that appears while a directory is moved.
     """
     roots = rooted.roots
     for place in (source, destination):
@@ -82,11 +90,11 @@ def move(
             for entry in (old, new):
                 roots.require_writable(entry.place)
                 roots.require_movable(entry.place)
-            status = current(old)
+            status = stat_entry(old)
             if status is None:
                 raise missing_error(old, source.path)
             require_same(status, etag, source.path)
-            require_free(current(new), destination.path)
+            require_free(stat_entry(new), destination.path)
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
@@ -100,7 +108,7 @@ def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
     """Rename `old` to `new`, which must not exist and may be on another file system. Raises the same errors as
     `move`."""
     try:
-        (rename_to_free if is_directory(old) else give_name)(old, new)
+        (check_and_rename if is_directory(old) else rename_to_unused)(old, new)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
@@ -141,12 +149,12 @@ def _temporary_copy(
 ) -> Iterator[Entry]:
     """Yield a temporary entry next to `new` for a copy of `old`. On success it is renamed to `new`; otherwise it is
     removed."""
-    fresh = beside(new)
+    fresh = temporary_entry(new)
     with ExitStack() as on_failure:
         on_failure.callback(_discard_all, fresh, rooted)
         yield fresh
         with recorder.record(rooted, "copy", describe):
-            (rename_to_free if is_directory(old) else give_name)(fresh, new)
+            (check_and_rename if is_directory(old) else rename_to_unused)(fresh, new)
         on_failure.pop_all()
 
 
@@ -175,7 +183,7 @@ def copy(
             require_file_name(destination)
         with rooted.locate(destination, follow=False) as new, lock_entries(new):
             rooted.roots.require_writable(new.place)
-            require_free(current(new), destination.path)
+            require_free(stat_entry(new), destination.path)
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")
@@ -188,7 +196,7 @@ def copy(
 
 
 def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:
-    status = current(fresh)
+    status = stat_entry(fresh)
     if status is None or not stat.S_ISDIR(status.st_mode):
         discard(fresh)
         return
@@ -233,7 +241,7 @@ class _Copy:
         elif stat.S_ISLNK(mode):
             target = copy_link(old, new)
             self._record(new, State("link", target))
-            self.lost |= dict.fromkeys(give_owner_to_link(new, old.stat))
+            self.lost |= dict.fromkeys(set_link_owner(new, old.stat))
         elif stat.S_ISREG(mode):
             self._copy_file(old, new, durable=depth == 1 or self._is_move)
         else:
@@ -242,7 +250,7 @@ class _Copy:
 
     def require_unchanged(self, old: Entry) -> None:
         """Raise `changed` if `old` or its contents have changed since the copy."""
-        now = current(old)
+        now = stat_entry(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
             survey = _MarkCollector(self._rooted, self._path, now.st_dev, self._checkpoint)
@@ -256,14 +264,14 @@ class _Copy:
     def _copy_directory(self, old: Entry, new: Entry, depth: int) -> None:
         with ExitStack() as stack:
             with os_errors(self._path):
-                source = stack.enter_context(opened(old))
+                source = stack.enter_context(enter_directory(old))
             status = stat_of(old, source)
             self.bounds.enter(status, depth)
             # The owner needs permission to fill it. Its other metadata is set afterwards, if it has a descriptor.
-            mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else first_mode(status)
+            mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else initial_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
             self._record(new, DIRECTORY)
-            target = stack.enter_context(opened(new))
+            target = stack.enter_context(enter_directory(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
             if target is not None and source is not None:
@@ -276,7 +284,7 @@ class _Copy:
             handle = self._rooted.open_entry(old, self._path)
         try:
             self._count_bytes(handle.stat.st_size, 0)
-            target = create(new, first_mode(handle.stat))
+            target = create(new, initial_mode(handle.stat))
             try:
                 self._record(new, self._copy_bytes(handle, target))
                 self._set_metadata(target, handle.stat, attributes_of(handle.descriptor))
@@ -310,7 +318,7 @@ class _Copy:
 
     def _set_metadata(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
         """Set the metadata of the copy, which is open."""
-        self.lost |= dict.fromkeys(give_metadata(target, status, attributes))
+        self.lost |= dict.fromkeys(set_metadata(target, status, attributes))
         if self._is_move:
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 

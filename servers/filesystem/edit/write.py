@@ -33,16 +33,16 @@ from servers.filesystem.read.charsets import (
     encode,
     require_sure,
 )
-from shared.program.files.atomic import add, replace, sync, sync_directory
+from shared.program.files.atomic import append, replace, sync, sync_directory
 from shared.program.files.entries import (
     Entry,
     Handle,
     Place,
-    current,
     etag_of,
     make_directory,
     open_to_append,
     read_bytes,
+    stat_entry,
 )
 from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
@@ -134,7 +134,7 @@ def read_contents(
     """
     path = entry.place.path
     # The status from the path lookup may be older than the lock.
-    opened = handle or rooted.open_entry(entry._replace(stat=current(entry)), path)
+    opened = handle or rooted.open_entry(entry._replace(stat=stat_entry(entry)), path)
     try:
         size = opened.stat.st_size
         data = read_bytes(opened.descriptor, limit + 1) if size <= limit else b""
@@ -153,7 +153,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
     rooted.roots.require_writable(place)
     with rooted.locate(place) as entry, lock_entries(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
-        status = current(entry) if handle is None else handle.stat
+        status = stat_entry(entry) if handle is None else handle.stat
         require_same(status, request.options.etag, place.path)
         if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.path, "already exists", "Choose another name.")
@@ -247,9 +247,9 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
     descriptor = open_to_append(entry)
     try:
         if os.path.samestat(os.fstat(descriptor), status):
-            add(descriptor, data)
+            append(descriptor, data)
             sync(descriptor)
-            now, present = os.fstat(descriptor), current(entry)
+            now, present = os.fstat(descriptor), stat_entry(entry)
             if present is not None and os.path.samestat(present, now):
                 return now
     finally:

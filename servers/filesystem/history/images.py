@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from shared.program.files.atomic import discard, fresh_name, link, sync, sync_directory, write_all
-from shared.program.files.entries import Entry, create, current, entry_at
+from shared.program.files.atomic import discard, link, sync, sync_directory, temporary_name, write_all
+from shared.program.files.entries import Entry, create, entry_at, stat_entry
 
 MAX_INLINE_BYTES = 65_536
 """Maximum size of a small file, in bytes."""
@@ -44,7 +44,7 @@ class Images:
         """
         if data is not None and size <= MAX_INLINE_BYTES:
             return Image(size, data)
-        name = fresh_name(f"{self._run}-")
+        name = temporary_name(f"{self._run}-")
         image = entry_at(self._folder / name)
         try:
             link(entry, image)
@@ -91,7 +91,7 @@ def _copy(rooted: RootedFiles, entry: Entry, image: Entry, data: bytes | None) -
 
 
 def _blocks(rooted: RootedFiles, entry: Entry) -> Iterator[bytes]:
-    handle = rooted.open_entry(entry._replace(stat=current(entry)), entry.place.path)
+    handle = rooted.open_entry(entry._replace(stat=stat_entry(entry)), entry.place.path)
     with os.fdopen(handle.descriptor, "rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block

@@ -18,7 +18,7 @@ from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
 from servers.filesystem.history.images import MAX_INLINE_BYTES, Image
 from servers.filesystem.history.states import ABSENT, State, present_state, state_of
 from shared.coded_errors import os_errors
-from shared.program.files.entries import Entry, current, read_bytes
+from shared.program.files.entries import Entry, read_bytes, stat_entry
 from shared.program.files.metadata import Attributes
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Survey:
         NotRecorded, OSError, PathError.
         """
         with os_errors(entry.place.path):
-            status, data, attributes = was or (current(entry), None, None)
+            status, data, attributes = was or (stat_entry(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
                 # Before the file is read, which may take minutes.
                 self._require_room(status.st_size)
@@ -126,7 +126,7 @@ class Survey:
     def record_move(self, entry: Entry, destination: Entry) -> None:
         """Record that the entry is about to be moved."""
         with os_errors(entry.place.path):
-            status = current(entry)
+            status = stat_entry(entry)
             data = self._read_small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
             # For a large file only its size is recorded, so that recording takes no longer than the move.

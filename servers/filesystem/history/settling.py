@@ -14,8 +14,8 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.states import ABSENT, State, state_of
-from shared.program.files.atomic import is_fresh_name
-from shared.program.files.entries import Entry, current, opened, scanned, unlink
+from shared.program.files.atomic import is_temporary_name
+from shared.program.files.entries import Entry, enter_directory, list_entries, stat_entry, unlink
 
 _MISSING = ("not_found", "not_a_directory")
 
@@ -65,7 +65,7 @@ def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
     giving them their final name (see `give_name`): a file with two names is never changed."""
     for step in steps:
         with suppress(FilesError), rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
-            status = current(entry)
+            status = stat_entry(entry)
             if status is None or status.st_nlink < 2 or stat.S_ISDIR(status.st_mode):
                 continue
             moved = None if step.destination is None else _stat(rooted, step.destination)
@@ -77,11 +77,11 @@ def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
 
 def _drop_fresh_names(entry: Entry, status: os.stat_result) -> None:
     folder = "." if entry.directory is not None else os.path.dirname(entry.name)  # noqa: PTH120
-    with opened(entry._replace(name=folder)) as directory:
-        names = [other.name for other in scanned(folder if directory is None else directory)]
-    for name in filter(is_fresh_name, names):
+    with enter_directory(entry._replace(name=folder)) as directory:
+        names = [other.name for other in list_entries(folder if directory is None else directory)]
+    for name in filter(is_temporary_name, names):
         second = entry._replace(name=entry.sibling(name))
-        status_of_second = current(second)
+        status_of_second = stat_entry(second)
         if status_of_second is not None and os.path.samestat(status_of_second, status):
             unlink(second)
 

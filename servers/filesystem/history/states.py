@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from servers.common.files.rooted_files import RootedFiles
-from shared.program.files.entries import Entry, current, opened
+from shared.program.files.entries import Entry, enter_directory, stat_entry
 from shared.program.files.metadata import Attributes, attributes_at, attributes_of
 from shared.program.files.system import SYSTEM
 
@@ -68,7 +68,7 @@ def state_of(rooted: RootedFiles, entry: Entry, data: bytes | None = None) -> St
     """Return the current state of the entry. `data` is the contents of the file, if it was read. Raises OSError, and
     PathError if it is neither a file, a directory nor a link.
     """
-    status = current(entry)
+    status = stat_entry(entry)
     return ABSENT if status is None else present_state(rooted, entry, status, data)
 
 
@@ -86,7 +86,7 @@ def present_state(
     if stat.S_ISLNK(status.st_mode):
         return State("link", SYSTEM.read_link(entry.directory, entry.name), 0, *facts)
     if stat.S_ISDIR(status.st_mode):
-        with opened(entry) as descriptor:
+        with enter_directory(entry) as descriptor:
             attributes = {} if descriptor is None else attributes_of(descriptor)
         return State("directory", "", 0, *facts, _encode_attributes(attributes))
     if data is not None:

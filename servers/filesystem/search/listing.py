@@ -17,7 +17,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
-from shared.program.files.entries import Place, etag_of, kind_of, scanned
+from shared.program.files.entries import Place, etag_of, kind_of, list_entries
 from shared.text import displayed, format_count
 
 _OVERHEAD_BYTES = 10
@@ -86,7 +86,7 @@ def list_directory(
     With `names_only`, sizes and times are None, since they need a system call for each entry.
     """
     with rooted.open_directory(place) as directory:
-        return page_of(scanned(directory), rooted, place, page, by_size, names_only)
+        return page_of(list_entries(directory), rooted, place, page, by_size, names_only)
 
 
 def page_of(
@@ -190,7 +190,7 @@ def complete(rooted: RootedFiles, typed: str) -> list[str]:
         parent_place = rooted.roots.place(f"{_FILE_SCHEME}{parent}")
         with rooted.open_directory(parent_place) as directory:
             prefix = unquote_to_bytes(name)
-            children = [entry for entry in scanned(directory) if os.fsencode(entry.name).startswith(prefix)]
+            children = [entry for entry in list_entries(directory) if os.fsencode(entry.name).startswith(prefix)]
             places = [(parent_place.child(entry.name), kind_of(entry)) for entry in children]
             matches += (
                 f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{'/' if kind == 'directory' else ''}"

@@ -22,28 +22,28 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.states import State, state_of
 from shared.program.files.atomic import (
-    beside,
+    check_and_rename,
     discard,
-    give_name,
-    is_fresh_name,
+    is_temporary_name,
     prepare_replacement,
     put_in_place,
-    rename_to_free,
+    rename_to_unused,
     sync,
     sync_directory,
+    temporary_entry,
     write_all,
 )
 from shared.program.files.entries import (
     Entry,
     create,
-    current,
+    enter_directory,
     make_directory,
-    opened,
     remove_directory,
     remove_tree,
+    stat_entry,
     unlink,
 )
-from shared.program.files.metadata import first_mode, give_metadata, give_owner_to_link
+from shared.program.files.metadata import initial_mode, set_link_owner, set_metadata
 from shared.program.files.system import SYSTEM
 
 
@@ -60,7 +60,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
     rooted.roots.require_writable(place)
     with rooted.locate(place, follow=False) as located, lock_entries(located):
         rooted.roots.require_writable(located.place)
-        entry = located._replace(stat=current(located))
+        entry = located._replace(stat=stat_entry(located))
         # Read once, so that what other programs append after the comparison is not taken for a part of it.
         now = _content(rooted, entry)
         if not state_of(rooted, entry, now).is_like(step.before):
@@ -72,7 +72,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
             lost = _make_directory(entry, step.after)
         elif step.after.kind == "link":
             SYSTEM.make_link(entry.directory, entry.name, step.after.content)
-            lost = give_owner_to_link(entry, step.after.stat)
+            lost = set_link_owner(entry, step.after.stat)
         elif entry.stat is not None:
             put = partial(exchange, before=entry.stat, data=now)
             put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put=put)
@@ -87,8 +87,8 @@ def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
     set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
-    with rooted.locate(rooted.roots.place(path), follow=False) as entry, opened(entry) as directory:
-        return [] if directory is None else give_metadata(directory, state.stat, state.raw_attributes)
+    with rooted.locate(rooted.roots.place(path), follow=False) as entry, enter_directory(entry) as directory:
+        return [] if directory is None else set_metadata(directory, state.stat, state.raw_attributes)
 
 
 def changed_error(path: str) -> FilesError:
@@ -102,7 +102,7 @@ def is_unchanged(rooted: RootedFiles, entry: Entry, state: State) -> bool:
     """Return True if the moved entry is still there: a file with the same contents, or of the same size if it is
     large; for a directory or a link, one in the same state.
     """
-    status = current(entry)
+    status = stat_entry(entry)
     if status is not None and state.kind == "file" and not state.content:
         return stat.S_ISREG(status.st_mode) and status.st_size == state.size
     return state_of(rooted, entry).is_like(state)
@@ -129,10 +129,10 @@ def _move_back(rooted: RootedFiles, source: str, destination: str, state: State)
         rooted.locate(places[1], follow=False) as new,
         lock_entries(located, new),
     ):
-        old = located._replace(stat=current(located))
+        old = located._replace(stat=stat_entry(located))
         if not is_unchanged(rooted, old, state):
             raise changed_error(source)
-        require_free(current(new), destination)
+        require_free(stat_entry(new), destination)
         rename_entry(rooted, old, new, lambda: None)
         sync_directory(new)
         sync_directory(old)
@@ -154,10 +154,10 @@ def _remove(rooted: RootedFiles, entry: Entry) -> None:
 
 
 def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
-    """Delete temporary files (named as by `beside`) that a killed process has left in the directory."""
-    with opened(entry) as directory:
+    """Delete temporary files (named as by `temporary_entry`) that a killed process has left in the directory."""
+    with enter_directory(entry) as directory:
         for name, inner in children(entry, directory):
-            if not is_fresh_name(name):
+            if not is_temporary_name(name):
                 continue
             if is_directory(inner):
                 empty(inner, Bounds(rooted, entry.place.path))
@@ -167,27 +167,27 @@ def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
 
 
 def _make_directory(entry: Entry, state: State) -> list[str]:
-    fresh = beside(entry)
+    fresh = temporary_entry(entry)
     make_directory(fresh, stat.S_IRWXU)
     with ExitStack() as on_failure:
         on_failure.callback(remove_tree, fresh)
-        with opened(fresh) as directory:
+        with enter_directory(fresh) as directory:
             # The owner needs permission to fill it.
             fillable = state._replace(mode=state.mode | stat.S_IRWXU)
-            lost = [] if directory is None else give_metadata(directory, fillable.stat, state.raw_attributes)
-        rename_to_free(fresh, entry)
+            lost = [] if directory is None else set_metadata(directory, fillable.stat, state.raw_attributes)
+        check_and_rename(fresh, entry)
         on_failure.pop_all()
     return lost
 
 
 def _make_file(entry: Entry, data: bytes, state: State) -> list[str]:
-    fresh = beside(entry)
-    descriptor = create(fresh, first_mode(state.stat))
+    fresh = temporary_entry(entry)
+    descriptor = create(fresh, initial_mode(state.stat))
     try:
         write_all(descriptor, data)
-        lost = give_metadata(descriptor, state.stat, state.raw_attributes)
+        lost = set_metadata(descriptor, state.stat, state.raw_attributes)
         sync(descriptor)
-        give_name(fresh, entry)
+        rename_to_unused(fresh, entry)
     finally:
         os.close(descriptor)
         discard(fresh)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from shared.program.files.entries import Place, scanned
+from shared.program.files.entries import Place, list_entries
 
 MAX_HASHED = 1024 * 1024
 """Maximum size in bytes of a file compared by content."""
@@ -104,7 +104,7 @@ def _content(rooted: RootedFiles, place: Place, status: os.stat_result) -> bytes
     if stat.S_ISDIR(status.st_mode):
         with rooted.open_directory(place) as directory:
             names: list[bytes] = []
-            for entry in scanned(directory):
+            for entry in list_entries(directory):
                 kind = b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
                 names.append(os.fsencode(entry.name) + kind)
             return _digest(b"\0".join(sorted(names)))

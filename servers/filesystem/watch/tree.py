@@ -21,7 +21,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import trail_of
-from shared.program.files.atomic import is_fresh_name
+from shared.program.files.atomic import is_temporary_name
 from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
 
@@ -201,7 +201,7 @@ class Tree:
 
     def _is_left_out(self, parts: Parts) -> bool:
         name = parts[-1]
-        return name in IGNORED or is_fresh_name(name) or self._rooted.roots.denies(self._place_of(parts))
+        return name in IGNORED or is_temporary_name(name) or self._rooted.roots.denies(self._place_of(parts))
 
     def _update(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
         """Remember `mark` for the entry (None if it does not exist), and record an event if the mark is new."""

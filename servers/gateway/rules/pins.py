@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from shared.program.files.atomic import beside, prepare_replacement, put_in_place
-from shared.program.files.entries import current, entry_at
+from shared.program.files.atomic import prepare_replacement, put_in_place, temporary_entry
+from shared.program.files.entries import entry_at, stat_entry
 
 log = logging.getLogger("shared.gateway")
 
@@ -117,8 +117,10 @@ class Pins:
         text = json.dumps({"tools": self._tools}, indent=2)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(self.path.resolve())
-        existing = current(entry)
-        put_in_place(prepare_replacement(entry, text.encode(), existing, beside(entry), 0o600), entry, existing)
+        existing = stat_entry(entry)
+        put_in_place(
+            prepare_replacement(entry, text.encode(), existing, temporary_entry(entry), 0o600), entry, existing
+        )
         self._stamp = _stamp_of(self.path)
 
     @staticmethod

@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from shared.auth.policy import Rules
 from shared.program.process import Options
 from shared.program.settings.options import FileValue, is_secret
-from shared.program.settings.settings_file import read_text, settings_in
+from shared.program.settings.settings_file import parse_settings, read_text
 from shared.program.settings.tables import TABLES, read_rules
 from shared.yaml import YamlError, read_yaml
 
@@ -63,7 +63,7 @@ class Configuration(NamedTuple):
         `fields`."""
         if self.path is None or self.servers is None:
             return {}
-        return settings_in(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
+        return parse_settings(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
 
     def exposed(self, settings: Mapping[str, FileValue], fields: Mapping[str, FieldInfo]) -> str | None:
         """Return the source of the first secret among `settings` that other users of the machine can read; None if
@@ -92,7 +92,7 @@ def read_configuration(path: Path) -> Configuration:
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
     common = {"principal": TABLES["principal"]}
-    options = settings_in(content, {**OPTIONS, **Joining.model_fields, **PageOptions.model_fields, **common}, path)
+    options = parse_settings(content, {**OPTIONS, **Joining.model_fields, **PageOptions.model_fields, **common}, path)
     principals = options.pop("principal", None)
     return Configuration(
         path,

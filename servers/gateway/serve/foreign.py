@@ -27,9 +27,9 @@ from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
 from shared.client.group.names import check_server_name
 from shared.client.options import ClientOptions
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.settings.options import FileValue, option, read_options, secret
-from shared.program.settings.settings_file import settings_in
+from shared.program.settings.settings_file import parse_settings
 from shared.program.settings.tables import TABLES
 
 from ..bridge.upstream import MAX_PROCESSES, Upstream
@@ -153,7 +153,7 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
         check_server_name(name)
     if name == JOINED:
         raise ValueError(f"{where}: this name is reserved for the joined servers; choose another")
-    file_values = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
+    file_values = parse_settings(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
     settings = read_options(ForeignSettings, {}, file=file_values)
     with _locate_errors(path, f"servers.{name}"):
         _check_together(settings, file_values)
@@ -191,14 +191,14 @@ def _check_together(settings: ForeignSettings, file_values: Mapping[str, FileVal
         raise ValueError(f"{first} and {second} set the same thing: use only one")
     library = "websockets" if (settings.url or "").startswith("ws") else "aiohttp"
     if settings.url is not None and find_spec(library) is None:
-        raise ValueError(f"a server at a URL: {needs_extra('client')}")
+        raise ValueError(f"a server at a URL: {missing_extra_message('client')}")
 
 
 def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
     within = f"servers.{name}.tools"
     if not isinstance(settings.tools, dict | None):
         raise ValueError(f"{path}: {within}: must be a mapping of allow, deny, rename and describe")
-    file_values = settings_in(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
+    file_values = parse_settings(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
     tools = read_options(_Tools, {}, file=file_values)
     with _locate_errors(path, within):
         return Rules(

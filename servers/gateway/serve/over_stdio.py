@@ -18,7 +18,15 @@ from shared.extensions.dialects import DIALECTS
 from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import Options, exit_at_once, explain_in_terminal, run_to_the_end, set_up_process
-from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
+from shared.program.run import (
+    audit_extensions,
+    is_ready,
+    open_audit,
+    open_trace,
+    run_stdio,
+    send_counts,
+    trace_extensions,
+)
 from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry.supervised import SupervisedServer
@@ -44,8 +52,8 @@ class JoinedProgram:
         self.options = options
 
     def _open(self, server: ChosenServer) -> AbstractAsyncContextManager[Run[Any]]:
-        extensions = [*server.extensions(self.options), *recording(self.audit, server.name)]
-        extensions += tracing(self.telemetry, server.name, over_http=False)
+        extensions = [*server.extensions(self.options), *audit_extensions(self.audit, server.name)]
+        extensions += trace_extensions(self.telemetry, server.name, over_http=False)
         return server.app.open(server.settings, extensions=extensions)
 
     def run(self, program: str, exposed: str | None) -> int:
@@ -69,14 +77,14 @@ class JoinedProgram:
         # On average each server has as many threads as it would have alone.
         to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
         extensions = [DIALECTS] if self.options.dialects == "on" else []
-        extensions += recording(self.audit, JOINED)
-        extensions += tracing(self.telemetry, JOINED, over_http=False)
+        extensions += audit_extensions(self.audit, JOINED)
+        extensions += trace_extensions(self.telemetry, JOINED, over_http=False)
         async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
             stack.callback(tasks.cancel_scope.cancel)
             await stack.enter_async_context(self._members())
             running: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
             running.hooks.trace = trace
-            count(self.telemetry, running, JOINED)
+            send_counts(self.telemetry, running, JOINED)
             if await is_ready(partial(wait_until_settled, self.members)):
                 await run_stdio(running, self.options, tasks)
 

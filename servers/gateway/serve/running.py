@@ -15,11 +15,11 @@ from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import (
     Options,
-    address,
     announce,
-    bound,
     exit_at_once,
     http_options,
+    listener_url,
+    run_listener,
     run_to_the_end,
     set_up_process,
     token_of,
@@ -107,7 +107,7 @@ async def _run(
     paths = ", ".join(mount.path.removeprefix("/") for mount in mounts)
 
     def started(host: str, port: int) -> None:
-        url = f"{address(host, port)}/"
+        url = f"{listener_url(host, port)}/"
         if report_url is None:
             announce(options, "; ".join([f"listening on {url} ({paths})", *notes]))
         else:
@@ -115,7 +115,7 @@ async def _run(
 
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
-        with bound(options, tasks, drain_seconds) as stop:
+        with run_listener(options, tasks, drain_seconds) as stop:
             ended = await run_mounts(mounts, http, front, started=started, stop=stop)
         if not ended:
             exit_at_once()

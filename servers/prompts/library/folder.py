@@ -17,7 +17,7 @@ from servers.common.files.names import is_device
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
 from servers.prompts.format.front_matter import MAX_FILE_BYTES
-from shared.program.files.entries import current
+from shared.program.files.entries import stat_entry
 from shared.program.files.system import SYSTEM
 
 MAX_TOTAL_BYTES = 64_000_000
@@ -74,7 +74,7 @@ class Folder:
         *above, name = path.split("/")
         try:
             with self.open(above) as directory:
-                status = current(entry_in(directory, name))
+                status = stat_entry(entry_in(directory, name))
         except OSError:
             return False
         return status is not None and bool(status.st_mode & stat.S_IXUSR)

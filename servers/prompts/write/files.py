@@ -13,8 +13,14 @@ from servers.common.files.directories import entry_in, read_file
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
 from servers.prompts.library.folder import Folder, check_path
-from shared.program.files.atomic import fresh_name, prepare_replacement, put_in_place, rename_to_free, sync_directory
-from shared.program.files.entries import Entry, current, remove_tree, unlink
+from shared.program.files.atomic import (
+    check_and_rename,
+    prepare_replacement,
+    put_in_place,
+    sync_directory,
+    temporary_name,
+)
+from shared.program.files.entries import Entry, remove_tree, stat_entry, unlink
 
 _MAX_BYTES = 16_000_000
 """Maximum size of a file that is replaced, in bytes."""
@@ -97,7 +103,7 @@ def translate_os_errors(path: str) -> Iterator[None]:
 def _check_entry(entry: Entry, check: Check) -> os.stat_result | None:
     """Return the status of the existing file, after calling `check`; None if it does not exist. Raises PromptError
     for an entry that is not a file, or is write-protected."""
-    status = current(entry)
+    status = stat_entry(entry)
     if status is None:
         check(None)
         return None
@@ -133,12 +139,12 @@ def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
     with translate_os_errors(name), folder.open([]) as directory:
         entry = entry_in(directory, name)
-        part = fresh_name()
+        part = temporary_name()
         fresh = entry_in(directory, part)
         try:
             for path, data in files.items():
                 put(folder, f"{part}/{path}", data, lambda _: None, path in scripts)
-            rename_to_free(fresh, entry)
+            check_and_rename(fresh, entry)
         except PromptError as error:
             raise PromptError(error.code, error.reason.replace(part, name)) from None
         finally:

@@ -17,7 +17,7 @@ import filelock
 
 from ...errors import AuthError
 from ...program.files.atomic import prepare_replacement, put_in_place
-from ...program.files.entries import current, entry_at
+from ...program.files.entries import entry_at, stat_entry
 from .tokens import Key
 
 IN_KEYRING = "in_keyring"
@@ -112,11 +112,11 @@ class FileTokens:
             remaining = {issuer: values for issuer, values in entries.items() if values}
             text = json.dumps({"format": _FORMAT, "entries": remaining}, indent=1).encode()
             entry = entry_at(self.path.resolve())
-            status = current(entry)
+            status = stat_entry(entry)
             if status is not None and status.st_mode & 0o077 and os.name != "nt":
                 # The new file inherits the mode, which is wrong if someone has copied this file or changed its mode.
                 self.path.chmod(0o600)
-                status = current(entry)
+                status = stat_entry(entry)
             put_in_place(prepare_replacement(entry, text, status, mode=0o600), entry, status)
 
     @contextmanager

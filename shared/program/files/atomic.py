@@ -18,8 +18,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from ...coded_errors import MetadataError
-from .entries import Entry, create, current, unlink
-from .metadata import Attributes, attributes_at, give_metadata
+from .entries import Entry, create, stat_entry, unlink
+from .metadata import Attributes, attributes_at, set_metadata
 from .system import BASE_FLAGS, SYSTEM
 
 try:
@@ -35,18 +35,18 @@ Put = Callable[[Entry, Entry], object]
 """Gives the first entry the second entry's name."""
 
 
-def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
+def temporary_entry(entry: Entry, stem: str = ".mcp-") -> Entry:
     """Return a new name, in the entry's directory, for an incomplete file."""
-    return entry._replace(name=entry.sibling(fresh_name(stem)), stat=None)
+    return entry._replace(name=entry.sibling(temporary_name(stem)), stat=None)
 
 
-def fresh_name(stem: str = ".mcp-") -> str:
+def temporary_name(stem: str = ".mcp-") -> str:
     """Return a name that does not exist: `stem`, 16 random digits, `.tmp`."""
     return f"{stem}{os.urandom(8).hex()}.tmp"
 
 
-def is_fresh_name(name: str) -> bool:
-    """Return True if `name` has the form that `beside` returns; a killed process leaves such files."""
+def is_temporary_name(name: str) -> bool:
+    """Return True if `name` has the form that `temporary_entry` returns; a killed process leaves such files."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
@@ -82,7 +82,7 @@ def put_in_place(
         leftovers.callback(discard, fresh)
         check()
         if existing is None:
-            give_name(fresh, entry)
+            rename_to_unused(fresh, entry)
         else:
             (put or _rename_over)(fresh, entry)
     # Last: a name that is durable before its bytes could lead to an empty file after a crash.
@@ -100,8 +100,8 @@ def prepare_replacement(
 ) -> Entry:
     """Create a file next to the entry that contains `data`, synced to disk, and is ready to replace `existing`, which
     has these `attributes`, if they were read. `mode` is the mode of a file that replaces nothing; the umask applies.
-    `fresh` is its name, from `beside`. Raises OSError."""
-    fresh = fresh or beside(entry)
+    `fresh` is its name, from `temporary_entry`. Raises OSError."""
+    fresh = fresh or temporary_entry(entry)
     # Only its owner may read it until it has the mode of the file that it replaces.
     descriptor = create(fresh, mode if existing is None else 0o600)
     with ExitStack() as on_failure:
@@ -124,7 +124,7 @@ def prepare_replacement(
 def final_stat(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
     """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that file was
     overwritten. A rename changes the time of the inode."""
-    now, prepared_stat = current(entry), fresh.stat
+    now, prepared_stat = stat_entry(entry), fresh.stat
     if prepared_stat is None:
         raise ValueError("the file has not been prepared")
     written = (prepared_stat,) if existing is None else (prepared_stat, existing)
@@ -151,7 +151,7 @@ def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
     os.fsync(descriptor)
 
 
-def add(descriptor: int, data: bytes) -> None:
+def append(descriptor: int, data: bytes) -> None:
     """Append all of `data` to the file, which is open for appending. A partial write is removed again, unless another
     process has appended more data. Raises OSError."""
     begin, written = os.fstat(descriptor).st_size, 0
@@ -222,7 +222,7 @@ def link(old: Entry, new: Entry) -> None:
     SYSTEM.link((old.directory, old.name), (new.directory, new.name))
 
 
-def give_name(old: Entry, new: Entry) -> None:
+def rename_to_unused(old: Entry, new: Entry) -> None:
     """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if it exists, and OSError.
 
     This makes a hard link and then removes the old name. Without hard links it is a check and a rename, so a file
@@ -234,7 +234,7 @@ def give_name(old: Entry, new: Entry) -> None:
     except FileExistsError:
         raise
     except (OSError, NotImplementedError):
-        rename_to_free(old, new)
+        check_and_rename(old, new)
         return
     try:
         unlink(old)
@@ -244,10 +244,10 @@ def give_name(old: Entry, new: Entry) -> None:
         raise
 
 
-def rename_to_free(old: Entry, new: Entry) -> None:
+def check_and_rename(old: Entry, new: Entry) -> None:
     """Rename `old` to `new` after a check that it does not exist; otherwise raises FileExistsError. Raises
     OSError."""
-    if current(new) is not None:
+    if stat_entry(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     SYSTEM.rename((old.directory, old.name), (new.directory, new.name))
 
@@ -268,6 +268,6 @@ def sync_directory(entry: Entry) -> None:
 def _copy_metadata(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
     """Give a file the metadata of another file, except for owner and group if the system does not allow that. Raises
     MetadataError, OSError."""
-    lost = {*give_metadata(descriptor, existing, attributes)} - {"owner", "group"}
+    lost = {*set_metadata(descriptor, existing, attributes)} - {"owner", "group"}
     if lost:
         raise MetadataError(f"its attribute {min(lost)}")

@@ -94,7 +94,7 @@ def entry_at(path: Path) -> Entry:
     return Entry(None, str(path), None, False, Place(0, path.parts, str(path)))
 
 
-def current(entry: Entry) -> os.stat_result | None:
+def stat_entry(entry: Entry) -> os.stat_result | None:
     """Return the stat of the entry now, without following links; None if it does not exist. Raises OSError."""
     try:
         return SYSTEM.stat(entry.directory, entry.name)
@@ -119,7 +119,7 @@ def unlink(entry: Entry) -> None:
 
 
 @contextmanager
-def opened(entry: Entry) -> Iterator[int | None]:
+def enter_directory(entry: Entry) -> Iterator[int | None]:
     """Open the directory `entry`; None if the system has no directory descriptors. Raises OSError."""
     if entry.directory is None:
         # A redirection need not be a link: according to its mode, a Windows junction is a directory.
@@ -135,12 +135,12 @@ def opened(entry: Entry) -> Iterator[int | None]:
 
 
 def child(entry: Entry, directory: int | None, name: str) -> Entry:
-    """Return the entry `name`, without a stat, of the directory that `opened` returned for `entry`."""
+    """Return the entry `name`, without a stat, of the directory that `enter_directory` returned for `entry`."""
     path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
     return Entry(directory, path, None, False, entry.place.child(name))
 
 
-def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
+def list_entries(directory: int | str) -> list["os.DirEntry[str]"]:
     """Return the entries of an open directory, sorted by name; use them while it is open. Raises OSError."""
     with SYSTEM.scan(directory) as entries:
         return sorted(entries, key=_NAME)
@@ -172,8 +172,8 @@ def remove_directory(entry: Entry) -> None:
 def remove_tree(entry: Entry) -> None:
     """Delete the directory with all its contents, as far as possible. The caller limits its depth."""
     with suppress(OSError):
-        with opened(entry) as directory:
-            for dir_entry in scanned(entry.name if directory is None else directory):
+        with enter_directory(entry) as directory:
+            for dir_entry in list_entries(entry.name if directory is None else directory):
                 is_directory = dir_entry.is_dir(follow_symlinks=False)
                 (remove_tree if is_directory else unlink)(child(entry, directory, dir_entry.name))
         remove_directory(entry)

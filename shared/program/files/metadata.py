@@ -58,13 +58,13 @@ def attributes_at(entry: Entry) -> Attributes:
         os.close(descriptor)
 
 
-def first_mode(original: os.stat_result) -> int:
-    """Return the mode for creating a file, which gives access only to its owner until `give_metadata` makes it like
+def initial_mode(original: os.stat_result) -> int:
+    """Return the mode for creating a file, which gives access only to its owner until `set_metadata` makes it like
     `original`."""
     return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(original.st_mode)
 
 
-def give_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
+def set_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
     """Give an open file or directory the metadata `original` and these attributes, and return the parts that could
     not be set: "owner", "group", and names of attributes. Raises MetadataError if the access control list, or the
     user or group in it, can't be copied, since it may protect the file; and OSError."""
@@ -94,7 +94,7 @@ def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
     return [name for name, is_same in same.items() if not is_same]
 
 
-def give_owner_to_link(new: Entry, original: os.stat_result) -> list[str]:
+def set_link_owner(new: Entry, original: os.stat_result) -> list[str]:
     """Give a link the owner and group of the link `original`, and return the parts that could not be set. Raises
     OSError."""
     if sys.platform == "win32" or not _HAS_OWNERS:

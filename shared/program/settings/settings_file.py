@@ -39,12 +39,12 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
-    options = settings_in(content, fields, path)
+    options = parse_settings(content, fields, path)
     secret = next((file_value.source for name, file_value in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)
 
 
-def settings_in(
+def parse_settings(
     content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
 ) -> dict[str, FileValue]:
     """Return the values of `fields` from the content of the file at `path`, by field; `within` is the prefix of the

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 
 from ...auth.policy import Entitlement, Rules, read_scopes
 from .options import FileValue, read_options
-from .settings_file import settings_in
+from .settings_file import parse_settings
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
 
@@ -108,7 +108,7 @@ def _scopes(value: Any, source: str) -> frozenset[str]:
 def _entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
     narrowable = settings if isinstance(settings, Narrowable) else None
     fields = {} if narrowable is None else narrowable.narrowing.model_fields
-    narrower_values = settings_in(content, {"scopes": TABLES["scopes"], **fields}, path, within)
+    narrower_values = parse_settings(content, {"scopes": TABLES["scopes"], **fields}, path, within)
     scopes = narrower_values.pop("scopes", None)
     ceilings = () if scopes is None else (_scopes(*scopes),)
     if not narrower_values or narrowable is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -16,4 +16,4 @@ def test_a_server_of_databases_says_it_before_it_is_loaded(server: str, library:
     start = f"import sys; sys.modules[{library!r}] = None; from servers.{server}.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [f"-c: {needs_extra(server)}"]
+    assert done.stderr.splitlines() == [f"-c: {missing_extra_message(server)}"]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from servers.bundle.program import COMMANDS, main
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.version import __version__
 from tests.servers.bundle.refusals import refused
 
@@ -75,7 +75,7 @@ def test_a_library_that_is_missing_is_named_with_its_fix() -> None:
     script = "import sys; sys.modules['yaml'] = None; from servers.bundle.program import main; main(['list'])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert f"yaml is not installed; {needs_extra('catalog')}\n" in done.stderr
+    assert f"yaml is not installed; {missing_extra_message('catalog')}\n" in done.stderr
 
 
 def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from servers.common.workers.frames import MAX_BODY
 from servers.fetch.load.headers import parse_host_header
 from servers.fetch.server import app
 from servers.fetch.settings import Narrowing, Settings
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.run import read_arguments
 
 
@@ -91,5 +91,5 @@ def test_hosts_have_to_be_reachable_for_all() -> None:
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name that is known to be no module is as good as one that is not installed.
     monkeypatch.setitem(sys.modules, "lxml", None)
-    with pytest.raises(ValidationError, match=re.escape(needs_extra("fetch"))):
+    with pytest.raises(ValidationError, match=re.escape(missing_extra_message("fetch"))):
         Settings()

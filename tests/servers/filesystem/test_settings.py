@@ -13,7 +13,7 @@ from servers.common.files.roots import Roots
 from servers.filesystem.features.edit import read_only
 from servers.filesystem.server import app
 from servers.filesystem.settings import Narrowing, Settings
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.settings.settings_file import make_absolute
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import cursor_of, uri_of
@@ -308,5 +308,5 @@ def test_roots_of_clients_and_of_principals_do_not_go_together(of_two: Path) -> 
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name that is known to be no module is as good as one that is not installed.
     monkeypatch.setitem(sys.modules, "re2", None)
-    with pytest.raises(ValidationError, match=re.escape(needs_extra("filesystem"))):
+    with pytest.raises(ValidationError, match=re.escape(missing_extra_message("filesystem"))):
         Settings()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.server import app as prompts
 from servers.prompts.settings import Narrowing, Settings
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from tests.servers.peers import ada_and_bob
 
 
@@ -91,5 +91,5 @@ def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name that is known to be no module is as good as one that is not installed.
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ValidationError, match=re.escape(needs_extra("prompts"))):
+    with pytest.raises(ValidationError, match=re.escape(missing_extra_message("prompts"))):
         Settings()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.program.installation import Installation, shell_line
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 
 ROOT = Path(__file__).resolve().parents[3]
 METADATA = """\
@@ -51,7 +51,7 @@ def noted(path: Path, **more: Any) -> dict[str, Any]:
 
 def test_a_checkout_is_installed_again_with_the_extra() -> None:
     where = shell_line([sys.executable, "-m", "pip", "install", "-e", f"{ROOT}[http]"])
-    assert needs_extra("http") == f"this needs the extra 'http': {where}"
+    assert missing_extra_message("http") == f"this needs the extra 'http': {where}"
 
 
 def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from servers.bundle.hosts.clients import CLIENTS, Client, get_client
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
 from servers.catalog import CATALOG, load_catalog
-from shared.program.messages import needs_extra
+from shared.program.messages import missing_extra_message
 from shared.program.run import Options
 from tests.servers.bundle.refusals import not_refused, refused
 
@@ -248,7 +248,7 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     # Only servers of the bundle's own catalog have an extra.
     monkeypatch.setattr("servers.bundle.commands.config.CATALOG", Path(copy))
     shown = refused(capsys, config.main, "fetch", "--client", "cursor", "--catalog", str(copy))
-    assert shown.endswith(needs_extra("fetch"))
+    assert shown.endswith(missing_extra_message("fetch"))
 
 
 def test_the_longest_name_leaves_room_for_every_tool() -> None:

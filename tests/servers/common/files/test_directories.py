@@ -5,7 +5,7 @@ import pytest
 
 from servers.common.files import directories
 from servers.common.files.directories import entry_in, open_directory, open_to_read, read_file
-from shared.program.files.entries import scanned
+from shared.program.files.entries import list_entries
 from tests.servers.common.files.conftest import SECRET
 
 
@@ -29,7 +29,7 @@ def test_a_file_is_read(opened, root, no_leak):
     (root / "a" / "b" / "file").write_bytes(b"four")
     assert [read(opened, "a", "b", "file", most=most) for most in (100, 4, 3)] == [b"four", b"four", None]
     with opened("a", "b") as directory:
-        assert [one.name for one in scanned(directory)] == ["file"]
+        assert [one.name for one in list_entries(directory)] == ["file"]
 
 
 @pytest.mark.parametrize("target", ["outside", "inside"])

@@ -38,7 +38,7 @@ def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, 
 
 def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkeypatch):
     (root / "file").write_text("old")
-    found, add = (root / "file").stat(), module.add
+    found, add = (root / "file").stat(), module.append
     fresh = prepare_replacement(entry, b"new", found)
     with (root / "file").open("ab", buffering=0) as theirs:
 
@@ -47,7 +47,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
             theirs.write(b"more")
 
         # Nobody else can add just after each time that it was looked.
-        monkeypatch.setattr(module, "add", add_and_find_more)
+        monkeypatch.setattr(module, "append", add_and_find_more)
         monkeypatch.setattr(module, "_MAX_SECONDS", 0.05)
         theirs.write(b"more")
         exchange(fresh, entry, found, b"old")
@@ -56,7 +56,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
 
 def test_other_processes_of_ours_wait_until_what_was_added_is_in_the_new_file(entry, root, monkeypatch):
     (root / "file").write_text("old")
-    found, add = (root / "file").stat(), module.add
+    found, add = (root / "file").stat(), module.append
     fresh = prepare_replacement(entry, b"new", found)
     with (root / "file").open("ab") as theirs:
         theirs.write(b"more")
@@ -67,7 +67,7 @@ def test_other_processes_of_ours_wait_until_what_was_added_is_in_the_new_file(en
         add(to, data)
 
     # Nobody else can ask just while it is added.
-    monkeypatch.setattr(module, "add", add_while_another_asks)
+    monkeypatch.setattr(module, "append", add_while_another_asks)
     exchange(fresh, entry, found, b"old")
     assert (root / "file").read_text() == "newmore"
     with (root / "file").open("rb") as file:

@@ -121,7 +121,7 @@ def test_what_has_changed_since_is_not_deleted(root, remove):
 
 def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(files, root, outside, at, monkeypatch):
     (root / "dir/a").mkdir(parents=True)
-    plain = deleting.opened
+    plain = deleting.enter_directory
     left = iter([False, True])
 
     def swapped(entry):
@@ -132,7 +132,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(file
         return plain(entry)
 
     # No other program could time it as well.
-    monkeypatch.setattr(deleting, "opened", swapped)
+    monkeypatch.setattr(deleting, "enter_directory", swapped)
     assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
     assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])
 
@@ -140,7 +140,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(file
 def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, recorder, monkeypatch):
     (root / "a").mkdir()
     (root / "a/file").write_text("x")
-    plain = deleting.rename_to_free
+    plain = deleting.check_and_rename
 
     def renamed(old, new):
         plain(old, new)
@@ -148,7 +148,7 @@ def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, 
         for aside in root.glob(".mcp-*"):
             (aside / "file").write_text("other")
 
-    monkeypatch.setattr(deleting, "rename_to_free", renamed)
+    monkeypatch.setattr(deleting, "check_and_rename", renamed)
     assert code(delete, files, files.roots.place("a"), recursive=True, recorder=recorder) == "changed"
     assert [str(path.relative_to(root)) for path in sorted(root.rglob("*"))] == ["a", "a/file"]
     assert (root / "a/file").read_text() == "other"

@@ -213,7 +213,7 @@ def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):
 
 def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files, root, outside, at, monkeypatch):
     (root / "dir/a").mkdir(parents=True)
-    plain = moving.opened
+    plain = moving.enter_directory
 
     def swapped(entry):
         if entry.name == "a":
@@ -222,6 +222,6 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files
         return plain(entry)
 
     # No other program could time it as well.
-    monkeypatch.setattr(moving, "opened", swapped)
+    monkeypatch.setattr(moving, "enter_directory", swapped)
     assert code(copy, files, at("dir"), at("copy")) == "not_a_directory"
     assert names(root) == ["dir", "kept"]

@@ -6,7 +6,7 @@ import pytest
 
 from servers.common.globs import Glob
 from servers.filesystem.watch.tree import EntryQuota, Tree
-from shared.program.files.atomic import fresh_name
+from shared.program.files.atomic import temporary_name
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_only_what_the_glob_matches_is_told_and_remembered(tree, root):
 
 
 def test_directories_of_tools_our_temporary_names_and_what_is_denied_are_left_out(tree, root):
-    seen, temporary = tree(), fresh_name()
+    seen, temporary = tree(), temporary_name()
     for name in (".git", "node_modules", ".ssh", temporary, "src"):
         (root / name).mkdir()
         (root / name / "file").touch()

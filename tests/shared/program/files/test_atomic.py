@@ -7,8 +7,15 @@ import stat
 import pytest
 
 from shared.program.files import atomic
-from shared.program.files.atomic import beside, give_name, prepare_replacement, put_in_place, replace, sync
-from shared.program.files.entries import Entry, Place, current, entry_at
+from shared.program.files.atomic import (
+    prepare_replacement,
+    put_in_place,
+    rename_to_unused,
+    replace,
+    sync,
+    temporary_entry,
+)
+from shared.program.files.entries import Entry, Place, entry_at, stat_entry
 from tests import disk
 
 
@@ -27,7 +34,7 @@ def test_the_mode_stays_and_set_user_id_goes_as_with_any_write(entry, root):
     (root / "file").touch()
     for before, after in ((0o751, 0o751), (0o4755, 0o755)):
         (root / "file").chmod(before)
-        replace(entry, b"new", current(entry))
+        replace(entry, b"new", stat_entry(entry))
         assert (root / "file").stat().st_mode & 0o7777 == after
 
 
@@ -46,7 +53,7 @@ def test_nobody_reads_a_file_before_it_has_the_mode_of_the_one_it_replaces(entry
     (root / "file").touch()
     (root / "file").chmod(mode)
     made = disk.made(monkeypatch)
-    replace(entry, b"new", current(entry))
+    replace(entry, b"new", stat_entry(entry))
     assert (made, stat.S_IMODE((root / "file").stat().st_mode)) == ([0o600], mode)
 
 
@@ -64,7 +71,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(entry, root, no_leak):
         raise KeyError
 
     with pytest.raises(KeyError):
-        replace(entry, b"new", current(entry), fail)
+        replace(entry, b"new", stat_entry(entry), fail)
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "old")]
 
 
@@ -93,11 +100,11 @@ def test_a_name_whose_old_one_can_not_go_is_not_given(entry, root, monkeypatch):
             raise PermissionError(errno.EPERM, "")
         unlink(one)
 
-    old, unlink = beside(entry), atomic.unlink
+    old, unlink = temporary_entry(entry), atomic.unlink
     os.close(atomic.create(old, 0o666))
     monkeypatch.setattr(atomic, "unlink", refused)
     with pytest.raises(PermissionError):
-        give_name(old, entry)
+        rename_to_unused(old, entry)
     assert [path.suffix for path in root.iterdir()] == [".tmp"]
 
 
@@ -109,7 +116,7 @@ def test_a_link_that_appears_is_replaced_and_not_written_through(entry, root, tm
         (root / "file").unlink()
         (root / "file").symlink_to(tmp_path / "secret")
 
-    replace(entry, b"new", current(entry), swap)
+    replace(entry, b"new", stat_entry(entry), swap)
     assert (root / "file").read_text() == "new"
     assert (tmp_path / "secret").read_text() == "secret"
 
@@ -163,7 +170,7 @@ def test_the_owner_and_the_group_are_asked_for_apart(entry, root, monkeypatch):
 def test_the_owner_and_the_group_stay(entry, root):
     (root / "file").touch()
     os.chown(root / "file", 1234, 4321)
-    replace(entry, b"new", current(entry))
+    replace(entry, b"new", stat_entry(entry))
     found = (root / "file").stat()
     assert (found.st_uid, found.st_gid) == (1234, 4321)
 

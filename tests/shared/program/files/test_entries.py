@@ -7,8 +7,16 @@ import pytest
 
 from servers.common.files.exchange import exchange
 from shared.program.files import entries
-from shared.program.files.atomic import rename, rename_to_free
-from shared.program.files.entries import child, current, etag_of, is_same, opened, read_bytes, scanned
+from shared.program.files.atomic import check_and_rename, rename
+from shared.program.files.entries import (
+    child,
+    enter_directory,
+    etag_of,
+    is_same,
+    list_entries,
+    read_bytes,
+    stat_entry,
+)
 
 
 @pytest.fixture
@@ -45,7 +53,7 @@ def test_bytes_are_read_in_blocks_up_to_the_count_or_the_end(tmp_path):
 
 def test_a_directory_is_opened_under_no_other_path(root, outside):
     (root / "link").symlink_to(outside)
-    with pytest.raises(OSError, match="symbolic links"), opened(entries.entry_at(root / "link")):
+    with pytest.raises(OSError, match="symbolic links"), enter_directory(entries.entry_at(root / "link")):
         pass
 
 
@@ -85,7 +93,7 @@ def test_a_directory_is_made_and_removed(found, root):
     entries.make_directory(found("dir"), 0o700)
     assert stat.S_IMODE((root / "dir").stat().st_mode) == 0o700
     entries.remove_directory(found("dir"))
-    assert current(found("dir")) is None
+    assert stat_entry(found("dir")) is None
 
 
 def test_a_link_is_copied_as_it_stands_and_removed_itself(found, root, outside):
@@ -101,7 +109,7 @@ def test_a_rename_replaces_and_one_to_a_free_name_does_not(found, root):
     (root / "old").write_text("old")
     (root / "new").write_text("new")
     with pytest.raises(FileExistsError):
-        rename_to_free(found("old"), found("new"))
+        check_and_rename(found("old"), found("new"))
     rename(found("old"), found("new"))
     assert (os.listdir(root), (root / "new").read_text()) == (["new"], "old")
 
@@ -128,23 +136,23 @@ def test_the_children_of_a_directory(found, root):
     (root / "dir" / "a").touch()
     (root / "dir" / "c").symlink_to("a")
     entry = found("dir")
-    with opened(entry) as directory:
-        seen = scanned(entry.name if directory is None else directory)
+    with enter_directory(entry) as directory:
+        seen = list_entries(entry.name if directory is None else directory)
         assert [(one.name, entries.kind_of(one)) for one in seen] == [
             ("a", "file"),
             ("b", "directory"),
             ("c", "symlink"),
         ]
         below = child(entry, directory, "a")
-        assert (below.place.parts, stat.S_ISREG(current(below).st_mode)) == (("dir", "a"), True)
+        assert (below.place.parts, stat.S_ISREG(stat_entry(below).st_mode)) == (("dir", "a"), True)
 
 
 def test_a_file_that_changed_has_another_etag(found, root):
     (root / "file").write_text("one")
-    before = etag_of(current(found("file")))
-    assert etag_of(current(found("file"))) == before
+    before = etag_of(stat_entry(found("file")))
+    assert etag_of(stat_entry(found("file"))) == before
     (root / "file").write_text("other")
-    assert etag_of(current(found("file"))) != before
+    assert etag_of(stat_entry(found("file"))) != before
 
 
 def test_a_path_is_the_same_while_no_link_is_on_it(root, outside):
