@@ -133,6 +133,20 @@ class TestTaskStore:
             assert sorted(woken) == ["a", "b", "b", "c"]
             stops[1]()
 
+    async def test_who_hears_of_a_task_is_woken_when_it_expires(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, replicas):
+            await here.create(task("t"))
+            woken: list[str] = []
+            stops = [
+                one.listen("t", lambda name=name: woken.append(name)) for one, name in ((here, "a"), (there, "b"))
+            ]
+            await rest(*replicas)
+            await stores.let_pass(61)
+            await rest(*replicas)
+            assert {*woken} == {"a", "b"}
+            for stop in stops:
+                stop()
+
     async def test_who_is_alone_has_room_for_all_results(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await ended(here, "a", 9_000)

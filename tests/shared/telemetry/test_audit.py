@@ -246,7 +246,7 @@ async def test_a_call_whose_time_was_up_says_so(part: bool) -> None:
     @app.tool()
     async def wait_briefly(ctx: Context[Any]) -> None:
         """Wait for ever, or for a moment in a part of the call."""
-        with ctx.link.calls.within(ctx.call, 0.02) if part else nullcontext():
+        with ctx.link.calls.limit_time(ctx.call, 0.02) if part else nullcontext():
             await anyio.sleep_forever()
 
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]

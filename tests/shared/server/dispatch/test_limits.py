@@ -1,6 +1,7 @@
 """Limits for one peer."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import anyio
 import pytest

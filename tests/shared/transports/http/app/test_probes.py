@@ -1,6 +1,7 @@
 """What operators ask a listener: /readyz and /metrics, of one server; and what they are told of a store: whether it
 can be reached, how often a lease was lost, and by which replica."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,12 @@ from shared.auth.tokens import StaticTokens
 from shared.errors import AuthError
 from shared.telemetry import readiness
 from shared.testing import replicas
+from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from tests.clock import forward
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, listening, make_server, merged, served
+from tests.shared.transports.http.web_socket import web_socket
 
 SECRET = {"Authorization": "Bearer secret"}
 
@@ -223,6 +226,19 @@ async def test_what_is_refused_is_counted_by_status() -> None:
         "sample/401": 2,
         "sample/403": 1,
     }
+
+
+async def test_what_one_client_has_too_much_of_is_counted_over_each_transport() -> None:
+    limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=4, calls=1))
+    async with served(limits=limits) as site, web_socket(site) as socket:
+        await socket.initialize()
+        for number in range(3):  # one more call than may run, and one more request than the rate allows
+            await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}, id=number))
+        for _ in range(2):
+            assert "error" in json.loads((await socket.next()).data)
+        await site.call("tools/list")
+        got = await counted(site)
+    assert got["mcp_http_refused_total", "sample/429"] == 3
 
 
 async def test_without_what_writes_them_there_are_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
