@@ -16,7 +16,8 @@ from .steps import Steps
 T = TypeVar("T")
 
 _TURNS_BETWEEN = 3
-_stepping: lowlevel.RunVar[anyio.Lock] = lowlevel.RunVar("stepping")
+"""The number of turns of the event loop for other work after each step."""
+_step_lock: lowlevel.RunVar[anyio.Lock] = lowlevel.RunVar("stepping")
 """Held by the work that runs its step."""
 
 
@@ -36,7 +37,7 @@ async def background() -> AsyncIterator[TaskGroup]:
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        # Raised `from` its own cause: otherwise its context would be the group, which adds nothing.
+        # Without `from`, the context of the error would be the group, which adds nothing.
         only = group.exceptions[0]
         raise only from only.__cause__
 
@@ -64,25 +65,20 @@ async def in_turns(steps: Steps[T]) -> T:
     """Run each of the `steps` in a turn of the event loop of its own, and return their result. All such work in a
     loop takes turns, with a few turns for other work after each step: a small request takes about as many, and waits
     for one step only."""
-    lock = _stepping.get(None)
+    lock = _step_lock.get(None)
     if lock is None:
-        _stepping.set(lock := anyio.Lock(fast_acquire=True))
+        _step_lock.set(lock := anyio.Lock(fast_acquire=True))
     result: T
     is_over = False
     while not is_over:
         async with lock:
-            is_over, result = _next(steps)
+            try:
+                next(steps)
+            except StopIteration as end:
+                is_over, result = True, end.value
             for _ in range(_TURNS_BETWEEN):
                 await lowlevel.checkpoint()
     return result
-
-
-def _next(steps: Steps[T]) -> tuple[bool, Any]:
-    """Run the next step. Return True, and the result, if it was the last one."""
-    try:
-        return False, next(steps)
-    except StopIteration as end:
-        return True, end.value
 
 
 class Entered:
@@ -119,10 +115,10 @@ class TaskSet:
         """Schedule `work` as a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_end)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed(error)
@@ -155,7 +151,7 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # A tuple, since an empty one takes no memory, and several tasks rarely wait.
+        # The waiters are in a tuple, since an empty tuple takes no memory, and several tasks rarely wait.
         self._waiting = (*self._waiting, future)
         try:
             await future
@@ -206,14 +202,14 @@ class ExpiryQueue(dict[Any, float]):
 
     def waited(self, key: object) -> float:
         """Return the number of seconds since `key` was started; 0 if it was not."""
-        at = self.get(key)
-        return 0.0 if at is None else asyncio.get_running_loop().time() - at + self.seconds
+        expiry = self.get(key)
+        return 0.0 if expiry is None else asyncio.get_running_loop().time() - expiry + self.seconds
 
     def arm(self) -> None:
         """Set the timer for the first key."""
         loop = asyncio.get_running_loop()
-        at = next(iter(self.values()), None)
-        self.timer = None if at is None else loop.call_at(at, self._look, loop)
+        expiry = next(iter(self.values()), None)
+        self.timer = None if expiry is None else loop.call_at(expiry, self._expire, loop)
 
     def close(self) -> None:
         """Cancel the timer."""
@@ -221,11 +217,11 @@ class ExpiryQueue(dict[Any, float]):
             self.timer.cancel()
             self.timer = None
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         # The first key that has not expired ends the loop, since all keys after it expire later.
-        over = takewhile(lambda item: item[1] <= now, self.items())
-        for key, _ in list(islice(over, MAX_EXPIRED_AT_ONCE)):
-            if self.pop(key, None) is not None:  # may have been removed by another key's action
+        expired = takewhile(lambda item: item[1] <= now, self.items())
+        for key, _ in list(islice(expired, MAX_EXPIRED_AT_ONCE)):
+            if self.pop(key, None) is not None:  # another key's action may have removed it
                 self._action(key)
         self.arm()

@@ -81,7 +81,7 @@ class _LazyModule(ModuleType):
 
     def _execute(self) -> None:
         loader = self.__spec__ and self.__spec__.loader
-        if isinstance(loader, _LazyLoader):  # not after a reload
+        if isinstance(loader, _LazyLoader):  # a reload replaces the loader
             loader.execute(self)
 
 

@@ -63,9 +63,9 @@ async def connected(
         theirs.close()
 
     try:
-        spoken = [DIALECTS] if dialects else []
-        opened = nullcontext(server) if isinstance(server, Run) else server.open(settings, extensions=spoken)
-        async with opened as running, anyio.create_task_group() as tasks:
+        extensions = [DIALECTS] if dialects else []
+        opening = nullcontext(server) if isinstance(server, Run) else server.open(settings, extensions=extensions)
+        async with opening as running, anyio.create_task_group() as tasks:
             tasks.start_soon(run, running)
             try:
                 yield ours
@@ -84,5 +84,5 @@ async def replicas(server: Server[Any], count: int, stores: Stores | None = None
     """Open that many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP
     endpoint of each run serves the sessions of all."""
     stores = stores or memory.Stores()
-    async with AsyncExitStack() as opened:
-        yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(server.open(stores=stores)) for _ in range(count)]

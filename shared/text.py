@@ -4,12 +4,12 @@ import os
 import re
 from collections.abc import Collection, Iterable
 
-_FORGING = "[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_DECEPTIVE = "[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _BATCH_SIZE = 256
-_drawn: list[str] = []
+_unused_words: list[str] = []
 """Random words that have not been used yet. Several threads take them."""
 
 
@@ -53,19 +53,19 @@ def marks(kind: str, description: str) -> tuple[str, str]:
     Both contain an unpredictable word, so the text between them can't end the block and continue as if it were the
     server.
     """
-    mark = f"{kind}-{_draw_word()}"
+    mark = f"{kind}-{_make_word()}"
     return f"<{mark}> {description}", f"</{mark}>"
 
 
-def _draw_word() -> str:
+def _make_word() -> str:
     """Return eight hexadecimal digits that can't be guessed and are used only once."""
     try:
-        return _drawn.pop()
+        return _unused_words.pop()
     except IndexError:
         # A system call is slow, and takes as long for one word as for many.
         digits = os.urandom(4 * _BATCH_SIZE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
-        _drawn.extend(rest)
+        _unused_words.extend(rest)
         return word
 
 
@@ -112,7 +112,7 @@ def displayed(name: str) -> str:
     reversible.
     """
     # All of these characters but the backslash are unprintable, and nearly no name has any.
-    return name if name.isprintable() and "\\" not in name else re.sub(_FORGING, escaped, name)
+    return name if name.isprintable() and "\\" not in name else re.sub(_DECEPTIVE, escaped, name)
 
 
 def quoted(name: str) -> str:

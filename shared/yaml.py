@@ -71,7 +71,7 @@ class _Open(NamedTuple):
 
     value: YamlMapping | list[Any]
     anchor: str | None
-    before: _Size
+    size_before: _Size
     """The size before it."""
     keys: list[str]
     """The key that waits for its value, in a mapping."""
@@ -86,7 +86,7 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
         raise YamlError(f"{what} has more than {limits.characters:,} characters", line)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        values = _Building(what, line, limits).built(yaml.parse(text, Loader=loader))
+        values = _Builder(what, line, limits).build(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
@@ -110,7 +110,7 @@ def write_yaml(value: Any) -> str:
             return True
 
     def text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in data else None if _plain(data) == data else '"'
+        style = "|" if "\n" in data else None if _resolve_scalar(data) == data else '"'
         style = style if _BREAKS.isdisjoint(data) else '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
@@ -118,96 +118,98 @@ def write_yaml(value: Any) -> str:
     return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
-class _Building:
+class _Builder:
     """Builds values from the events of a parser."""
 
     def __init__(self, what: str, line: int, limits: YamlLimits) -> None:
         self._what = what
-        self._first = line
+        self._first_line = line
         self._limits = limits
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, _Size]] = {}
         self._size = _Size(0, 0)
-        self._done: list[Any] = []
+        self._documents: list[Any] = []
 
-    def built(self, events: Iterable[Any]) -> list[Any]:
+    def build(self, events: Iterable[Any]) -> list[Any]:
         """Return the value of each document."""
         for event in events:
-            line = self._first + event.start_mark.line
+            line = self._first_line + event.start_mark.line
             if getattr(event, "tag", None) is not None:
                 raise YamlError(f"{self._what} has a tag (!...), which is not supported", line)
             match type(event).__name__:
                 case "ScalarEvent":
-                    self._scalar(event, line)
+                    self._add_scalar(event, line)
                 case "AliasEvent":
-                    self._alias(event.anchor, line)
+                    self._add_alias(event.anchor, line)
                 case "MappingStartEvent":
-                    self._begin(YamlMapping(line), event.anchor, line)
+                    self._open_collection(YamlMapping(line), event.anchor, line)
                 case "SequenceStartEvent":
-                    self._begin([], event.anchor, line)
+                    self._open_collection([], event.anchor, line)
                 case "MappingEndEvent" | "SequenceEndEvent":
-                    ended = self._open.pop()
+                    collection = self._open.pop()
                     values, characters = self._size
-                    size = _Size(values - ended.before.values, characters - ended.before.characters)
-                    self._give(ended.value, ended.anchor, size)
-        return self._done
+                    size = _Size(
+                        values - collection.size_before.values, characters - collection.size_before.characters
+                    )
+                    self._place_value(collection.value, collection.anchor, size)
+        return self._documents
 
-    def _begin(self, value: YamlMapping | list[Any], anchor: str | None, line: int) -> None:
+    def _open_collection(self, value: YamlMapping | list[Any], anchor: str | None, line: int) -> None:
         if len(self._open) >= self._limits.depth:
             raise YamlError(f"{self._what} is nested more than {self._limits.depth} levels deep", line)
-        self._no_key(line)
+        self._refuse_as_key(line)
         self._open.append(_Open(value, anchor, self._size, []))
-        self._add(_Size(1, 0), line)
+        self._count(_Size(1, 0), line)
 
-    def _scalar(self, event: Any, line: int) -> None:
+    def _add_scalar(self, event: Any, line: int) -> None:
         text = event.value
         if not is_unicode(text):
             raise YamlError("a string contains a lone surrogate", line)
         size = _Size(1, len(text))
-        self._add(size, line)
-        top = self._open[-1] if self._open else None
-        if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
-            if text in top.value:
+        self._count(size, line)
+        innermost = self._open[-1] if self._open else None
+        if innermost is not None and isinstance(innermost.value, YamlMapping) and not innermost.keys:
+            if text in innermost.value:
                 raise YamlError(f"the key {text[:80]!r} is given twice", line)
-            top.keys.append(text)
-            top.value.lines[text] = line
+            innermost.keys.append(text)
+            innermost.value.lines[text] = line
             return
-        self._give(_plain(text) if event.implicit[0] else text, event.anchor, size)
+        self._place_value(_resolve_scalar(text) if event.implicit[0] else text, event.anchor, size)
 
-    def _alias(self, anchor: str, line: int) -> None:
-        self._no_key(line)
+    def _add_alias(self, anchor: str, line: int) -> None:
+        self._refuse_as_key(line)
         if anchor not in self._anchors:
             raise YamlError(f"the alias {anchor[:80]!r} is not defined before it", line)
         value, size = self._anchors[anchor]
-        self._add(size, line)
-        self._give(value, None, size)
+        self._count(size, line)
+        self._place_value(value, None, size)
 
-    def _no_key(self, line: int) -> None:
-        top = self._open[-1] if self._open else None
-        if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
+    def _refuse_as_key(self, line: int) -> None:
+        innermost = self._open[-1] if self._open else None
+        if innermost is not None and isinstance(innermost.value, YamlMapping) and not innermost.keys:
             raise YamlError("a key is not a plain string", line)
 
-    def _add(self, size: _Size, line: int) -> None:
+    def _count(self, size: _Size, line: int) -> None:
         self._size = _Size(self._size.values + size.values, self._size.characters + size.characters)
         if self._size.values > self._limits.values:
             raise YamlError(f"{self._what} has more than {self._limits.values:,} values", line)
         if self._size.characters > self._limits.characters:
             raise YamlError(f"the values of {self._what} have more than {self._limits.characters:,} characters", line)
 
-    def _give(self, value: Any, anchor: str | None, size: _Size) -> None:
+    def _place_value(self, value: Any, anchor: str | None, size: _Size) -> None:
         if anchor is not None:
             self._anchors[anchor] = value, size
         if not self._open:
-            self._done.append(value)
+            self._documents.append(value)
             return
-        top = self._open[-1]
-        if isinstance(top.value, list):
-            top.value.append(value)
+        innermost = self._open[-1]
+        if isinstance(innermost.value, list):
+            innermost.value.append(value)
         else:
-            top.value[top.keys.pop()] = value
+            innermost.value[innermost.keys.pop()] = value
 
 
-def _plain(text: str) -> Any:
+def _resolve_scalar(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):

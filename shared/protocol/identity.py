@@ -111,21 +111,21 @@ class Identity:
         The map of extensions is in the schema of 2026-07-28 only; older versions allow capabilities they don't know,
         and the hosts of extensions use those versions. So all peers get it, except those whose methods came later.
         """
-        shown = self.capabilities
+        capabilities = self.capabilities
         for path, span in self.spans.items():
             if span is not EVERYWHERE and not span.has(version, principal):
-                shown = _without(shown, path)
+                capabilities = _remove(capabilities, path)
         # An empty map has no meaning, and old clients need not see it.
-        return shown if shown.get("extensions", True) else _without(shown, ("extensions",))
+        return capabilities if capabilities.get("extensions", True) else _remove(capabilities, ("extensions",))
 
 
-def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+def _remove(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """Return these capabilities without the one at `path`."""
     name, rest = path[0], path[1:]
     if name not in capabilities:
         return capabilities
     if rest:
-        return {**capabilities, name: _without(capabilities[name], rest)}
+        return {**capabilities, name: _remove(capabilities[name], rest)}
     return {other: value for other, value in capabilities.items() if other != name}
 
 
@@ -176,7 +176,7 @@ class Peer:
 
     def can(self, *path: str) -> bool:
         """Return True if the peer declared this capability, e.g. `can("sampling", "tools")`."""
-        # An empty object declares it: `{}` is how most capabilities are written.
+        # An empty object declares a capability: most capabilities are written as `{}`.
         return declared(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:

@@ -76,11 +76,11 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
     """Return the `methods` whose capability the server declares, in each version in which they exist. If several have
     the same version, the last one applies."""
     return {
-        (row.name, version): row
-        for row in methods
-        if identity.has(row.capability)
+        (method.name, version): method
+        for method in methods
+        if identity.has(method.capability)
         for version in VERSIONS
-        if row.first.order <= version.order <= row.last.order
+        if method.first.order <= version.order <= method.last.order
     }
 
 
@@ -89,8 +89,8 @@ def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     row = methods.get((name, peer.version))
     if row is not None:
         return row
-    others = methods.get((FALLBACK, peer.version))
+    fallback = methods.get((FALLBACK, peer.version))
     # A method that was removed from a version, such as `ping`, must not be passed on either.
-    if others is None or name in PROTOCOL_METHODS:
+    if fallback is None or name in PROTOCOL_METHODS:
         return None
-    return replace(others, name=name, handler=FALLBACK)
+    return replace(fallback, name=name, handler=FALLBACK)

@@ -25,8 +25,8 @@ def page(
     start = start_after(items, key, *position) if position else 0
     end = start + size
     # A full last page has no cursor, since a client that followed it would get an empty page.
-    following = cursor_at([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
-    return items[start:end], following
+    next_cursor = cursor_at([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
+    return items[start:end], next_cursor
 
 
 def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:

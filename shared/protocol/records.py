@@ -15,8 +15,8 @@ T = TypeVar("T")
 def record(cls: type[T]) -> type[T]:
     """Make `cls` a dataclass with slots, frozen for the type checker."""
     result = dataclass(slots=True, eq=False, repr=False)(cls)
-    for name, method in _SHARED.items():
-        setattr(result, name, method)
+    for name in ("__eq__", "__hash__", "__repr__"):
+        setattr(result, name, vars(_Methods)[name])
     return result
 
 
@@ -24,17 +24,16 @@ def _values(instance: Any) -> tuple[Any, ...]:
     return tuple(getattr(instance, name) for name in instance.__match_args__)
 
 
-def _equal(instance: Any, other: object) -> bool:
-    return _values(instance) == _values(other) if type(other) is type(instance) else NotImplemented
+class _Methods:
+    """The methods that `record` adds to each class."""
 
+    def __eq__(self, other: object) -> bool:
+        return _values(self) == _values(other) if type(other) is type(self) else NotImplemented
 
-def _hash(instance: Any) -> int:
-    return hash(_values(instance))
+    def __hash__(self) -> int:
+        return hash(_values(self))
 
-
-def _repr(instance: Any) -> str:
-    values = ", ".join(f"{name}={getattr(instance, name)!r}" for name in instance.__match_args__)
-    return f"{type(instance).__qualname__}({values})"
-
-
-_SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _repr}
+    def __repr__(self) -> str:
+        fields: Any = type(self)
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields.__match_args__)
+        return f"{type(self).__qualname__}({values})"

@@ -29,12 +29,12 @@ from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared, json_of
 
-_LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
+_LIST_ENTRY = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
 _SINCE: dict[str, dict[str, Version]] = {
-    "Tool": {**_LISTED, "annotations": V2025_03_26, "outputSchema": V2025_06_18},
-    "Resource": _LISTED,
-    "Prompt": _LISTED,
+    "Tool": {**_LIST_ENTRY, "annotations": V2025_03_26, "outputSchema": V2025_06_18},
+    "Resource": _LIST_ENTRY,
+    "Prompt": _LIST_ENTRY,
     "PromptArgument": {"title": V2025_06_18},
     "Annotations": {"lastModified": V2025_06_18},
     "Implementation": {
@@ -70,10 +70,10 @@ _PARTS: dict[str, dict[str, str]] = {
     "ContentBlock": {"annotations": "Annotations", "resource": "ResourceContents"},
 }
 
-_KINDS = {"tools/call": "CallToolResult"}
+_RESULT_TYPES = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
 """Before 2026-07-28, structured content must be an object, and so must the value that an output schema describes."""
-_OF_APPS = ("ui", "ui/resourceUri")
+_APP_FIELDS = ("ui", "ui/resourceUri")
 """The fields of `_meta` for hosts of every version, since MCP Apps supports versions from 2024-11-05 on, and Goose
 uses 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
@@ -114,8 +114,17 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
             cached = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
         return cached
     if version.stateless:
-        return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
-    if method.cacheable or _changes(method.name, version):
+        if method.cacheable:
+            result = _fit(method.name, result, version)
+        shaped = {"resultType": "complete", **result}
+        meta = result.get("_meta")
+        shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
+        if method.cacheable and shaped["resultType"] == "complete":
+            # This version requires both fields. By default, nothing is cached.
+            shaped.setdefault("ttlMs", 0)
+            shaped.setdefault("cacheScope", "private")
+        return shaped
+    if method.cacheable or _has_changes(method.name, version):
         result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
     # 2025-06-18 and 2025-11-25 allow objects only; `content` has the same data as text.
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
@@ -189,44 +198,33 @@ def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> di
     return explain(outcome, peer.version)
 
 
-def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, Any]) -> dict[str, Any]:
-    shaped = {"resultType": "complete", **result}
-    meta = result.get("_meta")
-    shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
-    if method.cacheable and shaped["resultType"] == "complete":
-        # Both are required in this version. By default, nothing is cached.
-        shaped.setdefault("ttlMs", 0)
-        shaped.setdefault("cacheScope", "private")
-    return shaped
-
-
 @cache
 def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
-    since, only = _SINCE.get(_KINDS.get(kind, kind), {}), _ONLY.get(kind, {})
+    since, only = _SINCE.get(_RESULT_TYPES.get(kind, kind), {}), _ONLY.get(kind, {})
     later = {name for name, first in since.items() if version.order < first.order}
     return frozenset(later | {name for name, only_version in only.items() if only_version is not version})
 
 
 @cache
-def _changes(kind: str, version: Version) -> bool:
+def _has_changes(kind: str, version: Version) -> bool:
     """Return True if anything at or below `kind` may have to change for `version`."""
     if _unknown_fields(kind, version) or (kind == "Tool" and not version.stateless):
         return True
     if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
         return True
-    return any(_changes(part, version) for part in _PARTS.get(kind, {}).values())
+    return any(_has_changes(part, version) for part in _PARTS.get(kind, {}).values())
 
 
 def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
-    if not _changes(kind, version):
+    if not _has_changes(kind, version):
         return value
     if kind == "ContentBlock":
-        value = _block(value, version)
+        value = _fit_block(value, version)
     unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
     fitted = {name: item for name, item in value.items() if name not in unknown}
     if "_meta" in unknown and isinstance(meta := value.get("_meta"), dict):
-        of_apps = {name: meta[name] for name in _OF_APPS if name in meta}
-        fitted |= {"_meta": of_apps} if of_apps else {}
+        app_fields = {name: meta[name] for name in _APP_FIELDS if name in meta}
+        fitted |= {"_meta": app_fields} if app_fields else {}
     for name, part in parts.items():
         inner: Any = fitted.get(name)
         if isinstance(inner, list):
@@ -239,7 +237,7 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     return fitted
 
 
-def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
+def _fit_block(block: dict[str, Any], version: Version) -> dict[str, Any]:
     first = _BLOCKS_SINCE.get(str(block.get("type")))
     if first is None or version.order >= first.order:
         return block

@@ -31,9 +31,9 @@ class Signer:
 
     def verify(self, purpose: str, text: str) -> Any:
         """Return the value in `text`. Raises InvalidParams if `sign` did not produce `text` for this purpose."""
-        # This may be anything that a client sends, even a lone surrogate.
+        # The text may contain anything that a client sends, even a lone surrogate.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
-        # In constant time, and before any part of the payload is read.
+        # The tag is compared in constant time, before any part of the payload is read.
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(
                 f"this {purpose.partition(':')[0]} was not issued by this server, or has been changed"
@@ -43,26 +43,26 @@ class Signer:
 
     @cached_property
     def _key(self) -> bytes:
-        # Not before it is needed, since most peers never receive signed text.
+        # The key is derived when it is needed, since most peers never receive signed text.
         return hashlib.sha256(self._secret).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
-        # Of fixed length for every purpose, so that no part of it can be mistaken for the payload.
-        about = hashlib.sha256(purpose.encode()).digest()
-        tag = hmac.digest(self._key, about + payload, "sha256")[:_TAG_BYTES]
+        # The digest of a purpose has a fixed length, so that no part of the purpose can be mistaken for the payload.
+        purpose_digest = hashlib.sha256(purpose.encode()).digest()
+        tag = hmac.digest(self._key, purpose_digest + payload, "sha256")[:_TAG_BYTES]
         return base64.urlsafe_b64encode(tag).rstrip(b"=").decode()
 
 
 def digest(value: Any) -> str:
     """Return a short fingerprint of a JSON-serializable value; the order of keys is ignored."""
-    return hashlib.sha256(to_json(_ordered(value))).hexdigest()[:32]
+    return hashlib.sha256(to_json(_sort_keys(value))).hexdigest()[:32]
 
 
-def _ordered(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     match value:
         case dict():
-            return {key: _ordered(value[key]) for key in sorted(value)}
+            return {key: _sort_keys(value[key]) for key in sorted(value)}
         case list():
-            return [_ordered(item) for item in value]
+            return [_sort_keys(item) for item in value]
         case _:
             return value

@@ -33,8 +33,8 @@ class UriTemplate:
         self.template = template
         self.names: list[str] = []
         self._query: tuple[str, ...] = ()
-        self._whole = False
-        self._regex = self._translated(template)
+        self._takes_whole_query = False
+        self._regex = self._translate(template)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the variables of `uri`, percent-decoded once, except `{+name}` and the query `{?all*}`, which stay
@@ -47,26 +47,28 @@ class UriTemplate:
         values = {name: groups[name] if f"+{name}" in self._reserved else unquote(groups[name]) for name in groups}
         if not query:
             return values
-        if self._whole:
+        if self._takes_whole_query:
             return values | {self._query[0]: query}
         query_values = dict(parse_qsl(query, keep_blank_values=True))
         return values | {name: query_values[name] for name in self._query if name in query_values}
 
     def expand(self, values: Mapping[str, str]) -> str:
         """Return the URI with these values. Raises InvalidParams if one is missing that is not part of the query."""
-        return _EXPRESSION.sub(lambda expression: self._expanded(expression[1], expression[2], values), self.template)
+        return _EXPRESSION.sub(
+            lambda expression: self._expand_expression(expression[1], expression[2], values), self.template
+        )
 
-    def _expanded(self, kind: str, listed: str, values: Mapping[str, str]) -> str:
-        if kind == "?" and self._whole:
+    def _expand_expression(self, operator: str, variables: str, values: Mapping[str, str]) -> str:
+        if operator == "?" and self._takes_whole_query:
             query = values.get(self._query[0])
             return f"?{query}" if query else ""
-        if kind == "?":
+        if operator == "?":
             query_values = {name: values[name] for name in self._query if name in values}
             return with_query("", query_values)
-        value = values.get(listed)
+        value = values.get(variables)
         if not value:
-            raise InvalidParams(f"{self.template} needs a {listed!r}")
-        if kind != "+":
+            raise InvalidParams(f"{self.template} needs a {variables!r}")
+        if operator != "+":
             return quote(value, safe="")
         # A question mark would begin the query, if the template has one.
         safe = _RESERVED.replace("?", "") if self._query else _RESERVED
@@ -74,51 +76,51 @@ class UriTemplate:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        # Not at each start, since few clients read resources.
+        # The pattern is compiled when it is needed, since few clients read resources.
         return re.compile(self._regex, re.DOTALL)
 
-    def _translated(self, template: str) -> str:
+    def _translate(self, template: str) -> str:
         parts, end, reserved = [], 0, set()
         for expression in _EXPRESSION.finditer(template):
-            literal, (kind, listed) = template[end : expression.start()], expression.groups()
+            literal, (operator, variables) = template[end : expression.start()], expression.groups()
             if self._query:
                 raise DeclarationError(f"{template}: {{?a,b}} must be last")
-            if not literal and end and kind != "?":
+            if not literal and end and operator != "?":
                 raise DeclarationError(f"{template}: variables must not be adjacent")
-            parts.append(_literal(literal, template))
-            if end and kind != "?" and not set(literal) & set("/?#"):
+            parts.append(_escape_literal(literal, template))
+            if end and operator != "?" and not set(literal) & set("/?#"):
                 before, between = parts[-2:]
                 if before.endswith(".+)"):
                     raise DeclarationError(
                         f"{template}: there must be a slash between {{+variable}} and the next variable"
                     )
-                # Atomic: the variable ends at the first such position, and a long URI is not matched in all possible
-                # ways.
+                # In the atomic group the variable ends at the first such position, so a long URI is not matched in
+                # all possible ways.
                 parts[-2:] = [f"(?>{before[:-1]}?){between})"]
-            parts.append(self._variable(kind, listed, template))
-            reserved |= {f"+{listed}"} if kind == "+" else set()
+            parts.append(self._compile_variable(operator, variables, template))
+            reserved |= {f"+{variables}"} if operator == "+" else set()
             end = expression.end()
         if self._query and template[end:]:
             raise DeclarationError(f"{template}: {{?a,b}} must be last")
         if len(reserved) > 1:
             raise DeclarationError(f"{template}: only one {{+variable}} is allowed")
         self._reserved = frozenset(reserved)
-        return "".join(parts) + _literal(template[end:], template)
+        return "".join(parts) + _escape_literal(template[end:], template)
 
-    def _variable(self, kind: str, listed: str, template: str) -> str:
-        names = listed.removesuffix("*").split(",")
-        self._whole = listed.endswith("*")
-        if self._whole and (kind != "?" or len(names) > 1):
+    def _compile_variable(self, operator: str, variables: str, template: str) -> str:
+        names = variables.removesuffix("*").split(",")
+        self._takes_whole_query = variables.endswith("*")
+        if self._takes_whole_query and (operator != "?" or len(names) > 1):
             raise DeclarationError(f"{template}: only {{?all*}} takes the whole query")
         if set(names) & set(self.names):
             raise DeclarationError(f"{template}: a variable occurs twice")
         self.names += names
-        if kind == "?":
+        if operator == "?":
             self._query = tuple(names)
             return ""
         if len(names) > 1:
             raise DeclarationError(f"{template}: lists of variables are allowed only in {{?a,b}}")
-        return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
+        return f"(?P<{variables}>.+)" if operator == "+" else f"(?P<{variables}>[^/?#]+)"
 
 
 def is_uri(text: str) -> bool:
@@ -153,7 +155,7 @@ def with_query(uri: str, values: Mapping[str, str]) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri
 
 
-def _literal(text: str, template: str) -> str:
+def _escape_literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
         raise DeclarationError(
             f"{template}: a resource template may contain only {{name}}, {{+name}}, {{?a,b}} and {{?all*}}"

@@ -66,8 +66,8 @@ def versions_between(oldest: str | None, newest: str | None) -> tuple[Version, .
     return VERSIONS[first.order : last.order + 1]
 
 
-def _bound(date: str | None, otherwise: Version) -> Version:
-    version = otherwise if date is None else find_version(date)
+def _bound(date: str | None, default: Version) -> Version:
+    version = default if date is None else find_version(date)
     if version is None:
         raise ValueError(f"there is no protocol version {date!r}")
     return version

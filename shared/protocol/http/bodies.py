@@ -9,7 +9,7 @@ import zlib
 
 from .rules import Headers, Refusal, is_gzip, refuse
 
-_WRAPPED_IN_GZIP = 31
+_WRAPPED_IN_GZIP = 31  # the `wbits` with which zlib reads a gzip header and trailer
 _STEP_BYTES = 65_536
 """Maximum number of bytes that are inflated at a time."""
 

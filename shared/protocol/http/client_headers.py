@@ -25,8 +25,8 @@ again."""
 def encode_value(text: str) -> str:
     """Return `text` as a header value: unchanged, or marked and in base64 if a header can't carry it unchanged, or if
     it looks like a marked value."""
-    marked = text.startswith("=?base64?") and text.endswith("?=")
-    if text.isascii() and text.isprintable() and text == text.strip() and not marked:
+    looks_marked = text.startswith("=?base64?") and text.endswith("?=")
+    if text.isascii() and text.isprintable() and text == text.strip() and not looks_marked:
         return text
     return f"=?base64?{b64encode(text.encode('utf-8', 'replace')).decode()}?="
 
@@ -47,7 +47,7 @@ class ClientHeaders:
         if self._has_dialect:
             return types
         if isinstance(message, Request) and claims_envelope(message.params):
-            return {**types, **self._routing(message)}
+            return {**types, **self._routing_headers(message)}
         return {**types, **self.of_session()}
 
     def of_session(self) -> dict[str, str]:
@@ -67,14 +67,14 @@ class ClientHeaders:
             return
         for name, tool in named_tools(answer.result):
             if isinstance(schema := tool.get("inputSchema"), dict):
-                # Removed first, so that the most recently listed tools are forgotten last.
+                # The entry moves to the end, so that the most recently listed tools are forgotten last.
                 self._parameters.pop(name, None)
-                if marked := tuple(parameter_headers(schema)):
-                    self._parameters[name] = marked
+                if parameters := tuple(parameter_headers(schema)):
+                    self._parameters[name] = parameters
         while len(self._parameters) > MAX_TOOLS:
             del self._parameters[next(iter(self._parameters))]
 
-    def _routing(self, request: Request) -> dict[str, str]:
+    def _routing_headers(self, request: Request) -> dict[str, str]:
         headers = {
             VERSION_HEADER: request.params["_meta"][PROTOCOL_VERSION],
             METHOD_HEADER: encode_value(request.method),
@@ -87,7 +87,7 @@ class ClientHeaders:
             for parameter in self._parameters.get(name, ()):
                 value = parameter.value_in(request.params.get("arguments"))
                 if value is not None:
-                    headers[parameter.header] = encode_value(_text(value))
+                    headers[parameter.header] = encode_value(_format_value(value))
         return headers
 
 
@@ -105,7 +105,7 @@ def usable_tools(answer: Response) -> tuple[Response, list[str]]:
     return (replace(answer, result={**answer.result, "tools": usable}) if faults else answer), faults
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

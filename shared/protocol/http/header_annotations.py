@@ -15,9 +15,9 @@ _SCHEMA_KEYWORDS = (
 )
 """The keywords of JSON Schema that contain a single schema."""
 _SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
-"""Those that contain a list of schemas."""
+"""The keywords that contain a list of schemas."""
 _SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
-"""Those that contain schemas by name."""
+"""The keywords that contain schemas by name."""
 
 _Path = tuple[Any, ...] | None
 """A linked list of path segments; None at the root. The segments are joined only when an error is reported: a hostile
@@ -29,7 +29,7 @@ def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
     none. An annotation must be a token and unique in the tool, ignoring case, and must be on a string, an integer or
     a boolean that is reached through property names only."""
     seen: set[str] = set()
-    for path, node, is_argument in _nodes(schema):
+    for path, node, is_argument in _iterate_schemas(schema):
         if ANNOTATION not in node:
             continue
         annotation = node[ANNOTATION]
@@ -56,7 +56,7 @@ def _format_path(path: _Path) -> str:
     return "".join(f"/{part}" for part in parts) or "the root"
 
 
-def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any], bool]]:
+def _iterate_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any], bool]]:
     """Iterate over every schema in `schema`, with its position, and True if it is reached through property names
     only."""
     pending: list[tuple[_Path, Any, bool]] = [(None, schema, True)]

@@ -23,21 +23,21 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
-        # All of 127.0.0.0/8, not only 127.0.0.1.
+        # This includes all of 127.0.0.0/8.
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 
 
 @lru_cache(64)  # a client sends the same host with every request
-def _host(text: str) -> tuple[str, str | None] | None:
+def _parse_host(text: str) -> tuple[str, str | None] | None:
     match = _HOST.fullmatch(text)
     return None if match is None else (match[1].lower(), match[2])
 
 
-def _origin(text: str) -> tuple[str, str, str | None] | None:
+def _parse_origin(text: str) -> tuple[str, str, str | None] | None:
     match = _ORIGIN.fullmatch(text)
-    host = _host(match[2]) if match is not None else None
+    host = _parse_host(match[2]) if match is not None else None
     if match is None or host is None:
         return None
     scheme = match[1].lower()
@@ -58,17 +58,17 @@ class HostPolicy:
         Raises ValueError for an entry that is not a host or not an origin.
         """
         hosts, origins = tuple(hosts), tuple(origins)
-        self._local = is_loopback(bound_to)
+        self._is_local = is_loopback(bound_to)
         # A server for other machines is reached under names that it can't know, and rebinding only endangers servers
         # for this machine.
-        self._any_host = "*" in hosts or not (self._local or hosts)
+        self._any_host = "*" in hosts or not (self._is_local or hosts)
         self._any_origin = "*" in origins
-        self._hosts = {_require_parsed(_host(entry), entry) for entry in hosts if entry != "*"}
-        self._origins = {_require_parsed(_origin(entry), entry) for entry in origins if entry != "*"}
+        self._hosts = {_require_parsed(_parse_host(entry), entry) for entry in hosts if entry != "*"}
+        self._origins = {_require_parsed(_parse_origin(entry), entry) for entry in origins if entry != "*"}
 
     def check_host(self, headers: Headers) -> Refusal | None:
         """Return a 403 for a `Host` that is not allowed."""
-        host = _host(headers.get("host") or "")
+        host = _parse_host(headers.get("host") or "")
         if self._any_host:
             return None
         if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_own_host(host[0])):
@@ -78,13 +78,13 @@ class HostPolicy:
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a 403 for an `Origin` that is not allowed. A request without one does not come from a browser."""
         sent = headers.get("origin")
-        # Browsers send it with every request from a page to another origin; other programs do not.
+        # Browsers send the header with every request from a page to another origin; other programs do not.
         if sent is None:
             return None
-        origin = _origin(sent)
+        origin = _parse_origin(sent)
         if origin is not None:
-            # Any port, since a page under development on this machine is served from a different port than this
-            # server.
+            # A page under development on this machine is served from another port than this server, so any port is
+            # allowed.
             is_own_page = origin[0] in _DEFAULT_PORTS and self._is_own_host(origin[1])
             if self._any_origin or origin in self._origins or is_own_page:
                 return None
@@ -93,7 +93,7 @@ class HostPolicy:
         )
 
     def _is_own_host(self, host: str) -> bool:
-        return self._local and host in ("localhost", "127.0.0.1", "[::1]")
+        return self._is_local and host in ("localhost", "127.0.0.1", "[::1]")
 
 
 def _require_parsed(parsed: Parsed | None, text: str) -> Parsed:

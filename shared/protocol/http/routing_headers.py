@@ -72,22 +72,20 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
     try:
         if headers.repeated:
             raise HeaderMismatch(REPEATED)
-        # Before the headers are compared: without an envelope there is nothing to compare them with.
+        # The envelope is checked first, since the headers are compared with it.
         meta = check_envelope(request.params)
-        # Before the version is looked up: a proxy has routed by the header, so a difference matters more than either
-        # value.
+        # A proxy has routed by the header, so a difference is reported before an unknown version.
         if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
-        if _decoded(headers, METHOD_HEADER) != request.method:
+        if _decode_header(headers, METHOD_HEADER) != request.method:
             raise HeaderMismatch("the Mcp-Method header must equal the method")
         named_by = NAMED_BY.get(request.method)
         name = request.params.get(named_by) if named_by is not None else None
         # A name that is not a string can't be repeated; the params' own check refuses it.
-        may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
-        if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
+        may_omit = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
+        if isinstance(name, str) and not may_omit and _decode_header(headers, NAME_HEADER) != name:
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
-        # After the headers: if header and body agree on an unknown version, the request is valid and is answered with
-        # -32022.
+        # If header and body agree on an unknown version, the request is valid, and the answer is -32022.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
@@ -96,7 +94,7 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
     return None
 
 
-def _decoded(headers: Headers, name: str) -> str | None:
+def _decode_header(headers: Headers, name: str) -> str | None:
     value = headers.get(name)
     return None if value is None else decode_value(value)
 
@@ -104,7 +102,7 @@ def _decoded(headers: Headers, name: str) -> str | None:
 def decode_value(value: str) -> str | None:
     """Return the text of a header value. `=?base64?…?=` contains UTF-8 in base64, for text that a header can't carry;
     anything else is the text itself. None if the part between the markers is not canonical base64 of UTF-8."""
-    # Nearly all are text, and a regular expression takes longer to see that.
+    # Nearly all values are plain text, which `startswith` detects faster than a regular expression.
     match = _SENTINEL.fullmatch(value) if value.startswith(_BASE64) else None
     if match is None:
         return value
@@ -142,10 +140,10 @@ def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> 
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
             continue
-        here, annotation = (*path, name), field.get(ANNOTATION)
+        inner_path, annotation = (*path, name), field.get(ANNOTATION)
         if isinstance(annotation, str) and TOKEN.fullmatch(annotation) and field.get("type") in ANNOTATED_TYPES:
-            yield Parameter(PARAM_PREFIX + annotation.lower(), here)
-        yield from parameter_headers(field, here)
+            yield Parameter(PARAM_PREFIX + annotation.lower(), inner_path)
+        yield from parameter_headers(field, inner_path)
 
 
 def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf) -> None:
@@ -163,15 +161,15 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
             raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
 
 
-def _same_number(text: str, value: float) -> bool:
-    # Compared by value: 1.0, 1 and 1e0 are the same number in JSON, and clients write it as their language does. As
-    # doubles, 2^53 and 2^53 + 1 would be equal.
+def _is_same_number(text: str, value: float) -> bool:
+    # 1.0, 1 and 1e0 are the same number in JSON, and clients write it as their language does. Decimals are compared
+    # because as doubles 2^53 and 2^53 + 1 would be equal.
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 
 _COMPARE: dict[type, Callable[[str, Any], bool]] = {
     str: lambda text, value: text == value,
     bool: lambda text, value: text == ("true" if value else "false"),
-    int: _same_number,
-    float: _same_number,
+    int: _is_same_number,
+    float: _is_same_number,
 }

@@ -84,9 +84,9 @@ def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> t
     return (("www-authenticate", challenge_),)
 
 
-_LATER = {LimitExceeded.kind: 429, Unavailable.kind: 503}
+_RETRY_STATUSES = {LimitExceeded.kind: 429, Unavailable.kind: 503}
 """The statuses of errors after which a request may be repeated, by the kind of the error."""
-REFUSING = frozenset({InsufficientScope.kind, *_LATER})
+REFUSING = frozenset({InsufficientScope.kind, *_RETRY_STATUSES})
 """The kinds of errors that have their own status, in every version."""
 
 
@@ -94,10 +94,9 @@ def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
     """Return the status and the headers of `answer` over HTTP, if its kind of error has its own."""
-    # By kind rather than by code, since each version has its own codes for these, and proxies decide on retries by
-    # status.
-    if answer.kind in _LATER:
-        return _LATER[answer.kind], _retry_after(answer)
+    # The kind decides, since each version has its own codes for these errors. Proxies decide on retries by status.
+    if answer.kind in _RETRY_STATUSES:
+        return _RETRY_STATUSES[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
     return None if challenge is None else (403, challenge)
 
@@ -115,7 +114,7 @@ def _retry_after(answer: Failure) -> tuple[tuple[str, str], ...]:
 # Headers
 
 
-_NONE: frozenset[str] = frozenset()
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @record
@@ -124,7 +123,7 @@ class Headers:
     one is allowed."""
 
     values: Mapping[str, str]
-    repeated: frozenset[str] = _NONE
+    repeated: frozenset[str] = _NO_NAMES
 
     def get(self, name: str) -> str | None:
         """Return the value of a header, several joined by commas; None if it is absent."""
@@ -156,10 +155,10 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Return the headers as sent, without white space around values, which some web servers pass on (RFC 9110,
     section 5.5)."""
     values: dict[str, str] = {}
-    repeated = _NONE
+    repeated = _NO_NAMES
     for raw_name, raw_value in raw:
         # Latin-1 has a character for each byte, so no header can fail here (RFC 9110, section 5.5).
-        name, value = _name(raw_name), raw_value.decode("latin-1").strip(" \t")
+        name, value = _decode_name(raw_name), raw_value.decode("latin-1").strip(" \t")
         if name not in values:
             values[name] = value
         elif name in _SINGLE or name.startswith(_SINGLE_PREFIX):
@@ -170,7 +169,7 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 @lru_cache(256)
-def _name(raw: bytes) -> str:
+def _decode_name(raw: bytes) -> str:
     return raw.decode("latin-1").lower()
 
 
@@ -178,8 +177,8 @@ def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
     """Return a 400 for a repeated HTTP header; with `all_of_them`, for a repeated MCP header, too."""
     # A proxy may use the first of two values and a server the last, so the proxy would check a request other than the
     # one served.
-    matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
-    return refuse(400, REPEATED) if matters else None
+    is_ambiguous = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
+    return refuse(400, REPEATED) if is_ambiguous else None
 
 
 # Media types. A client sends the same few headers with every request, so the results are cached.
@@ -204,11 +203,11 @@ def _best_quality(header: str | None, ranks: Mapping[str, int]) -> float:
         # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` refuses a stream
         # (RFC 9110, section 12.5.1).
         if ranks.get(name, -1) > best:
-            best, quality = ranks[name], _quality(parameters)
+            best, quality = ranks[name], _read_quality(parameters)
     return quality
 
 
-def _quality(parameters: list[str]) -> float:
+def _read_quality(parameters: list[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":

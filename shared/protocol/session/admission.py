@@ -35,13 +35,13 @@ class Admission:
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
         """Return the call that `request` begins. Raises RpcError if it may not be served."""
-        # Also in a session: one process may send both kinds, and each request is independent (2026-07-28,
-        # Versioning).
+        # A session may contain such requests, since one process may send both kinds, and each of them is independent
+        # (2026-07-28, Versioning).
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
             peer = self._handshake.peer
-            if peer.principal is not principal:  # with a newer token than in the handshake
+            if peer.principal is not principal:  # the request has a newer token than the handshake
                 peer = replace(peer, principal=principal)
         elif request.method in _BEFORE_INITIALIZE:
             peer = FIRST_PEER
@@ -49,13 +49,13 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        # Nearly all have their own row.
+        # Nearly all methods have their own row.
         method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         validator, raw = method.params.__pydantic_validator__, request.params
         try:
-            # Like `model_validate`, without its own arguments: this runs for every request.
+            # This is what `model_validate` calls; the direct call saves time for every request.
             params = validator.validate_python(raw)
         except ValidationError as error:
             # Clients in languages without optional fields send null instead of omitting one.
@@ -68,7 +68,7 @@ class Admission:
         # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
-        # Only there: in older versions, `requestState` is an ordinary param without a meaning.
+        # In older versions, `requestState` is an ordinary param without a meaning.
         if method.multi_round and peer.version.stateless:
             round_ = open_round(method.name, raw, principal, signer=self._signer, now=self._now())
         else:

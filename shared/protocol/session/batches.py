@@ -37,13 +37,13 @@ class Batches:
         self.size = 0
         """Size in bytes of results that wait for the rest of their batches."""
         self._by_id: dict[RequestId, _Pending] = {}
-        self._opening: _Pending | None = None
+        self._open: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
         """Begin a batch, and return its messages, with refusals instead of messages that are not allowed in a
         batch."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
-        self._opening = _Pending(ids[0] if ids else None)
+        self._open = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")
         return tuple(
             Malformed(failure(message.id, refusal))
@@ -54,18 +54,18 @@ class Batches:
 
     def expect(self, id: RequestId) -> None:
         """Record that the request `id` of the open batch is in progress and will be answered, or cancelled, later."""
-        if self._opening is not None:
-            self._opening.ids.add(id)
-            self._by_id[id] = self._opening
+        if self._open is not None:
+            self._open.ids.add(id)
+            self._by_id[id] = self._open
 
     def close(self) -> Outgoing | None:
         """End the messages of the open batch, and return the answer if it is already complete."""
-        pending, self._opening = self._opening, None
+        pending, self._open = self._open, None
         return self._complete(pending)
 
     def takes(self, answer: Response | Failure) -> bool:
         """Return True if `answer` belongs to a batch."""
-        return self._opening is not None or answer.id in self._by_id
+        return self._open is not None or answer.id in self._by_id
 
     def has(self, id: RequestId) -> bool:
         """Return True if the request `id` arrived in a batch and is unanswered."""
@@ -73,24 +73,21 @@ class Batches:
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
         """Add `answer`, and return the whole answer if this completes it."""
-        pending = self._opening or self._pop(answer.id)
+        pending = self._open or self._pop(answer.id)
         if pending is not None:
-            pending.answers.append(self._weighed(pending, answer))
+            size = weigh_result(answer.result) if isinstance(answer, Response) else 0
+            if self.size + size > MAX_BYTES:
+                answer = failure(answer.id, InternalError(_TOO_MUCH))
+            else:
+                self.size += size
+                pending.size += size
+            pending.answers.append(answer)
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
         """Remove a cancelled request, which gets no answer, and return the whole answer if nothing else is
         missing."""
         return self._complete(self._pop(id))
-
-    def _weighed(self, pending: _Pending, answer: Response | Failure) -> Response | Failure:
-        """Count a result, and return the result, or an error if the limit is exceeded."""
-        size = weigh_result(answer.result) if isinstance(answer, Response) else 0
-        if self.size + size > MAX_BYTES:
-            return failure(answer.id, InternalError(_TOO_MUCH))
-        self.size += size
-        pending.size += size
-        return answer
 
     def _pop(self, id: RequestId | None) -> _Pending | None:
         pending = self._by_id.pop(id, None) if id is not None else None
@@ -100,7 +97,7 @@ class Batches:
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
         # While the batch is open, more messages may come; after that, each of its calls has to end first.
-        if pending is None or pending is self._opening or pending.ids:
+        if pending is None or pending is self._open or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
         self.size -= pending.size

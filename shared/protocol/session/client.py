@@ -47,7 +47,7 @@ from .events import Answered, Outgoing
 
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
-_SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
+_UNINFORMATIVE = (401, 403, 429, 502, 503, 504)
 """HTTP statuses that reveal nothing about the server's version, because it denies access or is too busy."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
@@ -77,10 +77,11 @@ class ClientIdentity:
 
     def envelope(self, version: Version) -> dict[str, Any]:
         """Return the `_meta` of every stateless request (2026-07-28, Basic Protocol)."""
-        can = self.capabilities
+        capabilities = self.capabilities
         if self.extensions:
-            can = {**can, "extensions": {**can.get("extensions", {}), **self.extensions}}
-        envelope = {PROTOCOL_VERSION: version.date, CLIENT_CAPABILITIES: can, CLIENT_INFO: self.info}
+            extensions = {**capabilities.get("extensions", {}), **self.extensions}
+            capabilities = {**capabilities, "extensions": extensions}
+        envelope = {PROTOCOL_VERSION: version.date, CLIENT_CAPABILITIES: capabilities, CLIENT_INFO: self.info}
         return envelope if self.log_level is None else {**envelope, LOG_LEVEL: self.log_level}
 
 
@@ -95,7 +96,7 @@ class ServerDescription:
     instructions: str | None = None
 
     def can(self, *path: str) -> bool:
-        """Return True if it declared this capability, e.g. `can("resources", "subscribe")`."""
+        """Return True if the server declared this capability, e.g. `can("resources", "subscribe")`."""
         return declared(self.capabilities, path) not in (None, False)
 
     @property
@@ -144,12 +145,12 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
         raise ValueError(
             f"the mode must be auto, stateless, handshake or the date of a protocol version, not {mode!r}"
         )
-    fitting = [
+    candidates = [
         version for version in accepted if (version.date == mode if eras is None else version.stateless in eras)
     ]
-    if not fitting:
+    if not candidates:
         raise ValueError(f"the mode {mode!r} has none of the versions from {accepted[0]} to {accepted[-1]}")
-    return fitting[-1]
+    return candidates[-1]
 
 
 class ClientSession:
@@ -170,7 +171,7 @@ class ClientSession:
         self._outgoing: list[Outgoing] = []
         self._unsent_replies = 0
         self._last_id = 0
-        self._asked_again = self._is_unanswered = False
+        self._has_retried = self._is_unanswered = False
         self._tokens: set[str] = set()
         self._abandoned: dict[RequestId, ClientIdentity | None] = {}
 
@@ -223,17 +224,17 @@ class ClientSession:
             return OpeningStep.STATELESS
         if answer.code == _UNSUPPORTED_VERSION and isinstance(answer.data, dict):
             return self._choose(answer.data.get("supported"), None)
-        return OpeningStep.NONE if answer.code in _SAYS_NOTHING else OpeningStep.HANDSHAKE
+        return OpeningStep.NONE if answer.code in _UNINFORMATIVE else OpeningStep.HANDSHAKE
 
     def initialize(self) -> RequestId:
         """Offer a handshake."""
         if self._mode.stateless:
             self._mode = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity
-        can = identity.capabilities
+        capabilities = identity.capabilities
         if identity.task_requests and self._mode.task_requests:
-            can = {"tasks": identity.task_requests, **can}
-        offer = {"protocolVersion": self._mode.date, "capabilities": can}
+            capabilities = {"tasks": identity.task_requests, **capabilities}
+        offer = {"protocolVersion": self._mode.date, "capabilities": capabilities}
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
     def initialized(self, result: dict[str, Any]) -> bool:
@@ -265,9 +266,9 @@ class ClientSession:
         # error does not say so.
         named = self.named if self.named or not self._is_unanswered else [version.date for version in self._accepted]
         stateless = [version for version in self._accepted if version.stateless and version.date in named]
-        if not stateless or self._asked_again:
+        if not stateless or self._has_retried:
             return False
-        self._asked_again = True
+        self._has_retried = True
         self._mode = stateless[-1]
         return True
 
@@ -282,9 +283,9 @@ class ClientSession:
             self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
             return OpeningStep.STATELESS
         common = [version for version in self._accepted if version.date in dates]
-        if result is None and common and common[-1].stateless and not self._asked_again:
+        if result is None and common and common[-1].stateless and not self._has_retried:
             # It may be the version that was refused before, since another replica may have answered now.
-            self._asked_again = True
+            self._has_retried = True
             self._mode = common[-1]
             return OpeningStep.AGAIN
         common = [version for version in common if not version.stateless]
@@ -309,21 +310,21 @@ class ClientSession:
             envelope = (caller or self._identity).envelope(self._mode)
             meta |= envelope
             # The server decides which calls become tasks (SEP-2663), and does so only for tools.
-            can = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
-            takes_tasks = method == "tools/call" and can is not None
+            extension = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
+            takes_tasks = method == "tools/call" and extension is not None
         self._sent[id_] = _Sent(method, progress, takes_tasks, caller)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
 
     def progress_token(self) -> str:
-        """Return a progress token that outlives the request with which it is sent, until it is given back."""
+        """Return a progress token that outlives the request with which it is sent, until `forget_token`."""
         self._last_id += 1
         token = f"task-{self._last_id}"
         self._tokens.add(token)
         return token
 
     def forget_token(self, token: str) -> None:
-        """Give the token back: later progress for it is dropped."""
+        """Forget the token, so that later progress for it is dropped."""
         self._tokens.discard(token)
 
     def log_level(self, level: str) -> None:
@@ -341,8 +342,8 @@ class ClientSession:
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
-        # The server may turn it into a task before it receives this. Its answer then shows that, and the task is
-        # cancelled.
+        # The server may turn the call into a task before it receives the cancellation. Its answer then shows that,
+        # and the task is cancelled.
         if sent.takes_tasks:
             self._abandoned[id] = sent.caller
             if len(self._abandoned) > MAX_ABANDONED:
@@ -379,47 +380,47 @@ class ClientSession:
         """Handle one message, and return the events for the application."""
         # A batch is also accepted in versions without batches, since its meaning is clear.
         messages = message.messages if isinstance(message, Batch) else (message,)
-        return [event for event in map(self._event_of, messages) if event is not None]
+        return [event for event in map(self._handle, messages) if event is not None]
 
-    def _event_of(self, message: Message) -> ClientEvent | None:
+    def _handle(self, message: Message) -> ClientEvent | None:
         match message:
             case Response():
-                return self._answered(with_number(message))
+                return self._handle_response(with_number(message))
             case Failure():
-                return self._failed(with_number(message))
+                return self._handle_failure(with_number(message))
             case Notification():
-                return self._notified(message)
+                return self._handle_notification(message)
             case Request():
-                return self._question(message)
+                return self._handle_request(message)
             case Malformed(refused, is_call=True):
                 # Answers an invalid question. In the stateless era questions get no answer.
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
-                return self._invalid(with_number(refused))
+                return self._handle_invalid(with_number(refused))
             case Unanswered(id_, reason, fate):
-                return self._unusable(id_, reason, fate)
+                return self._drop_unusable(id_, reason, fate)
             case Gap():
                 return message
             case OnStream(inner, about):
-                event = self._event_of(inner)
+                event = self._handle(inner)
                 if isinstance(event, ServerRequest) or (isinstance(event, Notified) and event.about is None):
                     return replace(event, stream=about)
                 return event
         return None
 
-    def _failed(self, failure: Failure) -> Answered | Stray | None:
+    def _handle_failure(self, failure: Failure) -> Answered | Stray | None:
         if failure.id is None:
             # It may be about any message that we sent.
             return Stray(failure.message)
         return Answered(failure.id, failure) if self._forget(failure.id) else None
 
-    def _invalid(self, refusal: Failure) -> Unusable | Stray | None:
+    def _handle_invalid(self, refusal: Failure) -> Unusable | Stray | None:
         if refusal.id is None:
             return Stray(refusal.message)
-        return self._unusable(refusal.id, refusal.message, "invalid answer")
+        return self._drop_unusable(refusal.id, refusal.message, "invalid answer")
 
-    def _answered(self, answer: Response) -> ClientEvent | None:
+    def _handle_response(self, answer: Response) -> ClientEvent | None:
         sent = self._sent.pop(answer.id, None)
         if sent is None:
             self._cancel_task(answer)
@@ -430,27 +431,27 @@ class ClientSession:
         input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return input_wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of unknown type")
 
-    def _cancel_task(self, late: Response) -> None:
+    def _cancel_task(self, answer: Response) -> None:
         """Cancel the task that a cancelled call became because its server received the cancellation too late."""
-        if late.id not in self._abandoned:
+        if answer.id not in self._abandoned:
             return
-        caller = self._abandoned.pop(late.id)
-        created = late.result if self._mode.stateless else late.result.get("task")
+        caller = self._abandoned.pop(answer.id)
+        created = answer.result if self._mode.stateless else answer.result.get("task")
         id_ = created.get("taskId") if isinstance(created, dict) else None
         if isinstance(id_, str):
             self.request("tasks/cancel", {"taskId": id_}, caller=caller)
 
-    def _unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
+    def _drop_unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
         """Remove this client's request `id`. Return False if it is unknown."""
         return self._sent.pop(id, None) is not None
 
-    def _notified(self, message: Notification) -> ClientEvent | None:
+    def _handle_notification(self, message: Notification) -> ClientEvent | None:
         method, params = message.method, message.params
         if method == "notifications/cancelled":
-            return self._withdrawn(_as_id(params.get("requestId")), params.get("reason"))
+            return self._handle_cancellation(_as_id(params.get("requestId")), params.get("reason"))
         if method == "notifications/progress":
             token = _as_id(params.get("progressToken"))
             if token in self._tokens:
@@ -464,7 +465,7 @@ class ClientSession:
         stream = None if stream is None else as_number(stream)
         return Notified(method, params, stream) if stream in self._sent else None
 
-    def _withdrawn(self, id: RequestId | None, reason: object) -> ClientEvent | None:
+    def _handle_cancellation(self, id: RequestId | None, reason: object) -> ClientEvent | None:
         """Handle a cancellation: in a session, of the server's question; in the stateless era, of this client's
         listen stream."""
         if id is None:
@@ -472,19 +473,19 @@ class ClientSession:
         if self._mode.stateless:
             sent = self._sent.get(number := as_number(id))
             is_listen = sent is not None and sent.method == "subscriptions/listen"
-            return self._unusable(number, "the server ended the stream") if is_listen else None
+            return self._drop_unusable(number, "the server ended the stream") if is_listen else None
         if id not in self._questions:
             return None
         self._questions.discard(id)
         return Withdrawn(id, reason if isinstance(reason, str) else None)
 
-    def _question(self, request: Request) -> ServerRequest | None:
+    def _handle_request(self, request: Request) -> ServerRequest | None:
         if self._mode.stateless:
             # Without a session, the server must not ask, and the client must not answer (2026-07-28, Transports,
             # stdio).
             return None
         question = ServerRequest(request.id, standard_method(request.method), request.params)
-        refusal = self._refusal(question)
+        refusal = self._find_refusal(question)
         if refusal is not None:
             self._reply(request.id, failure(request.id, refusal))
         elif request.method == "ping":
@@ -494,7 +495,7 @@ class ClientSession:
             return question
         return None
 
-    def _refusal(self, question: ServerRequest) -> RpcError | None:
+    def _find_refusal(self, question: ServerRequest) -> RpcError | None:
         if question.id in self._questions:
             return InvalidRequest("this id is in use by a request that has not been answered yet")
         if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":

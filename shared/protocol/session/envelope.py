@@ -16,8 +16,8 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 def claims_envelope(params: dict[str, Any]) -> bool:
     """Return True if a request belongs to this era. The version key is the only signal."""
     meta = params.get("_meta")
-    # With any value: a peer that sends the key uses this era, and gets errors about its value from here. `_meta` with
-    # only a progress token is older traffic.
+    # A peer that sends the key uses this era, whatever the value, which is checked later. Older peers may send
+    # `_meta` with only a progress token.
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 

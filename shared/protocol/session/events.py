@@ -77,26 +77,26 @@ class Call:
     def acting_as(self, method: Method, params: Params) -> Iterator[None]:
         """Make this a request of `method` with `params` during the block, for a peer that has its own form without
         rounds. It remains the same call, with its clock, progress and cancellation."""
-        own = self.method, self.params, self.raw
+        original = self.method, self.params, self.raw
         self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
-        self.params, self.raw = params, self._raw_of(params, (self.raw or {}).get("_meta"))
+        self.params, self.raw = params, self._make_raw(params, (self.raw or {}).get("_meta"))
         try:
             yield
         finally:
             if not self.is_over:
-                self.method, self.params, self.raw = own
+                self.method, self.params, self.raw = original
 
     def inner(self, method: Method, params: Params) -> "Call":
         """Return an internal request with `params`, made for this call: from the same client, and without progress
         reports."""
         own_meta = (self.raw or {}).get("_meta") or {}
         meta = {name: value for name, value in own_meta.items() if name != "progressToken"}
-        raw = self._raw_of(params, meta)
+        raw = self._make_raw(params, meta)
         return replace(
             self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, release=None, task=None
         )
 
-    def _raw_of(self, params: Params, meta: dict[str, Any] | None) -> dict[str, Any]:
+    def _make_raw(self, params: Params, meta: dict[str, Any] | None) -> dict[str, Any]:
         raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
         return {**raw, "_meta": meta} if meta else raw
 

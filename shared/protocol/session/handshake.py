@@ -26,7 +26,7 @@ FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """The sender before `initialize`, about which nothing is known."""
 
 _SESSIONS = count()
-_OF_PEER = ("capabilities", "info", "log_level", "session")
+_PEER_FIELDS = ("capabilities", "info", "log_level", "session")
 """The fields of a peer that are stored unchanged."""
 
 
@@ -58,12 +58,12 @@ NEW = Snapshot(State.NEW, None)
 def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
     """Return `current` with the changes from `before` to `after` applied; `after` itself if `current` has no other
     changes."""
-    peer, was, is_ = current.peer, before.peer, after.peer
-    if peer is None or is_ is None:
-        peer = peer or is_
+    peer, peer_before, peer_after = current.peer, before.peer, after.peer
+    if peer is None or peer_after is None:
+        peer = peer or peer_after
     # Nothing else of a peer changes after the handshake, so other replicas' changes are kept.
-    elif was is None or was.log_level != is_.log_level:
-        peer = replace(peer, log_level=is_.log_level)
+    elif peer_before is None or peer_before.log_level != peer_after.log_level:
+        peer = replace(peer, log_level=peer_after.log_level)
     # A state only moves forward, so an older one that arrives late is ignored.
     state = max(current.state, after.state, key=list(State).index)
     roots_changed = current.roots_changed + after.roots_changed - before.roots_changed
@@ -78,7 +78,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     fields["neededScopes"] = sorted(snapshot.needed_scopes)
     if peer is None:
         return fields
-    own = {name: getattr(peer, name) for name in _OF_PEER}
+    own = {name: getattr(peer, name) for name in _PEER_FIELDS}
     return {**fields, "peer": {**own, "version": peer.version.date}}
 
 
@@ -92,7 +92,7 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
             raise ValueError(
                 f"the session uses protocol version {fields['peer']['version']!r}, which this server does not support"
             )
-        own = {name: fields["peer"][name] for name in _OF_PEER}
+        own = {name: fields["peer"][name] for name in _PEER_FIELDS}
         peer = Peer(version, principal=principal, **own)
     return Snapshot(State(fields["state"]), peer, fields["rootsChanged"], frozenset(fields["neededScopes"]))
 
@@ -120,7 +120,7 @@ class Handshake:
         # handshake.
         version = requested if requested is not None and not requested.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
-        # Unique among all replicas, which continue each other's sessions.
+        # The number is unique among all replicas, which continue each other's sessions.
         number = self._replica << 32 | next(_SESSIONS)
         self.peer = Peer(version, params.capabilities, info, identity.log_level, self._principal, number)
         self.state = State.OPENING
@@ -150,7 +150,7 @@ class Handshake:
     def set_log_level(self, level: str) -> None:
         """Set the lowest level of log messages for this peer, as `logging/setLevel` requests."""
         if self.peer is not None:
-            # A copy, so that calls in progress keep their peer unchanged.
+            # The peer is copied, so that calls in progress keep theirs unchanged.
             self.peer = replace(self.peer, log_level=level)
 
     def initialized(self) -> bool:

@@ -29,6 +29,7 @@ from ..wire.jsonrpc import RequestId
 LIFETIME_SECONDS = 3600.0
 """Time limit for a user's answer, in seconds."""
 MAX_ROUNDS = 10
+"""Maximum number of rounds of one call."""
 
 _OWN_PARAMS = ("_meta", "inputResponses", "requestState")
 
@@ -54,9 +55,9 @@ def elicit_form(message: str, schema: dict[str, Any]) -> Question:
     """Return a question with a form to fill in. `schema` is a flat object of strings, numbers, booleans and
     choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
-    several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
+    has_lists = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
     # Lists of choices are new in 2025-11-25; older clients would show a field that they don't know.
-    first = V2025_11_25 if several else V2025_06_18
+    first = V2025_11_25 if has_lists else V2025_06_18
     return Question("elicitation/create", params, ("elicitation", "form"), first)
 
 
@@ -128,16 +129,16 @@ def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
 
 
 def brought_answers(
-    questions: Mapping[str, Question], brought: Mapping[str, Any], version: Version
+    questions: Mapping[str, Question], answers: Mapping[str, Any], version: Version
 ) -> dict[str, Any]:
     """Return the answers to `questions` that came with a call of this `version`, as models.
 
     Raises InputRequired with the questions that have none, and InvalidParams for an invalid answer.
     """
-    missing = {key: question for key, question in questions.items() if key not in brought}
+    missing = {key: question for key, question in questions.items() if key not in answers}
     if missing:
-        raise InputRequired(_as_sent(missing, version))
-    return {key: read_answer(question, brought[key]) for key, question in questions.items()}
+        raise InputRequired(_shape_questions(missing, version))
+    return {key: read_answer(question, answers[key]) for key, question in questions.items()}
 
 
 def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
@@ -149,10 +150,10 @@ def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> In
 def requests_of(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
     """Return the `questions` by key, in `peer`'s form. Raises MissingCapability for an undeclared capability."""
     require_capabilities(questions, peer)
-    return _as_sent(questions, peer.version)
+    return _shape_questions(questions, peer.version)
 
 
-def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:
+def _shape_questions(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:
     """Return the `questions` by key, in the form of a result of this `version`."""
     return {
         key: {"method": question.method, "params": shape_question(question.method, question.params, version)}
@@ -178,7 +179,7 @@ STANDALONE = _Standalone.STANDALONE
 
 def asker(id: RequestId | None) -> int | None:
     """Return the replica that asked the question `id`; None if no replica creates such ids."""
-    # This may be anything, since a peer sends it as an id.
+    # The id may have any type, since it comes from a peer.
     return id >> 32 if type(id) is int and id > 0 else None
 
 
@@ -186,11 +187,11 @@ class PendingQuestions:
     """The server's own requests that have no answer yet, each with its subject: a request of the peer, or
     STANDALONE."""
 
-    __slots__ = ("_about", "_last_id", "numbers")
+    __slots__ = ("_last_id", "_subjects", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
         """The ids identify the `replica` that has asked (see `asker`)."""
-        self._about: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
+        self._subjects: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
         """The source of its ids; without it they count up from 1."""
@@ -201,14 +202,14 @@ class PendingQuestions:
             self._last_id += 1
         else:
             self._last_id = self._last_id >> 32 << 32 | next(self.numbers)
-        self._about = self._about or {}
-        self._about[self._last_id] = about
+        self._subjects = self._subjects or {}
+        self._subjects[self._last_id] = about
         return self._last_id
 
     def settle(self, id: RequestId | None) -> RequestId | Enum | None:
         """Remove the request `id`, which has been answered or withdrawn. Return its subject; None if the id is
         unknown."""
-        return self._about.pop(id, None) if self._about and id is not None else None
+        return self._subjects.pop(id, None) if self._subjects and id is not None else None
 
 
 # Rounds
@@ -237,14 +238,14 @@ def open_round(
     state = params.get("requestState")
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
-    opened = signer.verify("requestState", state)
+    content = signer.verify("requestState", state)
     # A state signed for one call must not carry its answers to another call or principal.
-    if opened["request"] != _binding(method, params, principal):
+    if content["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
-    if opened["expires"] < now:
+    if content["expires"] < now:
         raise InvalidParams("this requestState has expired; start over without it")
-    # All answers so far, since the client sends only those of the last round.
-    return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})}, opened.get("carried"))
+    # The client sends only the answers of the last round, so the earlier ones are added.
+    return Round(content["round"] + 1, {**content["answers"], **(answers or {})}, content.get("carried"))
 
 
 def sign_state(
@@ -264,6 +265,6 @@ def sign_state(
 
 
 def _binding(method: str, params: dict[str, Any], principal: Principal | None) -> str:
-    # Without `_meta`, since a retry has another progress token, and perhaps another trace.
+    # `_meta` is left out, since a retry has another progress token, and perhaps another trace.
     own = {name: value for name, value in params.items() if name not in _OWN_PARAMS}
     return digest([method, own, None if principal is None else principal.key])

@@ -57,8 +57,8 @@ from .handshake import Handshake, Snapshot, State
 from .questions import STANDALONE, PendingQuestions, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
-_LOGGED = "notifications/message"
-_ASKING_A_LEVEL = ("logging/setLevel", "server/discover")
+_LOG_METHOD = "notifications/message"
+_LEVEL_METHODS = ("logging/setLevel", "server/discover")
 """The requests in each era that open a conversation and set a log level."""
 
 
@@ -135,8 +135,8 @@ class ServerSession:
         self.need(snapshot.needed_scopes)
 
     def share_ids(self, numbers: Iterator[int]) -> None:
-        """Take the ids of its questions from `numbers`, like all sessions of this replica, since a session that was
-        given up here and came back must not use an id twice."""
+        """Number the session's questions with `numbers`, which all sessions of this replica share, since a session
+        that leaves this replica and comes back must not use an id twice."""
         self._questions.numbers = numbers
 
     @property
@@ -170,10 +170,10 @@ class ServerSession:
 
     def is_at(self, snapshot: Snapshot) -> bool:
         """Return True if a new snapshot would equal `snapshot`. This is cheaper than creating one."""
-        now = self._handshake
+        handshake = self._handshake
         return (
-            now.peer is snapshot.peer
-            and now.state is snapshot.state
+            handshake.peer is snapshot.peer
+            and handshake.state is snapshot.state
             and self.roots_changed == snapshot.roots_changed
             and self.needed_scopes == snapshot.needed_scopes
         )
@@ -188,7 +188,7 @@ class ServerSession:
     def receive(self, message: Message) -> list[Event]:
         """Handle one message, and return the events for the application."""
         if not isinstance(message, Request):
-            return self._batch(message) if isinstance(message, Batch) else self._events_of(message)
+            return self._receive_batch(message) if isinstance(message, Batch) else self._handle(message)
         try:
             call = self._admission.admit(message, self.principal)
             # An id may be reused once it is answered; until then, an answer could belong to either request.
@@ -201,7 +201,7 @@ class ServerSession:
             return []
         self._calls[message.id] = call
         if call.method.built_in:
-            self._answer(call)
+            self._answer_built_in(call)
             return []
         if self._batches is not None:
             self._batches.expect(call.id)
@@ -212,20 +212,21 @@ class ServerSession:
         waiting, self.waiting, self.waiting_bytes = self.waiting, [], 0
         return waiting
 
-    def _batch(self, batch: Batch) -> list[Event]:
+    def _receive_batch(self, batch: Batch) -> list[Event]:
         peer = self._handshake.peer
         if peer is None or not peer.version.batching:
             return self._refuse_batch("only one older protocol version has batches")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
-        # Created with the first batch, since only one of five versions has them and hardly any client sends one.
+        # The object is created with the first batch, since only one of five versions has batches, which hardly any
+        # client sends.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
-        self._queue(batches.close())
+        self._append(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
-        # One error for the whole batch, without an id, since its contents were not examined.
+        # The error is for the whole batch, and has no id, since the contents were not examined.
         self._refuse(failure(None, InvalidRequest(reason)))
         return []
 
@@ -235,21 +236,21 @@ class ServerSession:
             self.on_unhandled(UnhandledRequest("", {}, self.principal, self.peer, refusal))
         self._reply(refusal)
 
-    def _answer(self, call: Call) -> None:
+    def _answer_built_in(self, call: Call) -> None:
         try:
             result = self._handshake.answer(call, self._identity)
         except RpcError as error:
             self.finish(call, error)
             return
-        # Before that, nothing is known about the peer. The answer must be in the version that was just negotiated.
+        # Before the handshake nothing is known about the peer. The answer must be in the version just negotiated.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
-        if call.method.name in _ASKING_A_LEVEL:
+        if call.method.name in _LEVEL_METHODS:
             for message in self._identity.conditions.values():
                 self.log(call, message.level, message.data, message.logger)
         self.finish(call, result)
 
-    def _events_of(self, message: Message) -> list[Event]:
+    def _handle(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
                 # A second one, or one that arrives too early, is ignored, since a notification is never answered
@@ -286,7 +287,7 @@ class ServerSession:
         peer's version; questions get a signed state, which comes back with the answers."""
         if call.is_over:
             return
-        answered = outcome if isinstance(outcome, dict) else self._answer_without_result(call, outcome)
+        answered = outcome if isinstance(outcome, dict) else self._convert_outcome(call, outcome)
         answer: Response | Failure
         if isinstance(answered, dict):
             answer = Response(call.id, shape(call.method, answered, call.peer.version, self._identity.server_info))
@@ -294,7 +295,7 @@ class ServerSession:
             answer = failure(call.id, answered)
         if self.on_unhandled is not None and call.began is None:
             self._report_unhandled(call, outcome)
-        # `Call.end`, inlined, since few calls have anything to release.
+        # This is `Call.end`, written here because few calls have anything to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
             call.end()
@@ -315,7 +316,7 @@ class ServerSession:
         self.subscriptions.close(call.id)
         batches = self._batches
         in_batch = batches is not None and batches.has(call.id)
-        self._queue(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
+        self._append(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
 
     def abandon(self) -> list[Call]:
         """Drop all calls of a disconnected peer without an answer, and return them."""
@@ -394,7 +395,7 @@ class ServerSession:
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message about a call, if logging is declared and the peer requested that level."""
         if self.wants_log(call, level):
-            self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
+            self.notify(call, _LOG_METHOD, LogMessage(level, data, logger).to_wire())
 
     def wants_log(self, call: Call, level: LogLevel) -> bool:
         """Return True if `log` would send anything."""
@@ -416,7 +417,7 @@ class ServerSession:
         if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
             return
         if peer.wants_log(message.level):
-            self._send(Notification(_LOGGED, message.to_wire()))
+            self._send(Notification(_LOG_METHOD, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
         """Let the client disconnect while the call continues, if version and transport support it."""
@@ -451,15 +452,15 @@ class ServerSession:
         then the notification that another page requires."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
-        # It distinguishes streams on a pipe, which all share one sequence of messages (2026-07-28, stdio).
+        # The id distinguishes the streams on a pipe, which share one sequence of messages (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
         # After the notification alone, a client would assume a lost stream.
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)
 
-    # Inside
+    # Private methods
 
-    def _answer_without_result(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
+    def _convert_outcome(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
             try:
@@ -477,11 +478,11 @@ class ServerSession:
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):
-            self._queue(self._batches.add(answer))
+            self._append(self._batches.add(answer))
         else:
             self.waiting.append(Outgoing(answer, answer.id))
 
-    def _queue(self, outgoing: Outgoing | None) -> None:
+    def _append(self, outgoing: Outgoing | None) -> None:
         if outgoing is not None:
             self.waiting.append(outgoing)
 

@@ -42,23 +42,23 @@ class Listen:
 class Subscriptions:
     """The subscriptions of one peer."""
 
-    __slots__ = ("_coming", "_listens", "_subscribed")
+    __slots__ = ("_pending", "_streams", "_subscribed")
 
     def __init__(self) -> None:
         self._subscribed: dict[str, str] = {}
-        self._coming: dict[str, object] = {}
-        self._listens: dict[RequestId, Listen] = {}
+        self._pending: dict[str, object] = {}
+        self._streams: dict[RequestId, Listen] = {}
 
     @contextmanager
     def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
         """Mark a subscription as being created. Yield a function that returns False if an unsubscription has
         overtaken it."""
-        token = self._coming[uri] = object()
+        token = self._pending[uri] = object()
         try:
-            yield lambda: self._coming.get(uri) is token
+            yield lambda: self._pending.get(uri) is token
         finally:
-            if self._coming.get(uri) is token:
-                del self._coming[uri]
+            if self._pending.get(uri) is token:
+                del self._pending[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
         """Add a subscription of the handshake era, and return the key of the one that it replaces."""
@@ -69,16 +69,16 @@ class Subscriptions:
 
     def unsubscribe(self, uri: str) -> list[str]:
         """Remove a subscription. Return a list with its key, which is empty if there was none."""
-        self._coming.pop(uri, None)
+        self._pending.pop(uri, None)
         return [self._subscribed.pop(uri)] if uri in self._subscribed else []
 
     def listen(self, listen: Listen) -> None:
         """Add a stream."""
-        self._listens[listen.id] = listen
+        self._streams[listen.id] = listen
 
     def close(self, id: RequestId) -> Listen | None:
         """Remove a stream."""
-        return self._listens.pop(id, None)
+        return self._streams.pop(id, None)
 
     @property
     def subscribed(self) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class Subscriptions:
                 # Before 2026-07-28 there are no subscriptions to lists, since `listChanged` promises notifications to
                 # all.
                 yield Notification(method), None
-            for listen in self._listens.values():
+            for listen in self._streams.values():
                 if change.what in listen.lists:
                     yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
             return
@@ -101,7 +101,7 @@ class Subscriptions:
         for uri, key in self._subscribed.items():
             if key == change.uri:
                 yield Notification(method, {"uri": change.part or uri}), None
-        for listen in self._listens.values():
+        for listen in self._streams.values():
             for uri, key in listen.uris.items():
                 if key == change.uri:
                     params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": change.part or uri}

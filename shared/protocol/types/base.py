@@ -23,8 +23,10 @@ Items = Annotated[list[Item], Field(fail_fast=True)]
 """A list that is refused at its first error, since a message with a million errors would delay all others."""
 
 
-Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_integral(value) else value)]
-"""A JSON Schema integer. 3.0 is one, as written by programs that only have floats."""
+Integer = Annotated[
+    int, BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
+]
+"""A JSON Schema integer, such as 3, or 3.0 from programs that only have floats."""
 
 
 class Wire(BaseModel):
@@ -36,15 +38,11 @@ class Wire(BaseModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return this object as JSON-serializable values under its wire names, without fields that are None."""
-        # Equivalent to `model_dump`, which first checks a dozen options, in half the time.
+        # This takes half the time of `model_dump`, which first checks a dozen options.
         wire: dict[str, Any] = self.__pydantic_serializer__.to_python(
             self, mode="json", by_alias=True, exclude_none=True
         )
         return wire
-
-
-def _is_integral(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 class Params(Wire):

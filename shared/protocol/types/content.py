@@ -95,7 +95,7 @@ class ResourceLink(Content):
 _KINDS = ("text", "image", "audio", "resource", "resource_link")
 
 
-def _is_other(kind: str) -> str:
+def _check_other(kind: str) -> str:
     if kind in _KINDS:
         raise ValueError("a block of this type lacks a required field")
     return kind
@@ -106,7 +106,7 @@ class OtherContent(Content):
 
     model_config = ConfigDict(extra="allow")
 
-    type: Annotated[str, AfterValidator(_is_other)]
+    type: Annotated[str, AfterValidator(_check_other)]
 
 
 ContentBlock = Annotated[

@@ -15,16 +15,15 @@ class ElicitForm(Params):
     def defaults(self) -> dict[str, Any]:
         """Return the initial values of the form (SEP-1034), without those that an answer can't contain."""
         fields = self.requested_schema.get("properties")
-        described = fields.items() if isinstance(fields, dict) else ()
-        prefilled = {name: field.get("default") for name, field in described if isinstance(field, dict)}
-        return {name: value for name, value in prefilled.items() if _may_be_answered(value)}
-
-
-def _may_be_answered(value: object) -> bool:
-    """Return True if an answer may contain the value. null would be an error that the user did not make."""
-    if isinstance(value, list):
-        return all(isinstance(item, str) for item in value)
-    return isinstance(value, str | int | float)
+        items = fields.items() if isinstance(fields, dict) else ()
+        defaults = {name: field.get("default") for name, field in items if isinstance(field, dict)}
+        # null in an answer would be an error that the user did not make.
+        return {
+            name: value
+            for name, value in defaults.items()
+            if isinstance(value, str | int | float)
+            or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+        }
 
 
 class ElicitUrl(Params):

@@ -9,14 +9,14 @@ from .content import ContentBlock
 from .tools import InputParams
 
 
-def _without_nulls(arguments: Any) -> Any:
+def _drop_nulls(arguments: Any) -> Any:
     # Clients in languages without optional fields send null instead of omitting one.
     if not isinstance(arguments, dict):
         return arguments
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-_Arguments = Annotated[dict[str, str], BeforeValidator(_without_nulls)]
+_Arguments = Annotated[dict[str, str], BeforeValidator(_drop_nulls)]
 
 
 class GetPromptParams(InputParams):
@@ -34,7 +34,7 @@ class PromptArgument(Wire):
     title: str | None = None
     description: str | None = None
     required: bool | None = None
-    # For a dialect. No version of the specification has a field for it.
+    # Only a dialect has a field for the default; no version of the specification does.
     default: str | None = Field(default=None, exclude=True)
 
 

@@ -74,14 +74,14 @@ class Codec:
     with `decode_body` if it is independent, like a POST. Each of them has a form in steps, for large input."""
 
     __slots__ = (
-        "_end",
-        "_first",
         "_frames",
         "_has_headers",
         "_is_client",
         "_is_cut",
         "_is_standard",
+        "_line_end",
         "_max_message",
+        "_start",
         "dialect",
     )
 
@@ -104,8 +104,8 @@ class Codec:
         self._max_message = max_message
         self._is_client = is_client
         self._has_headers = framing == "content-length"
-        self._end = b"" if self._has_headers else line_end
-        self._first = b""
+        self._line_end = b"" if self._has_headers else line_end
+        self._start = b""
         self._frames: LineBuffer | ContentLengthBuffer | None = None
         self._is_cut = False
         self._is_standard = not dialects and dialect is None
@@ -121,10 +121,10 @@ class Codec:
         """Return the messages that `data` completes."""
         frames = self._frames
         if frames is None:
-            data, self._first = self._first + data, b""
-            frames = self._frames = self._frames_of(data)
+            data, self._start = self._start + data, b""
+            frames = self._frames = self._make_frames(data)
             if frames is None:
-                self._first = data
+                self._start = data
                 return []
         parts = frames.feed(data)
         # Nearly all connections have neither headers nor a dialect, and need no further checks.
@@ -138,14 +138,14 @@ class Codec:
                         else complete(self._read(line))
                     )
                 return messages
-            except _BUGS:  # a fault of ours, which occurs again below and is answered there
+            except _BUGS:  # the fault occurs again below, where it is answered
                 pass
         return complete(self._read_all(parts))
 
     def end(self) -> list[Message]:
         """End the stream, and return the message of a last line without a line ending."""
         frames = self._frames or LineBuffer(self._max_message)
-        return complete(self._read_all([*frames.feed(self._first), *frames.end()]))
+        return complete(self._read_all([*frames.feed(self._start), *frames.end()]))
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
         """Return the messages in the next item of a stream; each item is one JSON text."""
@@ -170,7 +170,7 @@ class Codec:
         dialect has no form for it."""
         value: Any
         if self.dialect is not None:
-            value = _in_dialect(self.dialect, message)
+            value = _write_dialect(self.dialect, message)
             if value is None:
                 return b""
         elif not isinstance(message, Response):
@@ -179,18 +179,22 @@ class Codec:
             result = message.result.json
             # A list that is the same for all clients is already JSON; serializing it again would take most of the
             # time.
-            data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
+            data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._line_end)
             return self._with_header(data) if self._has_headers else data
         else:
             value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
         try:
-            data = to_json(value, inf_nan_mode="null") + self._end
+            data = to_json(value, inf_nan_mode="null") + self._line_end
         except PydanticSerializationError:
             # An author's log message without a JSON form must not end the connection.
             data = to_json(
-                scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
+                scrubbed(value),
+                inf_nan_mode="null",
+                bytes_mode="base64",
+                fallback=lambda item: f"<{type(item).__name__}>",
+                serialize_unknown=True,
             )
-            data += self._end
+            data += self._line_end
         return self._with_header(data) if self._has_headers else data
 
     def _read_all(self, frames: "Sequence[Frame]") -> Steps[list[Message]]:
@@ -214,33 +218,38 @@ class Codec:
         except _BUGS:
             log.exception("a message could not be read")
         text = frame if isinstance(frame, bytes) else b""
-        return [self._no_object(_refused(text, InternalError("internal error")))]
+        return [self._replace_non_object(_refuse(text, InternalError("internal error")))]
 
     def _read_text(self, frame: "Frame", *, is_stream: bool) -> Steps[list[Message]]:
         """Return the messages in one JSON text, which may determine the peer's dialect. A server refuses a text with
         too many values."""
         if not isinstance(frame, bytes):
-            return [self._no_object(self._dropped(frame))]
+            return [self._replace_non_object(self._refuse_dropped(frame))]
         values = 0 if self._is_client or len(frame) <= MAX_LIGHT_BYTES else (yield from count_steps(frame))
         if values > MAX_VALUES:
-            return [self._no_object(_crowded(frame))]
+            error = InvalidRequest(
+                f"a message may have at most {MAX_VALUES:,} values and names, and {MAX_LONG_DIGITS:,} digits of "
+                "integers beyond 64 bits: send less at once"
+            )
+            return [self._replace_non_object(_refuse(frame, error))]
         weight = weigh(frame, values) if values else 0
         if weight >= HEAVY_BYTES:
             yield
         try:
-            value = _parsed(frame, weight)
+            # The cache of short strings doubles the time if all names of a large text are different.
+            value = from_json(frame, allow_inf_nan=False, cache_strings="none" if weight >= HEAVY_BYTES else "all")
         except ValueError as error:
             if weight >= HEAVY_BYTES:
                 yield
-            return [(yield from self._salvaged(frame, _parse_error(frame, error), is_stream=is_stream))]
+            return [(yield from self._salvage(frame, _parse_error(frame, error), is_stream=is_stream))]
         if isinstance(value, dict):
             return self._read_object(value, weight, is_stream=is_stream)
-        message = (yield from _batch_steps(value, weight)) if isinstance(value, list) else _message(value)
-        return [self._no_object(message)]
+        message = (yield from _batch_steps(value, weight)) if isinstance(value, list) else _read_message(value)
+        return [self._replace_non_object(message)]
 
-    def _salvaged(self, frame: bytes, error: ParseError, *, is_stream: bool) -> Steps[Message]:
+    def _salvage(self, frame: bytes, error: ParseError, *, is_stream: bool) -> Steps[Message]:
         if self._is_standard or not frame.lstrip().startswith(b"{"):
-            return self._no_object((yield from salvage(frame, error, _message)))
+            return self._replace_non_object((yield from salvage(frame, error, _read_message)))
         refuse = Malformed if self.dialect is None else self.dialect.refuse
         return (
             yield from salvage(
@@ -250,16 +259,16 @@ class Codec:
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
         """Return the messages in `value`, in the peer's dialect."""
-        # Determined once, by the first object, since a peer can't change its dialect later.
+        # The first object determines the dialect, which a peer can't change later.
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
         if self.dialect is None:
-            return [_message(value, weight)]
+            return [_read_message(value, weight)]
         messages = self.dialect.read(value)
         return [replace(item, weight=weight) if isinstance(item, Request) else item for item in messages]
 
-    def _no_object(self, message: Message) -> Message:
+    def _replace_non_object(self, message: Message) -> Message:
         """Return the replacement for text that is not a JSON object, which the specification would read as
         `message`."""
         if self.dialect is None:
@@ -269,7 +278,7 @@ class Codec:
         refused = failure(None, InvalidRequest("a message must be a JSON object"))
         return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
 
-    def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
+    def _make_frames(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
         """Return the reader of a stream with this `start`; None if it is not decided yet."""
         # A server accepts headers only if it accepts dialects; a client accepts any framing of its server.
         if self._is_standard and not self._is_client:
@@ -280,13 +289,13 @@ class Codec:
             from .content_length import ContentLengthBuffer
 
             if not self._is_client:
-                self._has_headers, self._end = True, b""
+                self._has_headers, self._line_end = True, b""
             return ContentLengthBuffer(self._max_message)
         if any(header.startswith(name) for header in _HEADERS):
             return None
         return LineBuffer(self._max_message)
 
-    def _dropped(self, frame: "Oversized | Misframed") -> Malformed:
+    def _refuse_dropped(self, frame: "Oversized | Misframed") -> Malformed:
         error_answer: RpcError
         if isinstance(frame, Oversized):
             error_answer = InvalidRequest(f"a message may have at most {frame.limit:,} bytes")
@@ -300,15 +309,7 @@ class Codec:
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def _crowded(text: bytes) -> Malformed:
-    error = InvalidRequest(
-        f"a message may have at most {MAX_VALUES:,} values and names, and {MAX_LONG_DIGITS:,} digits of integers "
-        "beyond 64 bits: send less at once"
-    )
-    return _refused(text, error)
-
-
-def _refused(text: bytes, error: RpcError) -> Malformed:
+def _refuse(text: bytes, error: RpcError) -> Malformed:
     """Return `error` as the answer to a text that was not parsed, under its id if its start or end shows one."""
     head, tail = text[:EDGE_BYTES], text[-EDGE_BYTES:]
     answered = read_answered(head, tail)
@@ -322,19 +323,14 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return complete(salvage(bytes(data), _parse_error(bytes(data), error), _message))
-    return complete(_batch_steps(value, 0)) if isinstance(value, list) else _message(value)
+        return complete(salvage(bytes(data), _parse_error(bytes(data), error), _read_message))
+    return complete(_batch_steps(value, 0)) if isinstance(value, list) else _read_message(value)
 
 
 def _parse_error(text: bytes, error: ValueError) -> ParseError:
-    # The first line of indented JSON.
+    # A lone bracket is the first line of indented JSON.
     hint = "; in a stream, a message must be one line" if text.strip() in (b"{", b"[") else ""
     return ParseError(f"not valid JSON: {error}{hint}")
-
-
-def _parsed(text: bytes, weight: int) -> Any:
-    # The cache of short strings doubles the time if all names of a large text are different.
-    return from_json(text, allow_inf_nan=False, cache_strings="none" if weight >= HEAVY_BYTES else "all")
 
 
 def _batch_steps(values: list[Any], weight: int) -> Steps[Message]:
@@ -346,7 +342,7 @@ def _batch_steps(values: list[Any], weight: int) -> Steps[Message]:
     weighed = 0
     for item in values:
         share = weight // len(values) if weight < HEAVY_BYTES else weigh_value(item)
-        messages.append(_message(item, share))
+        messages.append(_read_message(item, share))
         weighed += share
         if weighed >= HEAVY_BYTES:
             yield
@@ -354,7 +350,7 @@ def _batch_steps(values: list[Any], weight: int) -> Steps[Message]:
     return Batch(tuple(messages))
 
 
-def _message(value: Any, weight: int = 0) -> Message:
+def _read_message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message must be a JSON object")))
     known_id = value.get("id")
@@ -364,7 +360,7 @@ def _message(value: Any, weight: int = 0) -> Message:
     if value.get("jsonrpc") != "2.0":
         return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')), is_call="method" in value)
     if "method" not in value:
-        return _answer(value, known_id)
+        return _read_answer(value, known_id)
     method, params = value["method"], value.get("params", {})
     if isinstance(method, str) and isinstance(params, dict):
         if known_id is not None:
@@ -373,8 +369,7 @@ def _message(value: Any, weight: int = 0) -> Message:
             return Notification(method, params)
     if params is None:
         # Clients in languages without optional fields send null instead of omitting it.
-        return _message({**value, "params": {}}, weight)
-    # The answer to an invalid call.
+        return _read_message({**value, "params": {}}, weight)
     wants_answer = "id" in value
     if wants_answer and known_id is None:
         return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')), is_call=True)
@@ -385,7 +380,7 @@ def _message(value: Any, weight: int = 0) -> Message:
     return Malformed(failure(known_id, refusal), not wants_answer, is_call=True)
 
 
-def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
+def _read_answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     if "result" not in value and "error" not in value:
         return Malformed(
             failure(known_id, InvalidRequest('a message must have a "method", a "result" or an "error"'))
@@ -398,7 +393,7 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         # True is an int to `isinstance`, but not an error code.
         code = code if type(code) is int else InternalError.code
         return Failure(known_id, code, message if isinstance(message, str) else _NO_MESSAGE, error.get("data"))
-    # Its sender does not wait for one: this would be an answer to an answer.
+    # The sender of an invalid answer does not wait for an answer.
     return Malformed(
         failure(known_id, InvalidRequest("an answer must have an id and either a result or an error")), True
     )
@@ -415,7 +410,7 @@ _BUGS = (
 """The errors that a fault of our own raises, such as for a result of an unexpected form."""
 
 
-def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
+def _write_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
     """Return `message` in the form of `dialect`; an internal error instead of a result that can't be converted."""
     try:
         return dialect.write(message)
@@ -424,10 +419,6 @@ def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
     if not isinstance(message, Response):
         return None
     return dialect.write(failure(message.id, InternalError("internal error")))
-
-
-def _name_of(value: Any) -> str:
-    return f"<{type(value).__name__}>"
 
 
 def plain(message: Message) -> Any:
@@ -440,13 +431,13 @@ def plain(message: Message) -> Any:
         case Notification():
             return {"jsonrpc": "2.0", "method": message.method, "params": message.params}
         case Failure():
-            return _plain_failure(message)
+            return _failure_value(message)
         case Batch():
             return [plain(item) for item in message.messages]
         case Malformed():
-            return _plain_failure(message.failure)
+            return _failure_value(message.failure)
 
 
-def _plain_failure(message: Failure) -> dict[str, Any]:
+def _failure_value(message: Failure) -> dict[str, Any]:
     answered = {} if message.id is None else {"id": message.id}
     return {"jsonrpc": "2.0", **answered, "error": error_object(message)}

@@ -30,11 +30,11 @@ MAX_HEADER = 8_192
 _NAME = b"content-length"
 _LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
 _MAX_LINE = 64
-_BEGUN_LINE = re.compile(
+_PARTIAL_LINE = re.compile(
     rb"[}\]]\s*(%b|%b:[ \t]{0,8}[0-9]{0,15}[ \t]{0,8}\r?)\Z"
     % (b"|".join(_NAME[:size] for size in range(1, len(_NAME) + 1)), _NAME)
 )
-_BLANK = re.compile(rb"\s+")
+_BLANKS = re.compile(rb"\s+")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _BEGINNING = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
 """Matches a header, or the part that has arrived."""
@@ -82,7 +82,7 @@ def _read_frames(buffer: bytearray, limit: int) -> _Frames:
     """Read and remove the frames in `buffer`, which the caller fills."""
     while True:
         header = yield from _read_header(buffer)
-        length = _length_in(header) if isinstance(header, bytes) else header
+        length = _read_length(header) if isinstance(header, bytes) else header
         if isinstance(length, Misframed):
             yield length
             yield from _skip(buffer, _LINE)
@@ -93,13 +93,13 @@ def _read_frames(buffer: bytearray, limit: int) -> _Frames:
 def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, bytes | Misframed]:
     """Read the header lines before the next body, and the blank line after them."""
     while True:
-        if (blank := _BLANK.match(buffer)) is not None:
+        if (blank := _BLANKS.match(buffer)) is not None:
             del buffer[: blank.end()]
-        # Reported at once, since the next line ending may never arrive.
+        # The error is reported at once, since the next line ending may never arrive.
         if buffer and not _BEGINNING.match(buffer):
             return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
-            return _take(buffer, end.end())[: end.start()]
+            return _pop(buffer, end.end())[: end.start()]
         if len(buffer) >= MAX_HEADER:
             yield Misframed(f"a header may have at most {MAX_HEADER:,} bytes")
             yield from _skip(buffer, _BLANK_LINE)
@@ -108,7 +108,7 @@ def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, byte
             yield Misframed("the stream ended within a header")
 
 
-def _length_in(header: bytes) -> int | Misframed:
+def _read_length(header: bytes) -> int | Misframed:
     fields = [line.partition(b":") for line in header.split(b"\n")]
     if not all(colon for _, colon, _ in fields):
         return Misframed("each line of a header must be a name, a colon and a value")
@@ -119,34 +119,38 @@ def _length_in(header: bytes) -> int | Misframed:
             return int(value)
         case [_]:
             return Misframed("Content-Length must be a number of bytes")
-        case _:  # even if they are equal: two programs have written this header, and one of them its body
+        case _:  # even if they are equal, since two programs have written this header
             return Misframed("a header must have exactly one Content-Length")
 
 
 def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
     """Read the next `length` bytes. If there are more than `limit`, only the two ends are kept."""
-    is_oversized, is_told = length > limit, False
+    is_oversized, is_answered = length > limit, False
     searched = 0
     while True:
-        length = _without_line_end(buffer, length)
-        there = min(length, len(buffer))
-        end = _early_end(buffer, searched, there, is_whole=there == length)
-        if end is not None or there == length:
+        length = _trim_line_end(buffer, length)
+        available = min(length, len(buffer))
+        end = _find_early_end(buffer, searched, available, is_whole=available == length)
+        if end is not None or available == length:
             break
         if is_oversized:
-            excess = max(0, there - 2 * EDGE_BYTES)
-            # From the middle, since both ends may show the id.
+            excess = max(0, available - 2 * EDGE_BYTES)
+            # The middle is removed, since both ends may show the id.
             del buffer[EDGE_BYTES : EDGE_BYTES + excess]
-            length, there = length - excess, there - excess
-            if not is_told and (early_answer := _early_answer(buffer, limit)) is not None:
-                yield early_answer
-                is_told = True
-        searched = max(0, there - _MAX_LINE)
-        if (yield None) and not is_told:
-            yield _answer_at_end(buffer, limit if is_oversized else None)
-    body = _take(buffer, there if end is None else end)
+            length, available = length - excess, available - excess
+            if not is_answered and (answer := _answer_early(buffer, limit)) is not None:
+                yield answer
+                is_answered = True
+        searched = max(0, available - _MAX_LINE)
+        if (yield None) and not is_answered:
+            # A body that is too large gets the same answer as before the end of the stream, if any of it has arrived.
+            if is_oversized and buffer.strip():
+                yield Oversized(limit, _id_of(buffer))
+            else:
+                yield Misframed("the stream ended before the length given by Content-Length", _id_of(buffer))
+    body = _pop(buffer, available if end is None else end)
     if is_oversized:
-        if not is_told:
+        if not is_answered:
             yield Oversized(limit, _id_of(body))
     elif end is not None:
         yield Misframed("Content-Length is larger than the message", _id_of(body))
@@ -154,7 +158,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
         yield body
 
 
-def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
+def _answer_early(buffer: bytearray, limit: int) -> Oversized | None:
     """Return the early answer to a body that is too long; None if its end may show the id."""
     # Until both ends have arrived, nothing between them is missing.
     # The length may be wrong, and the sender of a complete message waits for the answer.
@@ -165,15 +169,7 @@ def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
 
-def _answer_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
-    """Return the replacement for an incomplete body. For one that would have `exceeded` the limit, if any part of it
-    has arrived, it is the same as before the end of the stream, which depends on where the stream was cut."""
-    if exceeded is not None and buffer.strip():
-        return Oversized(exceeded, _id_of(buffer))
-    return Misframed("the stream ended before the length given by Content-Length", _id_of(buffer))
-
-
-def _without_line_end(buffer: bytearray, length: int) -> int:
+def _trim_line_end(buffer: bytearray, length: int) -> int:
     """Return `length`, less the one or two bytes of a line ending after a JSON object."""
     for end in (length - 2, length - 1):
         if 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}" and _is_object(buffer[:end]):
@@ -191,12 +187,12 @@ def _is_object(text: bytearray) -> bool:
     return False
 
 
-def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:
+def _find_early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:
     """Return the start of the next header, if it is before the `end` of a body, or of the part that has arrived."""
     if buffer.find(b"\n", start, end) >= 0 and (line := _LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start()
     start = max(0, end - _MAX_LINE)
-    if is_whole and (line := _BEGUN_LINE.search(buffer[start:end].lower())) is not None:
+    if is_whole and (line := _PARTIAL_LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start(1)
     return None
 
@@ -213,7 +209,7 @@ def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:
     del buffer[: next_line.start()]
 
 
-def _take(buffer: bytearray, size: int) -> bytes:
+def _pop(buffer: bytearray, size: int) -> bytes:
     with memoryview(buffer) as view:
         result = bytes(view[:size])
     del buffer[:size]

@@ -28,47 +28,49 @@ class LineBuffer:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._dropping = self._is_reported = False
+        self._is_dropping = self._is_reported = False
         self._tail = b""
-        self._at_start = True
+        self._is_at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
         """Return the lines that `chunk` completes, and a replacement for a line that is already too long."""
-        if self._at_start:
-            chunk = self._without_mark(chunk)
-        # At LF bytes. `splitlines` on text would also split at U+2028, which JSON allows inside strings.
+        if self._is_at_start:
+            chunk = self._strip_mark(chunk)
+        # `splitlines` on text would also split at U+2028, which JSON allows inside strings.
         *complete, tail = chunk.split(b"\n")
         first: list[bytes | Oversized] = []
-        if complete and self._dropping:
-            first = self._dropped(complete.pop(0))
+        if complete and self._is_dropping:
+            first = self._finish_dropped(complete.pop(0))
         elif complete and self._buffer:
-            complete[0] = self._finished(complete[0])
+            complete[0] = self._finish_line(complete[0])
         limit = self._limit
-        lines = [line if len(line) <= limit else _oversized(limit, line, line) for line in complete if line.strip()]
+        lines = [
+            line if len(line) <= limit else _make_oversized(limit, line, line) for line in complete if line.strip()
+        ]
         if first:
             lines = first + lines
         return lines + self._store(tail) if tail else lines
 
     def end(self) -> list[bytes | Oversized]:
         """Return the last line if the stream ended without a newline."""
-        if self._dropping:
-            return self._dropped(b"")
-        line = self._finished(b"")
+        if self._is_dropping:
+            return self._finish_dropped(b"")
+        line = self._finish_line(b"")
         return [line] if line.strip() else []
 
-    def _finished(self, end: bytes) -> bytes:
+    def _finish_line(self, end: bytes) -> bytes:
         line = bytes(self._buffer) + end
         self._buffer.clear()
         return line
 
-    def _dropped(self, end: bytes) -> list[bytes | Oversized]:
+    def _finish_dropped(self, end: bytes) -> list[bytes | Oversized]:
         is_reported, head, tail = self._is_reported, bytes(self._buffer), self._tail + end
         self._buffer.clear()
-        self._dropping, self._tail = False, b""
-        return [] if is_reported else [_oversized(self._limit, head, tail)]
+        self._is_dropping, self._tail = False, b""
+        return [] if is_reported else [_make_oversized(self._limit, head, tail)]
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
-        if self._dropping:
+        if self._is_dropping:
             # The two ends of a line that is too long are kept, since that is where programs write the id needed for
             # the error.
             self._buffer += part[: max(EDGE_BYTES - len(self._buffer), 0)]
@@ -77,25 +79,25 @@ class LineBuffer:
         self._buffer += part
         if len(self._buffer) <= self._limit:
             return []
-        self._dropping, self._tail = True, bytes(self._buffer[-EDGE_BYTES:])
+        self._is_dropping, self._tail = True, bytes(self._buffer[-EDGE_BYTES:])
         self._buffer = self._buffer[:EDGE_BYTES]
-        # Immediately, unless the end of the line may show a request's id.
-        oversized = _oversized(self._limit, bytes(self._buffer), b"")
+        # The line is reported at once, unless its end may show a request's id.
+        oversized = _make_oversized(self._limit, bytes(self._buffer), b"")
         is_known = oversized.id is not None or oversized.answered is not None
         self._is_reported = is_known or not self._buffer.lstrip().startswith(b"{")
         return [oversized] if self._is_reported else []
 
-    def _without_mark(self, chunk: bytes) -> bytes:
+    def _strip_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk
         # The mark may also be cut, so nothing is passed on while the bytes may still become a mark.
         if len(start) < len(_BOM) and _BOM.startswith(start):
             return chunk
-        self._at_start = False
+        self._is_at_start = False
         self._buffer.clear()
         return start.removeprefix(_BOM)
 
 
-def _oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
+def _make_oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
     head, tail = head[:EDGE_BYTES], tail[-EDGE_BYTES:]
     return Oversized(limit, read_edges(head, tail), read_answered(head, tail))
 

@@ -116,7 +116,7 @@ Answer = TypeVar("Answer", Response, Failure, Response | Failure)
 
 
 def as_number(id_: RequestId) -> RequestId:
-    """Return an id of ours as a number, which it was: some peers write every id as a string."""
+    """Return an id of ours as a number, since some peers write every id as a string."""
     is_number = isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20
     return int(id_) if is_number else id_
 

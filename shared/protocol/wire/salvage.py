@@ -29,8 +29,8 @@ _LARGE_BYTES = 65_536
 _MAX_PATH_LENGTH = 100
 """Maximum number of characters of a path in a message, since its names come from the peer."""
 
-_HALF = "[\ud800-\udfff]"
-_NO_TEXT = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
+_SURROGATE = "[\ud800-\udfff]"
+_NOT_UNICODE = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
 
 
 @record
@@ -66,13 +66,13 @@ def salvage(
     faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
     # If no error has a path, the text as a whole is invalid, and so is each message in it.
     messages = tuple(
-        read(item) if fault is None and any(faults) else _answer_due(read(item), fault, error)
+        read(item) if fault is None and any(faults) else _replace_message(read(item), fault, error)
         for item, fault in zip(values, faults, strict=True)
     )
     return Batch(messages) if isinstance(value, list) else messages[0]
 
 
-def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Message:
+def _replace_message(message: Message, fault: Fault | None, error: ParseError) -> Message:
     """Return the answer to a message that can't be accepted, or the message without the error."""
     refusal: RpcError = error
     if fault is not None:
@@ -99,7 +99,7 @@ def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Mes
 # Lenient reading
 
 
-class _NoNumber(float):
+class _NotFinite(float):
     """NaN and Infinity, as Python and JavaScript write them."""
 
 
@@ -110,48 +110,48 @@ def read_leniently(data: bytes) -> Any:
     return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
 
 
-_LENIENT = json.JSONDecoder(parse_constant=_NoNumber, strict=False)
+_LENIENT = json.JSONDecoder(parse_constant=_NotFinite, strict=False)
 
 
 def is_text(value: str) -> bool:
     """Return True if `value` can be written in UTF-8."""
-    return value.isascii() or re.search(_HALF, value) is None
+    return value.isascii() or re.search(_SURROGATE, value) is None
 
 
 def find_fault(value: Any) -> Fault | None:
     """Return the error in a leniently parsed value; None if it has none, or is too large to be searched. An error
     outside strings takes precedence."""
     first_fault: Fault | None = None
-    waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    pending: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     budget = MAX_VALUES
-    while waiting:
-        parent, path = waiting.pop()
-        # Counted before its items are searched, so that a list of a million numbers is not searched at all.
+    while pending:
+        parent, path = pending.pop()
+        # Items are counted before they are searched, so that a list of a million numbers is not searched at all.
         budget -= len(parent)
         if budget < 0:
             return None if first_fault is None else Fault(first_fault.place, first_fault.reason, in_text=False)
         if len(path) >= MAX_DEPTH:
-            return _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
-        # A stack instead of recursion, since the peer chooses the depth.
+            return _make_fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        # The search uses a stack instead of recursion, since the peer chooses the depth.
         items = parent.items() if isinstance(parent, dict) else enumerate(parent)
         for key, item in items:
             kind = type(item)
             if kind is dict or kind is list:
-                waiting.append((item, (*path, str(key))))
-            elif kind is _NoNumber:
-                return _fault((*path, str(key)), "is NaN or Infinity, which JSON does not have")
+                pending.append((item, (*path, str(key))))
+            elif kind is _NotFinite:
+                return _make_fault((*path, str(key)), "is NaN or Infinity, which JSON does not have")
             # The search continues, since there may be an error that U+FFFD can't replace.
             elif kind is str and not is_text(item) and first_fault is None:
-                first_fault = _fault((*path, str(key)), _NO_TEXT, in_text=True)
+                first_fault = _make_fault((*path, str(key)), _NOT_UNICODE, in_text=True)
             if type(key) is str and not is_text(key) and first_fault is None:
-                first_fault = _fault((*path, key), _NO_TEXT, in_text=True)
+                first_fault = _make_fault((*path, key), _NOT_UNICODE, in_text=True)
     return first_fault
 
 
-def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
+def _make_fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
     place = ".".join(path)
-    shown = place if len(place) <= _MAX_PATH_LENGTH else f"{place[:_MAX_PATH_LENGTH]}..."
-    return Fault(re.sub(_HALF, "\ufffd", shown), reason, in_text)
+    short_path = place if len(place) <= _MAX_PATH_LENGTH else f"{place[:_MAX_PATH_LENGTH]}..."
+    return Fault(re.sub(_SURROGATE, "\ufffd", short_path), reason, in_text)
 
 
 # Ids in texts that are not parsed
@@ -166,21 +166,21 @@ def read_edges(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of a request that is too large to be parsed, from its beginning and end; None if they don't show
     a request and its id. Programs write short members before or after the params. Text between two of these members
     is neither in a string nor in a nested object."""
-    members = _members(head, tail)
-    return _id_in(members) if b"method" in members else None
+    members = _read_members(head, tail)
+    return _read_id(members) if b"method" in members else None
 
 
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of the request that a JSON text with this beginning and end answers; None if they don't show an
     answer and its id."""
-    begun = re.match(_HEAD, head)
-    if begun is None or _OUTCOME.match(head, begun.end()) is None:
+    head_match = re.match(_HEAD, head)
+    if head_match is None or _OUTCOME.match(head, head_match.end()) is None:
         return None
-    members = _members(head, tail)
-    return None if b"method" in members else _id_in(members)
+    members = _read_members(head, tail)
+    return None if b"method" in members else _read_id(members)
 
 
-def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
+def _read_members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
     # A JSON text that is cut off may end in members of a nested object, so the members at the beginning take
     # precedence.
@@ -190,7 +190,7 @@ def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     return members
 
 
-def _id_in(members: dict[bytes, bytes]) -> str | int | None:
+def _read_id(members: dict[bytes, bytes]) -> str | int | None:
     try:
         request_id: str | int | None = from_json(members.get(b"id", b"null"))
     except ValueError:

@@ -26,8 +26,8 @@ class EventStream:
         self._limit = limit
         self._line = bytearray()
         self._size = 0
-        self._after_cr = False
-        self._at_start = True
+        self._is_after_cr = False
+        self._is_at_start = True
         self._data: list[bytes] = []
         self._event = ""
         self._id: str | None = None
@@ -37,20 +37,20 @@ class EventStream:
         """Return the events that `chunk` completes, with `Oversized` for dropped ones."""
         if not chunk:
             return []
-        if self._after_cr:
+        if self._is_after_cr:
             # A CR at the end of a chunk has already ended its line, so the LF of that CR LF is not a blank line,
             # which would end the event.
             chunk = chunk.removeprefix(b"\n")
-        self._after_cr = chunk.endswith(b"\r")
+        self._is_after_cr = chunk.endswith(b"\r")
         events: list[ServerSentEvent | Oversized] = []
-        # On bytes it splits only at LF, CR and CR LF, which are the standard's line endings.
+        # `splitlines` on bytes splits only at LF, CR and CR LF, which are the standard's line endings.
         for part in chunk.splitlines(keepends=True):
             text = part.rstrip(b"\r\n")
             self._size += len(text)
             if self._size <= self._limit:
                 self._line += text
             elif text:
-                # Too long to keep; it only matters that this is not the blank line that ends the event.
+                # The line is too long to keep; any text shows that it is not the blank line that ends the event.
                 self._data.clear()
                 self._line[:] = b"-"
             if len(text) < len(part):
@@ -60,23 +60,23 @@ class EventStream:
     def restart(self) -> None:
         """Begin a new connection of the same stream, without the incomplete event of the last one."""
         self._line.clear()
-        self._after_cr = False
-        self._at_start = True
+        self._is_after_cr = False
+        self._is_at_start = True
         self._clear()
 
     def _end_line(self) -> list[ServerSentEvent | Oversized]:
         line = bytes(self._line)
         self._line.clear()
-        if self._at_start:
-            self._at_start = False
+        if self._is_at_start:
+            self._is_at_start = False
             line = line.removeprefix(_BOM)
         if not line:
             if self._size > self._limit:
                 self._clear()
                 return [Oversized(self._limit)]
             if self._id is not None:
-                # Only with a complete event, as in the standard: a client that reconnects with the id of a truncated
-                # event would miss it.
+                # The id counts only with a complete event, as in the standard, since a client that reconnects with
+                # the id of a truncated event would miss that event.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
             complete_event = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
@@ -85,24 +85,22 @@ class EventStream:
             # reconnecting (SEP-1699), which is remembered above.
             return [complete_event] if data else []
         if self._size <= self._limit:
-            self._field(line)
+            name, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            match name:
+                case b"data":
+                    self._data.append(value)
+                case b"event":
+                    self._event = value.decode("utf-8", "replace")
+                case b"id" if _ID.fullmatch(value):
+                    self._id = value.decode("utf-8", "replace")
+                # The standard ignores the field if it has any other value. Nine digits of milliseconds are eleven
+                # days.
+                case b"retry" if value.isdigit():
+                    self.retry = self._retry = int(value[:9])
         if line.startswith(b":"):
             self._size -= len(line)  # comments keep a stream alive and may go on forever
         return []
-
-    def _field(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        match name:
-            case b"data":
-                self._data.append(value)
-            case b"event":
-                self._event = value.decode("utf-8", "replace")
-            case b"id" if _ID.fullmatch(value):
-                self._id = value.decode("utf-8", "replace")
-            # The standard ignores the field if it has any other value. Nine digits of milliseconds are eleven days.
-            case b"retry" if value.isdigit():
-                self.retry = self._retry = int(value[:9])
 
     def _clear(self) -> None:
         self._size = 0

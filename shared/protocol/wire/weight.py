@@ -46,7 +46,7 @@ def count_values(text: bytes) -> int:
 
 def count_steps(text: bytes) -> Steps[int]:
     """`count_values` in steps."""
-    values = long = 0
+    values = long_runs = 0
     is_string, rest = False, b""
     for start in range(0, len(text), _PIECE_BYTES):
         if start:
@@ -65,8 +65,8 @@ def count_steps(text: bytes) -> Steps[int]:
         if len(outside) > _MANY_DIGITS * count:
             runs = outside.translate(_DIGITS)
             # A double may be written with as many digits after its point.
-            long += runs.count(_LONG) - runs.count(b"." + _LONG)
-        if values > MAX_VALUES or long * len(_LONG) > MAX_LONG_DIGITS:
+            long_runs += runs.count(_LONG) - runs.count(b"." + _LONG)
+        if values > MAX_VALUES or long_runs * len(_LONG) > MAX_LONG_DIGITS:
             return MAX_VALUES + 1
     return values
 

@@ -29,7 +29,7 @@ CLIENT_DIALECTS = ("000", "002")
 SEMANTIC_VERSION = r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})"
 """A version in the form of document 002, MAJOR.MINOR.PATCH."""
 
-_OF_002 = ("call_tool", "read_resource", "render_prompt")
+_METHODS_002 = ("call_tool", "read_resource", "render_prompt")
 
 
 class Dialect(Protocol):
@@ -60,7 +60,7 @@ def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
         from .document_000 import Document000
 
         return Document000(is_stream=is_stream)
-    if method in _OF_002 or (method == "initialize" and _is_of_002(value.get("params"))):
+    if method in _METHODS_002 or (method == "initialize" and _belongs_to_002(value.get("params"))):
         from .document_002 import Document002
 
         return Document002()
@@ -82,7 +82,7 @@ def client_dialect(document: str) -> Dialect:
     raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {document[:100]!r}")
 
 
-def _is_of_002(params: Any) -> bool:
+def _belongs_to_002(params: Any) -> bool:
     """Return True if an `initialize` with these params belongs to document 002: they are empty, or contain a version
     in that document's form, without the specification's other params."""
     if not isinstance(params, dict) or "capabilities" in params or "clientInfo" in params:

@@ -18,13 +18,9 @@ _CAPABILITIES = {**_LISTS, "mcp/prompts/list": "prompts", "mcp/completion/comple
 """The server capability for each method."""
 
 
-def _introduction(params: Fields) -> Fields:
-    return {"clientInfo": params["_meta"][CLIENT_INFO], "transports": ["stdio", "http", "sse"]}
-
-
-def _description(_params: Fields, result: Any) -> Fields:
+def _read_description(_params: Fields, result: Any) -> Fields:
     listed = result.get("methods")
-    # Every server has these lists (5.2).
+    # Every server has the methods of `_LISTS` (5.2).
     methods = {*_LISTS, *(listed if isinstance(listed, list) else ())}
     capabilities: Fields = {capability: {} for method, capability in _CAPABILITIES.items() if method in methods}
     info = {"name": str(result.get("name", "unknown")), "version": str(result.get("version", "unknown"))}
@@ -35,7 +31,7 @@ def _no_params(_params: Fields) -> Fields:
     return {}
 
 
-def _tools(_params: Fields, result: Any) -> Fields:
+def _read_tools(_params: Fields, result: Any) -> Fields:
     tools = []
     for entry in result:
         own = {name: value for name, value in entry.items() if name != "toolId"}
@@ -43,24 +39,12 @@ def _tools(_params: Fields, result: Any) -> Fields:
     return {"tools": tools}
 
 
-def _resources(_params: Fields, result: Any) -> Fields:
-    return {"resources": [_entry(entry, "uri") for entry in result if "{" not in entry["resourceId"]]}
-
-
-def _templates(_params: Fields, result: Any) -> Fields:
-    return {"resourceTemplates": [_entry(entry, "uriTemplate") for entry in result if "{" in entry["resourceId"]]}
-
-
-def _entry(entry: Fields, key: str) -> Fields:
+def _read_entry(entry: Fields, key: str) -> Fields:
     own = {name: value for name, value in entry.items() if name not in ("resourceId", "querySchema")}
     return {"name": entry["resourceId"], **own, key: entry["resourceId"]}
 
 
-def _execution(params: Fields) -> Fields:
-    return {"toolId": params["name"], "inputs": params.get("arguments") or {}}
-
-
-def _tool_result(_params: Fields, result: Any) -> Fields:
+def _read_tool_result(_params: Fields, result: Any) -> Fields:
     if isinstance(result, str):
         return {"content": [{"type": "text", "text": result}]}
     if isinstance(result, list) and all(isinstance(block, dict) and "type" in block for block in result):
@@ -71,11 +55,7 @@ def _tool_result(_params: Fields, result: Any) -> Fields:
     return {"content": [{"type": "text", "text": json_text(result)}], **data}
 
 
-def _reading(params: Fields) -> Fields:
-    return {"resourceId": params["uri"]}
-
-
-def _contents(params: Fields, result: Any) -> Fields:
+def _read_contents(params: Fields, result: Any) -> Fields:
     if isinstance(result, list) and all(isinstance(block, dict) and "uri" in block for block in result):
         return {"contents": result}
     return {"contents": [{"uri": params["uri"], "text": result if isinstance(result, str) else json_text(result)}]}
@@ -86,10 +66,32 @@ class Client000(ClientDialect):
 
     name, prefix = "000", "mcp/"
     forms: Mapping[str, Form] = {
-        "server/discover": Form("mcp/initialize", _introduction, _description),
-        "tools/list": Form("mcp/listTools", _no_params, _tools),
-        "resources/list": Form("mcp/listResources", _no_params, _resources),
-        "resources/templates/list": Form("mcp/listResources", _no_params, _templates),
-        "tools/call": Form("mcp/tool/execute", _execution, _tool_result),
-        "resources/read": Form("mcp/resource/read", _reading, _contents),
+        "server/discover": Form(
+            "mcp/initialize",
+            lambda params: {"clientInfo": params["_meta"][CLIENT_INFO], "transports": ["stdio", "http", "sse"]},
+            _read_description,
+        ),
+        "tools/list": Form("mcp/listTools", _no_params, _read_tools),
+        "resources/list": Form(
+            "mcp/listResources",
+            _no_params,
+            lambda _params, result: {
+                "resources": [_read_entry(entry, "uri") for entry in result if "{" not in entry["resourceId"]]
+            },
+        ),
+        "resources/templates/list": Form(
+            "mcp/listResources",
+            _no_params,
+            lambda _params, result: {
+                "resourceTemplates": [
+                    _read_entry(entry, "uriTemplate") for entry in result if "{" in entry["resourceId"]
+                ]
+            },
+        ),
+        "tools/call": Form(
+            "mcp/tool/execute",
+            lambda params: {"toolId": params["name"], "inputs": params.get("arguments") or {}},
+            _read_tool_result,
+        ),
+        "resources/read": Form("mcp/resource/read", lambda params: {"resourceId": params["uri"]}, _read_contents),
     }

@@ -12,11 +12,11 @@ from .client_dialect import ClientDialect, Fields, Form, description, json_text
 from .forms_002 import VERSIONS
 
 
-def _introduction(_params: Fields) -> Fields:
+def _write_introduction(_params: Fields) -> Fields:
     return {"version": VERSIONS[-1], "minVersion": VERSIONS[0]}
 
 
-def _description(_params: Fields, result: Any) -> Fields:
+def _read_description(_params: Fields, result: Any) -> Fields:
     info = result.get("serverInfo")
     if not isinstance(info, dict):
         info = {"name": "unknown", "version": str(result.get("version", "unknown"))}
@@ -24,27 +24,29 @@ def _description(_params: Fields, result: Any) -> Fields:
     return description(info, {**lists, "resources": {}}, result.get("instructions"))
 
 
-def _tools(_params: Fields, result: Any) -> Fields:
+def _read_tools(_params: Fields, result: Any) -> Fields:
     return {
         "tools": [
-            {**_named(tool), "inputSchema": tool.get("arguments") or {"type": "object"}} for tool in result["tools"]
+            {**_pick_names(tool), "inputSchema": tool.get("arguments") or {"type": "object"}}
+            for tool in result["tools"]
         ]
     }
 
 
-def _prompts(_params: Fields, result: Any) -> Fields:
+def _read_prompts(_params: Fields, result: Any) -> Fields:
     return {
         "prompts": [
-            {**_named(prompt), "arguments": _arguments(prompt.get("arguments") or {})} for prompt in result["prompts"]
+            {**_pick_names(prompt), "arguments": _read_arguments(prompt.get("arguments") or {})}
+            for prompt in result["prompts"]
         ]
     }
 
 
-def _named(entry: Fields) -> Fields:
+def _pick_names(entry: Fields) -> Fields:
     return {name: entry[name] for name in ("name", "description") if name in entry}
 
 
-def _arguments(schema: Fields) -> list[Fields]:
+def _read_arguments(schema: Fields) -> list[Fields]:
     """Return the arguments of a prompt, from their JSON Schema."""
     required = schema.get("required", [])
     return [
@@ -53,11 +55,11 @@ def _arguments(schema: Fields) -> list[Fields]:
     ]
 
 
-def _call(params: Fields) -> Fields:
+def _write_call(params: Fields) -> Fields:
     return {"name": params["name"], "arguments": params.get("arguments") or {}}
 
 
-def _tool_result(_params: Fields, result: Any) -> Fields:
+def _read_tool_result(_params: Fields, result: Any) -> Fields:
     blocks = result["content"]
     content = [
         {"type": "text", "text": json_text(block["json"])} if block["type"] == "json" else block for block in blocks
@@ -66,11 +68,7 @@ def _tool_result(_params: Fields, result: Any) -> Fields:
     return {"content": content, **(data[-1] if data else {}), "isError": result.get("isError", False)}
 
 
-def _reading(params: Fields) -> Fields:
-    return {"uri": params["uri"]}
-
-
-def _contents(params: Fields, result: Any) -> Fields:
+def _read_contents(params: Fields, result: Any) -> Fields:
     contents = []
     for block in result["content"]:
         kind = "blob" if "blob" in block else "text"
@@ -79,19 +77,21 @@ def _contents(params: Fields, result: Any) -> Fields:
     return {"contents": contents}
 
 
-def _messages(_params: Fields, result: Any) -> Fields:
-    return {"messages": [{"role": "user", "content": {"type": "text", "text": result["content"]}}]}
-
-
 class Client002(ClientDialect):
     """The dialect of one connection of a client."""
 
     name, notifies = "002", False
     forms: Mapping[str, Form] = {
-        "server/discover": Form("initialize", _introduction, _description),
-        "tools/list": Form("initialize", _introduction, _tools),
-        "prompts/list": Form("initialize", _introduction, _prompts),
-        "tools/call": Form("call_tool", _call, _tool_result),
-        "resources/read": Form("read_resource", _reading, _contents),
-        "prompts/get": Form("render_prompt", _call, _messages),
+        "server/discover": Form("initialize", _write_introduction, _read_description),
+        "tools/list": Form("initialize", _write_introduction, _read_tools),
+        "prompts/list": Form("initialize", _write_introduction, _read_prompts),
+        "tools/call": Form("call_tool", _write_call, _read_tool_result),
+        "resources/read": Form("read_resource", lambda params: {"uri": params["uri"]}, _read_contents),
+        "prompts/get": Form(
+            "render_prompt",
+            _write_call,
+            lambda _params, result: {
+                "messages": [{"role": "user", "content": {"type": "text", "text": result["content"]}}]
+            },
+        ),
     }

@@ -19,7 +19,7 @@ MAX_SENT = 10_000
 """Maximum number of requests whose answers are awaited. The oldest are forgotten, since some are silently
 abandoned."""
 _ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
-_UNFIT = (AttributeError, LookupError, TypeError, ValueError)
+_FORM_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
 """Errors that occur when a result of an unknown form is read."""
 
 Fields = dict[str, Any]
@@ -33,7 +33,8 @@ class Form:
     params: Callable[[Fields], Fields]
     """Converts the params of the specification, without their envelope, to the params of the dialect."""
     result: Callable[[Fields, Any], Fields]
-    """Converts the params and the result of the dialect to a standard result. Raises `_UNFIT` for other forms."""
+    """Converts the params and the result of the dialect to a standard result. Raises `_FORM_ERRORS` for other
+    forms."""
 
 
 class ClientDialect:
@@ -64,14 +65,14 @@ class ClientDialect:
         if request is None:
             return [self.refuse(failure(None, InvalidRequest("not an answer to one of our requests")))]
         if "error" in value:
-            return [_failure_of(request.id, value["error"])]
+            return [_read_failure(request.id, value["error"])]
         try:
             result = value["result"]
             form = self.forms.get(request.method)
             if form is not None:
                 result = form.result(request.params, result)
             return [Response(request.id, {"resultType": "complete", **result})]
-        except _UNFIT:
+        except _FORM_ERRORS:
             return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
@@ -79,10 +80,22 @@ class ClientDialect:
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:
-        """Return `message` in the dialect's form; None if it has none for it."""
+        """Return `message` in the dialect's form; None if the dialect has no form for it."""
         match message:
             case Request():
-                return self._written(message)
+                params = {name: value for name, value in message.params.items() if name != "_meta"}
+                form = self.forms.get(message.method)
+                if len(self._sent) >= MAX_SENT:
+                    del self._sent[next(iter(self._sent))]
+                self._sent[message.id] = Request(message.id, message.method, params)
+                fields = params if form is None else form.params(message.params)
+                meta = {
+                    name: value for name, value in message.params.get("_meta", {}).items() if name not in _ENVELOPE
+                }
+                if meta and self.notifies:  # for example a progress token
+                    fields = {**fields, "_meta": meta}
+                method = self.prefix + message.method if form is None else form.method
+                return {"jsonrpc": "2.0", "id": message.id, "method": method, "params": fields}
             case Notification(method, params):
                 if method == "notifications/cancelled":
                     self._sent.pop(params.get("requestId", ""), None)
@@ -93,21 +106,8 @@ class ClientDialect:
                 return {"jsonrpc": "2.0", "id": id_, "error": error_object(message)}
         return None
 
-    def _written(self, request: Request) -> Fields:
-        params = {name: value for name, value in request.params.items() if name != "_meta"}
-        form = self.forms.get(request.method)
-        if len(self._sent) >= MAX_SENT:
-            del self._sent[next(iter(self._sent))]
-        self._sent[request.id] = Request(request.id, request.method, params)
-        fields = params if form is None else form.params(request.params)
-        meta = {name: value for name, value in request.params.get("_meta", {}).items() if name not in _ENVELOPE}
-        if meta and self.notifies:  # for example a progress token
-            fields = {**fields, "_meta": meta}
-        method = self.prefix + request.method if form is None else form.method
-        return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": fields}
 
-
-def _failure_of(id: RequestId, error: Any) -> Failure:
+def _read_failure(id: RequestId, error: Any) -> Failure:
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
     if type(code) is not int or not isinstance(message, str):
         return failure(id, InternalError("the server returned a malformed error"))

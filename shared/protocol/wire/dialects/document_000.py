@@ -36,8 +36,8 @@ _OWN: Mapping[str, tuple[str, ...]] = {
     "mcp/resource/read": ("resourceId", "query"),
 }
 """The methods that `extensions/dialects` handles, and their params by position (5.2)."""
-_OF_HANDSHAKE = frozenset(row.name for row in REQUESTS if not row.last.stateless)
-_AT_ANY_TIME = ("ping",)
+_HANDSHAKE_METHODS = frozenset(row.name for row in REQUESTS if not row.last.stateless)
+_ALLOWED_BEFORE_HANDSHAKE = ("ping",)
 _NEEDS_STREAM = "this method needs a stream, which a POST does not have: use stdio, a WebSocket or HTTP+SSE"
 _LIFECYCLE = ("initialize", "server/discover")
 _HANDSHAKE = {
@@ -82,9 +82,9 @@ class Document000:
                 f"method not found: {method[:100]}; this connection uses document 000, as set by its first message: "
                 'method names start with "mcp/"'
             )
-        params = _params(method, value.get("params"))
+        params = _name_params(method, value.get("params"))
         if "id" not in value:
-            return self._notification(method.removeprefix(_PREFIX), params)
+            return self._read_notification(method.removeprefix(_PREFIX), params)
         if not is_id(value["id"]):
             raise InvalidRequest('"id" must be a string, an integer or null')
         id_ = value["id"]
@@ -95,8 +95,8 @@ class Document000:
             return [request, Notification("notifications/initialized")]
         if method == _INITIALIZE:
             return [self._requests.open(id_, method, "server/discover", enveloped({}))]
-        if standard in _OF_HANDSHAKE:
-            return [self._of_handshake(id_, method, standard, params)]
+        if standard in _HANDSHAKE_METHODS:
+            return [self._open_handshake_request(id_, method, standard, params)]
         if method in _OWN:
             standard = f"{_HANDLED}000/{standard}"
         elif standard.startswith(_HANDLED):
@@ -104,8 +104,10 @@ class Document000:
         token = None if self._is_stream else id_
         return [self._requests.open(id_, method, standard, enveloped(params, token, self._log_level))]
 
-    def _of_handshake(self, id: RequestId | None, method: str, standard: str, params: dict[str, Any]) -> Request:
-        if standard not in _AT_ANY_TIME and not self._has_initialized:
+    def _open_handshake_request(
+        self, id: RequestId | None, method: str, standard: str, params: dict[str, Any]
+    ) -> Request:
+        if standard not in _ALLOWED_BEFORE_HANDSHAKE and not self._has_initialized:
             raise InvalidRequest(f'send "{_INITIALIZE}" first' if self._is_stream else _NEEDS_STREAM)
         request = self._requests.open(id, method, standard, params)
         # Each call has an envelope, which must contain the level. It is set before the answer, since a call may have
@@ -114,7 +116,7 @@ class Document000:
             self._log_level = params["level"]
         return request
 
-    def _notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:
+    def _read_notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:
         if method == "notifications/cancelled" and "requestId" in params:
             number = self._requests.number_of(params["requestId"])
             self._requests.close(number)
@@ -127,29 +129,28 @@ class Document000:
         """Return `message` with the peer's own id; None if it belongs to a request that the peer has cancelled."""
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
-                # The result in the form that 5.2 gives it.
-                answer: Any = self._with_ids(result)
+                answer: Any = self._restore_ids(result)
                 if request.method in _OWN:
                     answer = answer["value"]
                 elif request.method == _INITIALIZE:
-                    answer = self._introduction(answer)
+                    answer = self._make_introduction(answer)
                 self._requests.close(number)
-                return _answer(request.id, result=answer)
+                return _make_answer(request.id, result=answer)
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
                 if request is None:
                     return None
                 error = error_object(message)
-                if message.code == MethodNotFound.code and request.method:  # with the name that the peer used
+                if message.code == MethodNotFound.code and request.method:  # the peer used another name
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
-                return _answer(request.id, error=error)
+                return _make_answer(request.id, error=error)
             case Notification("notifications/cancelled"):
-                return None  # of a stream that its answer has ended
+                return None  # the answer has already ended the stream
             case Notification(method, params):
-                return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._with_ids(params)}
+                return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._restore_ids(params)}
         return None  # only clients that declare it are asked questions, and other messages are never sent
 
-    def _introduction(self, result: dict[str, Any]) -> dict[str, Any]:
+    def _make_introduction(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to `mcp/initialize`, from the result of either lifecycle (5.2.1)."""
         server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
         offered = [
@@ -166,14 +167,14 @@ class Document000:
         }
         return {**introduction, "instructions": result["instructions"]} if "instructions" in result else introduction
 
-    def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _restore_ids(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return `params` with the peer's own id of their subscription."""
         meta = params.get("_meta", {})
         request = self._requests.find(meta.get(SUBSCRIPTION_ID))
         return params if request is None else {**params, "_meta": {**meta, SUBSCRIPTION_ID: request.id}}
 
 
-def _params(method: str, params: Any) -> dict[str, Any]:
+def _name_params(method: str, params: Any) -> dict[str, Any]:
     """Return the params of `method` by name. Raises InvalidParams if they can't be converted."""
     match params:
         case dict():
@@ -187,5 +188,5 @@ def _params(method: str, params: Any) -> dict[str, Any]:
     raise InvalidParams('"params" must be an object, null, or an array of the params in order')
 
 
-def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:
+def _make_answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, **outcome}

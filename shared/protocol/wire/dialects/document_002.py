@@ -29,7 +29,7 @@ from .forms_002 import (
 )
 from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
 
-_Fit = Callable[[dict[str, Any]], dict[str, Any]]
+_Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @record
@@ -37,8 +37,8 @@ class _Method:
     """The core's method for one in the document, with the conversions of its params and result."""
 
     call: str
-    params: _Fit
-    result: _Fit
+    params: _Convert
+    result: _Convert
 
 
 _METHODS: Mapping[str, _Method] = {
@@ -75,9 +75,9 @@ class Document002:
         if request is None:
             return None
         if isinstance(message, Failure):
-            answer = _answer(request, error=converted_error(request.method, message))
+            answer = _make_answer(request, error=converted_error(request.method, message))
         else:
-            answer = _answer(request, result=_METHODS[request.method].result(message.result))
+            answer = _make_answer(request, result=_METHODS[request.method].result(message.result))
         self._requests.close(message.id)
         return answer
 
@@ -89,20 +89,20 @@ class Document002:
         if not isinstance(method, str):
             raise InvalidRequest('"method" must be a string')
         if "id" not in value:
-            return [Notification(method)]  # it is ignored
+            return [Notification(method)]  # without params, since notifications are ignored
         if id_ is None or not is_id(id_):
             raise InvalidRequest('"id" must be a string or an integer')
         if method not in _METHODS:
-            named = f"method not found: {method[:100]}"
+            reason = f"method not found: {method[:100]}"
             if method in _STANDARD or method.startswith("mcp/"):
-                named += "; this connection uses document 002, as set by its first message"
-            raise MethodNotFound(named)
+                reason += "; this connection uses document 002, as set by its first message"
+            raise MethodNotFound(reason)
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
         target = _METHODS[method]
         return [self._requests.open(id_, method, target.call, enveloped(target.params(params)), is_bare=is_bare)]
 
 
-def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
+def _make_answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
     head = {} if request.is_bare else {"jsonrpc": "2.0"}
     return {**head, **outcome} if request.id is None else {**head, "id": request.id, **outcome}

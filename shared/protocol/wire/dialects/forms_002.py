@@ -56,9 +56,9 @@ def chosen_version(params: _Object) -> _Object:
     Raises InvalidParams for an invalid version, and RpcError 1001 if both sides have no version in common.
     """
     named = {name: params[name] for name in (*_HIGHEST, "minVersion") if name in params}
-    highest = _parts(next((named[name] for name in _HIGHEST if name in named), VERSIONS[-1]))
-    lowest = _parts(named["minVersion"]) if "minVersion" in named else (highest[0], 0, 0)
-    common = [version for version in VERSIONS if lowest <= _parts(version) <= highest]
+    highest = _parse_version(next((named[name] for name in _HIGHEST if name in named), VERSIONS[-1]))
+    lowest = _parse_version(named["minVersion"]) if "minVersion" in named else (highest[0], 0, 0)
+    common = [version for version in VERSIONS if lowest <= _parse_version(version) <= highest]
     if not common:
         data = {"supported": list(VERSIONS), "requested": named}
         raise RpcError("there is no common version", code=NO_COMMON_VERSION, data=data)
@@ -71,7 +71,7 @@ def initialize_result(result: _Object) -> _Object:
     return value
 
 
-def _parts(version: object) -> tuple[int, ...]:
+def _parse_version(version: object) -> tuple[int, ...]:
     match_ = re.fullmatch(SEMANTIC_VERSION, version) if isinstance(version, str) else None
     if match_ is None:
         raise InvalidParams("a version must have the form MAJOR.MINOR.PATCH")
@@ -84,8 +84,8 @@ def _parts(version: object) -> tuple[int, ...]:
 def read_params(params: _Object) -> _Object:
     """Return the URI to read, with the arguments filled in. Raises InvalidParams, and RpcError 5001 for braces that
     stay empty, are too many, or have an unknown form."""
-    uri = _string(params, "uri")
-    values = texts_of(_arguments(params))
+    uri = _read_string(params, "uri")
+    values = texts_of(_read_arguments(params))
     if "{" in uri:
         if len(uri) > MAX_TEMPLATE or uri.count("{") > MAX_BRACES:
             raise RpcError(_TOO_MUCH, code=URI_INCOMPLETE)
@@ -101,10 +101,14 @@ def read_params(params: _Object) -> _Object:
 def read_result(result: _Object) -> _Object:
     """Return the contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
     value = result["value"]
-    return {"content": [_content(item) for item in value["contents"]], "isError": False, "meta": value["meta"]}
+    return {
+        "content": [_convert_content(item) for item in value["contents"]],
+        "isError": False,
+        "meta": value["meta"],
+    }
 
 
-def _content(contents: _Object) -> _Object:
+def _convert_content(contents: _Object) -> _Object:
     kind = "text" if "text" in contents else "blob"
     mime_type = {"mimeType": contents["mimeType"]} if "mimeType" in contents else {}
     return {"type": kind, kind: contents[kind], **mime_type}
@@ -115,7 +119,7 @@ def _content(contents: _Object) -> _Object:
 
 def tool_params(params: _Object) -> _Object:
     """Return the converted params. Raises InvalidParams."""
-    return {"name": _string(params, "name"), "arguments": _arguments(params)}
+    return {"name": _read_string(params, "name"), "arguments": _read_arguments(params)}
 
 
 def tool_result(result: _Object) -> _Object:
@@ -144,7 +148,7 @@ def _is_json_of(block: _Object, data: object) -> bool:
 
 def prompt_params(params: _Object) -> _Object:
     """Return the converted params. Raises InvalidParams."""
-    return {"name": _string(params, "name"), "arguments": texts_of(_arguments(params))}
+    return {"name": _read_string(params, "name"), "arguments": texts_of(_read_arguments(params))}
 
 
 def prompt_result(result: _Object) -> _Object:
@@ -179,14 +183,14 @@ def converted_error(method: str, answer: Failure) -> _Object:
 # Params
 
 
-def _string(params: _Object, name: str) -> str:
+def _read_string(params: _Object, name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
         raise InvalidParams(f'"{name}" must be a string')
     return value
 
 
-def _arguments(params: _Object) -> _Object:
+def _read_arguments(params: _Object) -> _Object:
     arguments = params.get("arguments", {})
     if not isinstance(arguments, dict):
         raise InvalidParams('"arguments" must be an object')

@@ -55,14 +55,14 @@ class OpenRequests:
         return Request(number, call, params)
 
     def read(
-        self, value: _Object, meaning: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
+        self, value: _Object, interpret: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
     ) -> Sequence[Message]:
-        """Return the `meaning` of a message from the peer, or the answer to it if that raises RpcError. An answer
-        from the peer is dropped, since it gets no requests."""
+        """Return the messages into which `interpret` converts a message from the peer, or the answer to it if that
+        raises RpcError. An answer from the peer is dropped, since it gets no requests."""
         if "method" not in value and ("result" in value or "error" in value):
             return [Malformed(failure(None, InvalidRequest("there was no request")), silent=True)]
         try:
-            return meaning(value)
+            return interpret(value)
         except RpcError as error:
             id_ = value.get("id")
             answer = failure(id_ if is_id(id_) else None, error)

@@ -50,7 +50,7 @@ def test_each_kind_of_message_is_read():
     assert {members: decode(b'{"jsonrpc": "2.0", %b}' % members) for members in read} == read
 
 
-@pytest.mark.parametrize(("size", "broken"), [(1, "_message"), (70_000, "_message"), (70_000, "weigh")])
+@pytest.mark.parametrize(("size", "broken"), [(1, "_read_message"), (70_000, "_read_message"), (70_000, "weigh")])
 def test_a_text_that_a_fault_of_ours_keeps_from_being_read_is_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, size: int, broken: str
 ) -> None:
