@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -155,8 +156,12 @@ class Settings(BaseModel):
         """Patterns that are denied in all directories."""
         # Journals hold contents of denied files.
         journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
-        globs = [_glob_of(journal, root) for journal in journals for root, _ in self.directories]
-        return Denylist([*self.deny, *filter(None, globs)], self.allow)
+        globs: list[str] = []
+        for journal, (directory, _) in product(journals, self.directories):
+            path, root = (Path(os.path.realpath(link)) for link in (journal, expand_home(directory)))
+            if path != root and path.is_relative_to(root):
+                globs.append("./" + re.sub(r"([][*?{},\\])", r"\\\1", path.relative_to(root).as_posix()))
+        return Denylist([*self.deny, *globs], self.allow)
 
     @property
     def history(self) -> "recording.HistoryOptions | None":
@@ -186,11 +191,3 @@ def _default_journal() -> Path | None:
     with suppress(ValueError):
         return Path(state_folder(this_machine())) / "undo"
     return None
-
-
-def _glob_of(path: Path, root: Path) -> str | None:
-    """Return the glob of a path below a root; None for any other."""
-    path, root = (Path(os.path.realpath(place)) for place in (path, expand_home(root)))
-    if path == root or not path.is_relative_to(root):
-        return None
-    return "./" + re.sub(r"([][*?{},\\])", r"\\\1", path.relative_to(root).as_posix())

@@ -64,27 +64,23 @@ class Mounts:
             self._descriptor = -1
 
     def _read_table(self) -> None:
+        # True for each mount point with a local file system; the last mount at a point counts.
+        mounts: dict[Names, bool] = {}
         try:
-            mounts = _read_mounts(self._descriptor)
+            # Read from a copy, since the file closes its descriptor, and the table is still polled.
+            with os.fdopen(os.dup(self._descriptor), "rb") as table:
+                table.seek(0)
+                lines = table.read().rstrip(b"\n").split(b"\n")
+            for line in lines:
+                fields = os.fsdecode(line).split(" ")
+                # Any number of optional fields, a hyphen, and then the kind (proc_pid_mountinfo(5)).
+                kind = fields[fields.index("-") + 1]
+                point = _ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])
+                mounts[tuple(components(point))] = kind in _LOCAL
         except (OSError, LookupError, ValueError):
             # The table has an unknown format, so no mount contains the roots.
             mounts = {}
         self._remote = [_remote_below(root, mounts) for root in self._roots]
-
-
-def _read_mounts(descriptor: int) -> dict[Names, bool]:
-    """Return each mount point, and True if its file system is local; the last one at a point counts."""
-    # Read from a copy, since the file closes its descriptor, and the table is still polled.
-    with os.fdopen(os.dup(descriptor), "rb") as table:
-        table.seek(0)
-        lines = table.read().rstrip(b"\n").split(b"\n")
-    mounts = {}
-    for line in lines:
-        fields = os.fsdecode(line).split(" ")
-        # Any number of optional fields, a hyphen, and then the kind (proc_pid_mountinfo(5)).
-        kind = fields[fields.index("-") + 1]
-        mounts[tuple(components(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])))] = kind in _LOCAL
-    return mounts
 
 
 def _remote_below(root: Names, mounts: dict[Names, bool]) -> list[Names]:

@@ -15,7 +15,6 @@ import stat
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
@@ -74,7 +73,17 @@ class SmallFiles:
     def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
         """Return the result of `use` for the entries, sorted by name, of the directory at `place`, which is open
         during the call; None if it must be read in a thread."""
-        return self.run_at(place, partial(_scan, use))
+
+        def scan(name: str, directory: int) -> T | None:
+            descriptor = os.open(name, SCAN, dir_fd=directory)
+            try:
+                with os.scandir(descriptor) as scanned:
+                    entries = list(islice(scanned, MAX_ENTRIES + 1))
+                return use(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
+            finally:
+                os.close(descriptor)
+
+        return self.run_at(place, scan)
 
     def run_at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
         """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
@@ -141,16 +150,6 @@ def _read_whole(name: str, directory: int) -> SmallFile | None:
             return None
         data = os.read(descriptor, status.st_size + 1)
         return SmallFile(data, status) if len(data) == status.st_size else None
-    finally:
-        os.close(descriptor)
-
-
-def _scan(use: Callable[[list["os.DirEntry[str]"]], T], name: str, directory: int) -> T | None:
-    descriptor = os.open(name, SCAN, dir_fd=directory)
-    try:
-        with os.scandir(descriptor) as scanned:
-            entries = list(islice(scanned, MAX_ENTRIES + 1))
-        return use(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
     finally:
         os.close(descriptor)
 

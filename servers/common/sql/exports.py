@@ -95,13 +95,13 @@ class Exports:
 
     async def read(self, export: Export, offset: int, length: int) -> bytes:
         """Read at most `length` bytes of an export. Raises SqlError with code `not_found` if it was removed."""
-        return await to_thread.run_sync(_read, export, offset, length)
 
+        def read_file() -> bytes:
+            try:
+                with export.path.open("rb") as file:
+                    file.seek(min(offset, export.bytes))
+                    return file.read(length)
+            except FileNotFoundError:
+                raise SqlError("not_found", "the export no longer exists") from None
 
-def _read(export: Export, offset: int, length: int) -> bytes:
-    try:
-        with export.path.open("rb") as file:
-            file.seek(min(offset, export.bytes))
-            return file.read(length)
-    except FileNotFoundError:
-        raise SqlError("not_found", "the export no longer exists") from None
+        return await to_thread.run_sync(read_file)

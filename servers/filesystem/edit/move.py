@@ -150,8 +150,18 @@ def _temporary_copy(
     """Yield a temporary entry next to `new` for a copy of `old`. On success it is renamed to `new`; otherwise it is
     removed."""
     fresh = temporary_entry(new)
+
+    def discard_all() -> None:
+        status = stat_entry(fresh)
+        if status is None or not stat.S_ISDIR(status.st_mode):
+            discard(fresh)
+            return
+        with suppress(OSError, FilesError):
+            empty(fresh, Bounds(rooted, ""))
+            remove_directory(fresh)
+
     with ExitStack() as on_failure:
-        on_failure.callback(_discard_all, fresh, rooted)
+        on_failure.callback(discard_all)
         yield fresh
         with recorder.record(rooted, "copy", describe):
             (check_and_rename if is_directory(old) else rename_to_unused)(fresh, new)
@@ -193,16 +203,6 @@ def copy(
                 copying.copy(old, fresh, 1)
             sync_directory(new)
     return CopyResult(copying.bounds.entries, copying.size, list(copying.lost))
-
-
-def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:
-    status = stat_entry(fresh)
-    if status is None or not stat.S_ISDIR(status.st_mode):
-        discard(fresh)
-        return
-    with suppress(OSError, FilesError):
-        empty(fresh, Bounds(rooted, ""))
-        remove_directory(fresh)
 
 
 class _Copy:

@@ -120,7 +120,20 @@ def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT
     rooted.roots.require_writable(place)
     places = [Place(place.root_index, place.parts[:depth], place.path) for depth in range(1, len(place.parts) + 1)]
     created = False
-    with recorder.record(rooted, "create_directory", partial(_describe_directories, rooted, places)):
+
+    def describe(survey: Survey) -> None:
+        path: str | None = None
+        # Each place is inside the previous one, so all after the first missing one are created too.
+        for directory in places:
+            if path is None:
+                with rooted.locate(directory) as entry:
+                    path = None if entry.stat is not None or entry.linked else rooted.roots.path(entry.place)
+            else:
+                path = os.path.join(path, directory.parts[-1])  # noqa: PTH118 (keeps surrogates)
+            if path is not None:
+                survey.record_creation(path, DIRECTORY)
+
+    with recorder.record(rooted, "create_directory", describe):
         for directory in places:
             created |= _make_directory(rooted, directory)
     return created
@@ -257,19 +270,6 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
     raise FilesError(
         "changed", entry.place.path, "has been replaced by another program in the meantime", "Read it again."
     )
-
-
-def _describe_directories(rooted: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
-    """Record which of the places, each inside the previous one, are about to be created."""
-    path: str | None = None
-    for place in places:
-        if path is None:
-            with rooted.locate(place) as entry:
-                path = None if entry.stat is not None or entry.linked else rooted.roots.path(entry.place)
-        else:
-            path = os.path.join(path, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
-        if path is not None:
-            survey.record_creation(path, DIRECTORY)
 
 
 def _make_directory(rooted: RootedFiles, place: Place) -> bool:

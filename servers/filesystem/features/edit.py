@@ -5,7 +5,6 @@ The modules in `edit` and `history` are loaded by the first call that uses one o
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Literal
 
 from anyio import from_thread, to_thread
@@ -80,13 +79,17 @@ async def edit_file(
     """Replace passages in text files: all edits are made, or none. Returns a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
         raise FilesError("bad_edit", path or "", "pass either path and edits, or patch alone")
-    read = (
-        partial(_edits_of_patch, ctx, patch or "", encoding)
-        if edits is None
-        else partial(_edits_by_file, ctx, path, edits, if_match, encoding)
-    )
+
+    def read_edits() -> list[edit.FileEdits]:
+        if edits is not None:
+            return _edits_by_file(ctx, path, edits, if_match, encoding)
+        return [
+            edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
+            for file in patches.read_patch(patch or "")
+        ]
+
     is_large = len(edits or ()) > _MANY_EDITS or len(patch or "") > _LARGE_PATCH
-    file_edits = await to_thread.run_sync(read) if is_large else read()
+    file_edits = await to_thread.run_sync(read_edits) if is_large else read_edits()
     if ctx.settings.confirm and not dryRun:
         file_edits = await consent.confirm_edit(ctx, file_edits)
     recorder = ctx.state.recorder()
@@ -164,14 +167,6 @@ async def delete_file(ctx: Ctx, path: str, recursive: bool = False) -> str:
         count = await to_thread.run_sync(delete.delete, ctx.state.rooted, place, *options)
     ctx.state.report_changes(place)
     return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
-
-
-def _edits_of_patch(ctx: Ctx, patch: str, encoding: str | None) -> "list[edit.FileEdits]":
-    """Return the edits of a unified diff, by file. Raises FilesError."""
-    return [
-        edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
-        for file in patches.read_patch(patch)
-    ]
 
 
 def _edits_by_file(

@@ -175,21 +175,21 @@ async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
     thread ends at its next step.
     """
     requested = anyio.current_time()
+
+    async def report_progress() -> None:
+        reported = 0
+        while True:
+            await anyio.sleep(_REPORT_SECONDS)
+            if control.seen > reported:
+                reported = control.seen
+                await ctx.progress(reported, message=f"{reported:,} entries examined")
+
     async with ctx.turn():
         remaining = ctx.budget.seconds - (anyio.current_time() - requested)
         control = files.Control(remaining * _TIME_SHARE)
         try:
             async with background() as tasks:
-                tasks.start_soon(_report_progress, ctx, control)
+                tasks.start_soon(report_progress)
                 return await to_thread.run_sync(search, control, abandon_on_cancel=True)
         finally:
             control.cancel()
-
-
-async def _report_progress(ctx: Ctx, control: "files.Control") -> None:
-    reported = 0
-    while True:
-        await anyio.sleep(_REPORT_SECONDS)
-        if control.seen > reported:
-            reported = control.seen
-            await ctx.progress(reported, message=f"{reported:,} entries examined")

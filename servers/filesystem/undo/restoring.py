@@ -61,8 +61,12 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
     with rooted.locate(place, follow=False) as located, lock_entries(located):
         rooted.roots.require_writable(located.place)
         entry = located._replace(stat=stat_entry(located))
-        # Read once, so that what other programs append after the comparison is not taken for a part of it.
-        now = _content(rooted, entry)
+        now: bytes | None = None
+        if entry.stat is not None and stat.S_ISREG(entry.stat.st_mode):
+            # Read once, so that data appended by other programs after the comparison is detected.
+            handle = rooted.open_entry(entry, entry.place.path)
+            with os.fdopen(handle.descriptor, "rb") as file:
+                now = file.read() if handle.stat.st_size <= MAX_EDITED else None
         if not state_of(rooted, entry, now).is_like(step.before):
             raise changed_error(step.path)
         lost: list[str] = []
@@ -106,16 +110,6 @@ def is_unchanged(rooted: RootedFiles, entry: Entry, state: State) -> bool:
     if status is not None and state.kind == "file" and not state.content:
         return stat.S_ISREG(status.st_mode) and status.st_size == state.size
     return state_of(rooted, entry).is_like(state)
-
-
-def _content(rooted: RootedFiles, entry: Entry) -> bytes | None:
-    """Return the contents of a file, so that data appended by other programs is detected; None if it is too large or
-    not a file."""
-    if entry.stat is None or not stat.S_ISREG(entry.stat.st_mode):
-        return None
-    handle = rooted.open_entry(entry, entry.place.path)
-    with os.fdopen(handle.descriptor, "rb") as file:
-        return file.read() if handle.stat.st_size <= MAX_EDITED else None
 
 
 def _move_back(rooted: RootedFiles, source: str, destination: str, state: State) -> None:

@@ -60,7 +60,14 @@ def find_changes(history: History, rooted: RootedFiles, number: int | None, sinc
     if number is not None:
         return [find_change(journal, rooted, number)]
     listed = visible_changes(journal, rooted)
-    changes = [candidate for candidate in listed if _is_in_effect(candidate)]
+    changes = [
+        candidate
+        for candidate in listed
+        if candidate.undone_by is None
+        and candidate.status != "pending"
+        # An undo is undone by its number; only one that was interrupted counts as a change.
+        and (candidate.act != UNDO or candidate.status == "interrupted")
+    ]
     if since is not None:
         return [candidate for candidate in changes if candidate.time >= since]
     if not changes:
@@ -114,13 +121,6 @@ def undo_change(history: History, rooted: RootedFiles, change: Change, protected
         lost = _restore_all(journal, rooted, number, data)
     paths = dict.fromkeys(path for step in steps for path in step.paths)
     return UndoResult(change, number, [rooted.roots.place(path) for path in paths], lost)
-
-
-def _is_in_effect(change: Change) -> bool:
-    """Return True if a change was made and not undone."""
-    is_undone = change.undone_by is not None or change.status == "pending"
-    # An undo counts only if it was interrupted.
-    return not is_undone and (change.act != UNDO or change.status == "interrupted")
 
 
 def _is_visible(rooted: RootedFiles, change: Change) -> bool:

@@ -49,7 +49,11 @@ def show_embedded(root: HtmlElement) -> None:
     for element in list(root.iter(*_KINDS)):
         if element.getparent() is None or _is_pixel(element):
             continue
-        address = _find_address(element)
+        sources = [element.get(name) for name in _ADDRESSES]
+        sources += [source.get("src") for source in element.iter("source")]
+        sources += [part.get("value") for part in element.iter("param") if part.get("name") in ("movie", "src")]
+        addresses = (squeeze(source) for source in sources if source)
+        address = next((address for address in addresses if not address.lower().startswith(_NOWHERE)), "")
         if address:
             _make_link(element, address)
         elif element.get("srcdoc"):
@@ -77,14 +81,6 @@ def _move_children_behind(element: HtmlElement, allowed: tuple[str, ...] = ()) -
     for child in reversed(element):
         if child.tag not in allowed:
             element.addnext(child)
-
-
-def _find_address(element: HtmlElement) -> str:
-    sources = [element.get(name) for name in _ADDRESSES]
-    sources += [source.get("src") for source in element.iter("source")]
-    sources += [part.get("value") for part in element.iter("param") if part.get("name") in ("movie", "src")]
-    addresses = (squeeze(source) for source in sources if source)
-    return next((address for address in addresses if not address.lower().startswith(_NOWHERE)), "")
 
 
 def _make_link(element: HtmlElement, address: str) -> None:

@@ -90,18 +90,18 @@ def job_of(ctx: Ctx) -> Job:
 async def report_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
     """Return the result of `work`, and meanwhile report the progress of the `job` to the client. Raises SqlError like
     `work`."""
+
+    async def report() -> None:
+        reported = 0
+        while True:
+            await anyio.sleep(_REPORT_SECONDS)
+            if job.reached is not None and job.reached.done > reported:
+                reported, total, words = job.reached
+                await ctx.progress(reported, total, words)
+
     async with background() as tasks:
-        tasks.start_soon(_report, ctx, job)
+        tasks.start_soon(report)
         return await work()
-
-
-async def _report(ctx: Ctx, job: Job) -> None:
-    reported = 0
-    while True:
-        await anyio.sleep(_REPORT_SECONDS)
-        if job.reached is not None and job.reached.done > reported:
-            reported, total, words = job.reached
-            await ctx.progress(reported, total, words)
 
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:

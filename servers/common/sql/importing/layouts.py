@@ -63,7 +63,11 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
     width = _usual_width(rows)
     if width == 0:
         raise SqlError("bad_csv", "there are no rows")
-    has_comments = _has_comments(rows, width)
+    # Hashtags and colors begin with # too: at most half of the rows of the usual width may begin with them. A single
+    # row contains names, as of a table without rows.
+    tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trim(row)) == width]
+    begins_with_comment = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
+    has_comments = begins_with_comment and 2 * sum(tags) <= max(len(tags), 2)
     first, words = _find_first(rows, header, width, has_comments)
     data = [
         row
@@ -86,14 +90,6 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
         names = ["", *names]
         words.append("each row has one more field than there are names, so the first column has no name")
     return Layout(names, first + 1, len(names), has_comments, words)
-
-
-def _has_comments(rows: Rows, width: int) -> bool:
-    """Return True if # begins a comment: the first row begins with it, and at most half of the rows of the usual
-    width begin with hashtags or colors."""
-    tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trim(row)) == width]
-    # A single row contains names, as of a table without rows.
-    return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(tags) <= max(len(tags), 2)
 
 
 def find_names(rows: Rows) -> int | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
-from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from servers.common.documents.uncomputed import count_uncomputed
@@ -52,7 +51,7 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     except (BadZipFile, OSError, LookupError, AttributeError, SyntaxError, TypeError, ValueError):
         raise SqlError("bad_csv", "the workbook is damaged") from None
     sheets = sorted(workbook.worksheets, key=_is_hidden)
-    sheet = next((sheet for sheet in sheets if name in (None, sheet.title)), None)
+    sheet: Any = next((sheet for sheet in sheets if name in (None, sheet.title)), None)
     if sheet is None:
         raise SqlError(
             "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_name, sheets))}"]
@@ -60,7 +59,14 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     # The size that a sheet declares may be wrong.
     sheet.reset_dimensions()
     others = [_name(other) for other in sheets if other is not sheet]
-    return Sheet(SheetRows(sheet), sheet.title, others, partial(_count_uncomputed, sheet))
+
+    def count() -> int:
+        # openpyxl has no public access to a sheet's XML, without which missing and empty values can't be
+        # distinguished.
+        with sheet._get_source() as part:  # noqa: SLF001
+            return count_uncomputed(part)
+
+    return Sheet(SheetRows(sheet), sheet.title, others, count)
 
 
 def _is_hidden(sheet: Any) -> bool:
@@ -69,12 +75,6 @@ def _is_hidden(sheet: Any) -> bool:
 
 def _name(sheet: Any) -> str:
     return f"{sheet.title}{' (hidden)' * _is_hidden(sheet)}"
-
-
-def _count_uncomputed(sheet: Any) -> int:
-    # openpyxl has no public access to a sheet's XML, without which missing and empty values can't be distinguished.
-    with sheet._get_source() as part:  # noqa: SLF001
-        return count_uncomputed(part)
 
 
 class SheetRows:
