@@ -1,7 +1,6 @@
 """The fetch server: its settings, its state, and its features."""
 
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from servers.common.web.app_pages import read_later
@@ -40,15 +39,15 @@ app.on_unsubscribe(pages.unsubscribe)
 async def _open(opening: Opening) -> AsyncIterator[State]:
     changes = opening.changes
     async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs, changes.resource) as state:
-        changes.on_remote_change = partial(_on_remote_change, state)
+
+        def schedule_check(change: Change) -> Sequence[str]:
+            """Return the URI of a page that another replica reports as changed, and schedule a check of it."""
+            uri = change.uri or ""
+            state.watcher.catch_up(uri)
+            return (uri,)
+
+        changes.on_remote_change = schedule_check
         yield state
-
-
-def _on_remote_change(state: State, change: Change) -> Sequence[str]:
-    """Return the URI of a page that another replica reports as changed, and schedule a check of it."""
-    uri = change.uri or ""
-    state.watcher.catch_up(uri)
-    return (uri,)
 
 
 @app.on_ready

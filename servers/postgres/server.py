@@ -9,14 +9,12 @@ from collections.abc import AsyncIterator
 
 import anyio
 
-from servers.common.sql.database import Databases
 from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
 from servers.common.sql.features.context import SqlServerState
 from servers.common.sql.server import make_server, serve
 from shared import Opening
 from shared.program.messages import program_name
 
-from .database import PostgresDatabase
 from .dialect import POSTGRES
 from .features import archived, health
 from .opening import open_databases
@@ -56,21 +54,17 @@ async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
         hidden=settings.hide,
     )
     async with opening_all as databases, anyio.create_task_group() as group:
+        triggers: list[str] = []
         for database in databases:
             group.start_soon(database.run)
-        triggers = _choose_triggers(databases) if settings.watch_triggers else []
+            needs_triggers = settings.watch_triggers and database.writable
+            if needs_triggers and database.is_shared:
+                log.warning(
+                    "%s: its pooler does not pass on notifications, so --watch-triggers creates no triggers",
+                    database.name,
+                )
+            elif needs_triggers:
+                triggers.append(database.name)
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources, triggers=triggers)
         async with serve(opening, POSTGRES, databases, watch, group) as opened:
             yield opened
-
-
-def _choose_triggers(databases: Databases[PostgresDatabase]) -> list[str]:
-    """Return the databases in which triggers can notify this server of changes."""
-    writable = [database for database in databases if database.writable]
-    for database in writable:
-        if database.is_shared:
-            log.warning(
-                "%s: its pooler does not pass on notifications, so --watch-triggers creates no triggers",
-                database.name,
-            )
-    return [database.name for database in writable if not database.is_shared]

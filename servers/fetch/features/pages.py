@@ -27,7 +27,9 @@ from .state import Ctx, State, fetch_snapshot
 features = Features[State]()
 
 _MAX_CHARACTERS = 100_000
+"""Maximum number of characters of a page's text in a resource or prompt."""
 _MAX_LISTED = 50
+"""Maximum number of recent pages that are listed."""
 _MAX_TITLE_LENGTH = 200
 _MARKDOWN = "text/markdown"
 

@@ -17,7 +17,19 @@ _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]
 
 def find_alternate(loaded: LoadedPage) -> str | None:
     """Return the URL of the first Markdown alternate on the page's own origin, or None."""
-    for target in (*_find_in_header(loaded.headers.get("link", "")), *_find_in_head(loaded.body)):
+    targets: list[str] = []
+    for target, parameters in _LINK.findall(loaded.headers.get("link", "")):
+        attributes: dict[str, str] = {}
+        for name, quoted, token in _PARAMETER.findall(parameters):
+            attributes.setdefault(name.lower(), quoted or token)
+        if _is_alternate(attributes):
+            targets.append(target.strip())
+    start = loaded.body[:_SEARCHED_BYTES]
+    if _TYPE.encode() in start.lower():
+        head = _HeadParser()
+        head.feed(start.decode("utf-8", "replace"))
+        targets += [urljoin(head.base, target) for target in head.targets]
+    for target in targets:
         try:
             url = str(parse_url(urljoin(loaded.url, target)).copy_with(fragment=None))
         except (ValueError, FetchError):
@@ -35,25 +47,6 @@ def is_same_origin(first: str, second: str) -> bool:
         host_of(second_url),
         port_of(second_url),
     )
-
-
-def _find_in_header(header: str) -> list[str]:
-    targets = []
-    for target, parameters in _LINK.findall(header):
-        attributes: dict[str, str] = {}
-        for name, quoted, token in _PARAMETER.findall(parameters):
-            attributes.setdefault(name.lower(), quoted or token)
-        if _is_alternate(attributes):
-            targets.append(target.strip())
-    return targets
-
-
-def _find_in_head(body: bytes) -> list[str]:
-    if _TYPE.encode() not in body[:_SEARCHED_BYTES].lower():
-        return []
-    head = _HeadParser()
-    head.feed(body[:_SEARCHED_BYTES].decode("utf-8", "replace"))
-    return [urljoin(head.base, target) for target in head.targets]
 
 
 class _HeadParser(HTMLParser):

@@ -27,6 +27,7 @@ MAX_UNCOMPRESSED_BYTES = 8 * MAX_COMPRESSED_BYTES
 MAX_TOTAL_BYTES = 16 * MAX_COMPRESSED_BYTES
 """Maximum total size in bytes of all entries of one kind that one replica stores there."""
 _ANSWER_SECONDS = 3_600.0
+"""Seconds for which a response is stored."""
 _DELETE_SECONDS = 1.0
 """Time after which the empty entry that replaces a deleted one expires."""
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")

@@ -87,7 +87,12 @@ class Policy:
         except ValueError:
             raise self._make_private_error(host, port) from None
         equivalents = (parsed, *find_embedded(parsed))
-        if any(_is_own(face, port, self._endpoints()) for face in equivalents):
+        bound = {own_host.partition("%")[0] for own_host, own_port in self._endpoints() if own_port == port}
+        # Forwarding by another machine can't be detected.
+        if bound and any(
+            face.is_loopback or face.is_unspecified or str(face) in bound or _is_of_this_machine(face)
+            for face in equivalents
+        ):
             raise FetchError("blocked_address", f"{bracket(host)} is this server, which never fetches from itself")
         if any(str(face) in self._denied for face in equivalents):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
@@ -133,15 +138,6 @@ def _equivalent_addresses(host: str) -> tuple[Address, ...]:
 def _is_within(host: str, other: str) -> bool:
     """Return True if `host` is `other` or a subdomain of it."""
     return host == other or host.endswith(f".{other}")
-
-
-def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
-    """Return True if this server listens at this address and port."""
-    bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
-    if not bound:
-        return False
-    # Forwarding by another machine can't be detected.
-    return address.is_loopback or address.is_unspecified or str(address) in bound or _is_of_this_machine(address)
 
 
 def _is_of_this_machine(address: Address) -> bool:

@@ -67,6 +67,7 @@ _NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = IPv6Network("::/96")
 _TRANSLATED = IPv6Network("::ffff:0:0:0/96")
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""The third 32-bit word of an address that contains an IPv4 address (RFC 5214, 6.1)."""
 _WORD = 0xFFFF_FFFF
 
 

@@ -40,6 +40,7 @@ _CERTIFICATES = {
     68: "has a signature that is too weak",
 }
 _ISSUER = {18, 19, 20, 21}
+"""The errors about an authority that is not trusted."""
 # Keyed by OpenSSL's reasons.
 _HANDSHAKES = {
     "UNSUPPORTED_PROTOCOL": "does not support TLS 1.2 or newer",

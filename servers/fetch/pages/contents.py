@@ -17,6 +17,7 @@ _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 _MAX_SEARCHED = 400_000
 """Maximum number of characters that are searched."""
 _MAX_HEADINGS, _MAX_LINKS = 300, 500
+"""Maximum numbers of headings and of links that are listed."""
 _MAX_TITLE, _MAX_WORDS = 500, 200
 """Maximum number of characters in a title, a heading or a link's text."""
 _MAX_URL = 2_000

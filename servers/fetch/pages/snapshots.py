@@ -23,6 +23,7 @@ MAX_EARLIER = 2_000_000
 """Maximum number of characters of earlier versions that are stored."""
 MAX_EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
+"""Seconds for which an earlier version is stored."""
 
 _LATE = FetchError("timeout", "the call's time ran out before this page arrived", "Fetch it by itself.")
 

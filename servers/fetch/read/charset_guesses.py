@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from charset_normalizer import from_bytes
 
 _SEARCHED_BYTES, _SAMPLE_BYTES = 500_000, 8_192
+"""Number of bytes that are searched for text that is not ASCII, and number of bytes of the sample from there on."""
 _TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _LANG = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)

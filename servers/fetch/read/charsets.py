@@ -17,6 +17,7 @@ from typing import NamedTuple
 _SAMPLE_BYTES = 1_024
 """Number of bytes in which zero bytes are counted."""
 _MANY, _FEW = 0.25, 0.05
+"""Shares of zero bytes at every second position: at least the first in UTF-16, at most the second at the others."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),

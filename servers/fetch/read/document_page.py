@@ -13,7 +13,9 @@ from servers.fetch.read.page import Metadata, Page, RemovedCounts, Source, descr
 from shared.text import format_count
 
 _MAX_HEADINGS = 500
+"""Maximum number of headings in the metadata."""
 _MAX_CHARACTERS = 5_000_000
+"""Maximum number of characters of a document's text."""
 
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:

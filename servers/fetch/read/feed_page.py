@@ -22,6 +22,7 @@ MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
 """Maximum number of characters in an entry's summary."""
 _MAX_LINE = 1_000
+"""Maximum number of characters in a title or another field of one line."""
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -119,15 +120,12 @@ def _format_feed(format: str, metadata: Metadata, entries: list[_Entry], version
         return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
     marks = ("# ", "## ") if format == "markdown" else ("", "")
     head = [marks[0] + (metadata.title or "Feed"), metadata.canonical, metadata.description]
-    parts = ["\n".join(filter(None, head[:2])), head[2], *(_format_entry(entry, marks[1]) for entry in entries)]
+    parts = ["\n".join(filter(None, head[:2])), head[2]]
+    for entry in entries:
+        facts = " · ".join(filter(None, [entry.link, entry.published, entry.author, *entry.media]))
+        heading = marks[1] + (entry.title or "Without a title")
+        parts += [f"{heading}\n{facts}" if facts else heading, entry.summary]
     return "\n\n".join(filter(None, parts))
-
-
-def _format_entry(entry: _Entry, mark: str) -> str:
-    facts = " · ".join(filter(None, [entry.link, entry.published, entry.author, *entry.media]))
-    return "\n".join(filter(None, [mark + (entry.title or "Without a title"), facts])) + (
-        f"\n\n{entry.summary}" if entry.summary else ""
-    )
 
 
 def _find_summary(entry: Any, source: Source) -> _Summary:

@@ -14,6 +14,7 @@ MAX_CHARACTERS = 10_000_000
 written."""
 _INDENT = "  "
 _MAX_SHORT_LENGTH = 16
+"""Numbers with fewer characters are exact as an int or a double."""
 
 
 class _Number(str):
@@ -40,15 +41,19 @@ def read_json(source: Source) -> Page:
         value = _resolve_pointer(value, source.section)
     if source.format == "metadata":
         return Page(_describe(source, charset, value), "json", charset, notes=notes)
+    indented, remaining = StringIO(), MAX_CHARACTERS
     try:
-        pretty = _indent(value)
+        for piece in _format_pieces(value, "\n"):
+            remaining -= indented.write(piece)
+            if remaining < 0:
+                raise OverflowError
     except (OverflowError, RecursionError):
         if source.section is not None:
             raise FetchError("unreadable", "the part is too long or too deeply nested to be shown") from None
         return Page(
             text, "json", charset, notes=("Too long or too deeply nested to be indented, so it is shown as written.",)
         )
-    return Page(pretty, "json", charset, notes=notes)
+    return Page(indented.getvalue(), "json", charset, notes=notes)
 
 
 def _parse(text: str) -> tuple[Any, bool]:
@@ -121,17 +126,6 @@ def _resolve_pointer(value: Any, pointer: str) -> Any:
                 suggestion = f"The last part that exists is a list of {len(value)} items."
             raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]!r}", suggestion, quoted=names)
     return value
-
-
-def _indent(value: Any) -> str:
-    """Return the value indented. Raises OverflowError if the text gets too long."""
-    text = StringIO()
-    room = MAX_CHARACTERS
-    for piece in _format_pieces(value, "\n"):
-        room -= text.write(piece)
-        if room < 0:
-            raise OverflowError
-    return text.getvalue()
 
 
 def _format_pieces(value: Any, line: str) -> Iterator[str]:

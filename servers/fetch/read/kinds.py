@@ -42,6 +42,7 @@ _PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
 _WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
 _SIGNATURE_BYTES = 1_445
+"""Number of bytes that are examined (MIME Sniffing Standard, 5.2)."""
 _SIGNATURES = (
     (b"PK\x03\x04", "application/zip"),
     (b"\0asm", "application/wasm"),

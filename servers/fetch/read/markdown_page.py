@@ -17,6 +17,7 @@ from servers.fetch.read.text import decode
 from shared.text import format_count
 
 _MAX_LINKS = 1_000
+"""Maximum number of links that are listed."""
 _MAX_LINK_TEXT = 200
 """Maximum number of characters in a link's text."""
 _MAX_SEARCHED = 2_000_000
@@ -27,6 +28,7 @@ _MAX_LINKED_LENGTH = 300_000
 """Maximum number of characters in a text in which links are made absolute. markdown-it-py takes half a second for
 that many."""
 _MAX_HEADINGS = 20
+"""Maximum number of headings that an error quotes."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _ESCAPED = re.compile(r"[\\\[\]]")
@@ -144,12 +146,11 @@ def _make_links_absolute(text: str, tokens: list[Token], references: dict[str, A
     for first, end in places:
         part = "\n".join(lines[first:end])
         if "](" in part or "]:" in part:
-            lines[first:end] = _TARGET.sub(lambda match: _replace_target(base, match), part).split("\n")
+            # Code spans are left unchanged.
+            lines[first:end] = _TARGET.sub(
+                lambda match: match[0] if match[1] else match[2] + _make_target_absolute(base, match[3]), part
+            ).split("\n")
     return "\n".join(lines)
-
-
-def _replace_target(base: str, match: re.Match[str]) -> str:
-    return match[0] if match[1] else match[2] + _make_target_absolute(base, match[3])
 
 
 def _make_target_absolute(base: str, link_target: str) -> str:

@@ -82,6 +82,7 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
 # JPEG markers that begin a frame, which contains its size.
 _FRAME_MARKERS = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _MAX_SEGMENTS = 1_000
+"""Maximum number of segments of a JPEG that are searched for its size."""
 
 
 def read_image(body: bytes, media_type: str, format: Format) -> Page:

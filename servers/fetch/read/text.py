@@ -13,6 +13,7 @@ from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_of_codec
 from servers.fetch.read.page import Page, Source, describe
 
 _DECLARATION_BYTES = 2_048
+"""Number of bytes that are searched for a declaration; browsers search 1,024."""
 _XML = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/][^>]*", re.IGNORECASE)

@@ -39,11 +39,13 @@ Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 
 _MIN_VERSION = 130_000
+"""The oldest supported version, PostgreSQL 13, as libpq writes it."""
 _CANCEL_SECONDS = 2.0
 """Seconds within which a cancelled statement should end."""
 _ROLLBACK_SECONDS = 5.0
 """Maximum number of seconds for ending a transaction."""
 _MAX_NOTIFICATIONS = 10_000
+"""Maximum number of notifications that wait to be read."""
 _MAX_NOTICES, _MAX_NOTICE_LENGTH = 20, 500
 """Maximum number of notices of a statement that are kept, and of characters of each."""
 _NO_ROOM = Room(0, 0)

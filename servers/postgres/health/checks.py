@@ -17,6 +17,7 @@ _MAX_QUERY_LENGTH = 120
 _MAX_ROWS = 5
 """Maximum number of rows shown of each list."""
 _LAGGING_BYTES = 16 << 20
+"""Number of bytes by which a standby may lag without a warning."""
 
 
 class Check(NamedTuple):

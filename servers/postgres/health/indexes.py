@@ -19,6 +19,7 @@ Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""
 
 _MAX_CANDIDATES = 5
+"""Maximum number of indexes that are tried."""
 _SAVEPOINT = "mcp_bundle_index"
 _CLEANUP_SECONDS = 5.0
 """Seconds for removing hypothetical indexes."""

@@ -8,6 +8,7 @@ from servers.postgres.engine.link import Ask, Column
 from servers.postgres.values import Type
 
 _MAX_CACHED = 10_000
+"""Maximum number of columns whose types are cached."""
 _QUERY = """
     SELECT w.place - 1, pg_catalog.format_type(a.atttypid, a.atttypmod)
     FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[]))

@@ -14,6 +14,7 @@ _MAX_LINE_LENGTH = 1_000
 _MAX_CHILDREN = 1_000
 """Maximum number of partitions and inheriting tables that are listed."""
 _MAX_COMMENT_LENGTH = 2_000
+"""Maximum number of characters shown of a comment."""
 
 _WHOLE = """
     SELECT c.relpersistence = 'u', c.relispopulated, pg_catalog.row_security_active(c.oid),

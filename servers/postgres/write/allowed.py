@@ -151,7 +151,10 @@ def check_change(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> Words:
         _require(allowed.grants, _RIGHTS, "grants")
     elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
         # SET CONSTRAINTS is the only form that affects only the transaction.
-        raise _make_refusal(*_explain(words))
+        if words[0] == "SET":
+            name = next((word for word in words[1:] if word not in ("LOCAL", "SESSION")), "").strip('"').upper()
+            raise _make_refusal(_SETTINGS[0], _NAMES_AND_TIMES.get(name, _SETTINGS[1]))
+        raise _make_refusal(*_REASONS.get(words[0], ("this tool does not run statements of this kind", "")))
     _check_permanent(words)
     # Such a name may contain escapes, so it can't be checked.
     if any(token.kind == "unicode" for token in statement.tokens):
@@ -162,14 +165,6 @@ def check_change(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> Words:
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))
     return words
-
-
-def _explain(words: Words) -> tuple[str, str]:
-    """Return why no change may begin with these words, and what to do instead."""
-    if words[0] == "SET":
-        name = next((word for word in words[1:] if word not in ("LOCAL", "SESSION")), "").strip('"').upper()
-        return _SETTINGS[0], _NAMES_AND_TIMES.get(name, _SETTINGS[1])
-    return _REASONS.get(words[0], ("this tool does not run statements of this kind", ""))
 
 
 def _check_calls(names: Iterable[str]) -> None:

@@ -12,7 +12,9 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job, WorkDeadline
 
 _SQL_BYTES = 1_000_000
+"""Maximum size of a statement in bytes."""
 _MAX_EXPRESSION_DEPTH = 200
+"""Maximum depth of an expression tree; SQLite's own limit is 1,000."""
 _MAX_PATTERN_BYTES = 1_000
 """Maximum size of a pattern in bytes. Matching takes time proportional to the length of the pattern times the length
 of the text, and can't be stopped."""
@@ -20,8 +22,11 @@ _MAX_QUICK_VALUE_BYTES, _MAX_QUICK_PATTERN_BYTES = 16_384, 50
 """Maximum size in bytes of a value and of a pattern in a statement that blocks all other work. The longest match
 takes a millisecond."""
 _MAX_COLUMNS = 2_000
+"""Maximum number of columns of a table or a result, which is SQLite's own limit."""
 _MAX_COMPOUND_SELECT = 500
+"""Maximum number of SELECTs joined by UNION and the like, which is SQLite's own limit."""
 _MAX_VARIABLES = 32_766
+"""Maximum number of parameters, which is SQLite's own limit."""
 _MEBIBYTE = 1 << 20
 _PAUSE_SECONDS = 0.01
 """Seconds between attempts to get a lock."""

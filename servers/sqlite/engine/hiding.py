@@ -22,18 +22,23 @@ from servers.sqlite.engine.sql import quote
 _VIEW_PREFIX = f"visible_{os.urandom(16).hex()}"
 """Prefix of the names of the views that may read the tables."""
 _SCHEMAS = frozenset({"sqlite_master", "sqlite_temp_master"})
+"""The tables that contain the SQL of all objects."""
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
+"""The tables in which ANALYZE stores sample values."""
 _COUNTABLE_COLUMNS = ("", "ROWID")
 """Columns of the schema that only reveal the number of its entries."""
 _COLUMN_PRAGMAS = frozenset({"table_info", "table_xinfo"})
+"""The pragmas that list the columns of a table."""
 _REVEALING_PRAGMAS = frozenset(
     {
         *("foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo", "integrity_check"),
         *("quick_check", "table_list"),
     }
 )
+"""The pragmas that reveal keys, indexes or values of hidden tables."""
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
 _TABLE_CHANGES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
+"""The actions whose second argument is the table, not the first."""
 BYPASSES_HIDING = (
     "it would bypass what the operator hides; use the name of the table, without a schema, and no view of it"
 )
@@ -41,7 +46,9 @@ CHANGES_HIDDEN = "it changes a table in which the operator hides something"
 _READS_HIDDEN = "it reads what the operator hides"
 _VIEW_NAMED = re.compile(r"\bview\b")
 _VIEW_NOT_NAMED = frozenset({"views may not be indexed", "Cannot add a column to a view", "cannot UPSERT a view"})
+"""SQLite's messages about views that do not contain the name of the view."""
 _GENERATED = (2, 3)
+"""The numbers of virtual and stored generated columns in PRAGMA table_xinfo."""
 _SHADOW_SUFFIXES = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
 )
@@ -221,10 +228,15 @@ def _replace_by_view(connection: sqlite3.Connection, name: str, hidden: Mapping[
     ]
     expressions = [(quote(column), hidden.get(column.lower())) for column, _ in shown]
     selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in expressions) or "NULL"
-    table = _Table(name, hidden, shown)
-    # An index on a hidden column would return rows in the column's order.
-    indexed = "" if _has_plain_indexes(connection, table) else "NOT INDEXED"
     hidden_view, view = quote(_name_view(name)), quote(name)
+    # An index on a hidden or masked column, or on some of the rows, would return rows in an order that reveals
+    # values.
+    unmasked = {column.lower() for column, _ in shown} - hidden.keys()
+    indexed = ""
+    for _, index, _, _, is_partial in connection.execute(f"PRAGMA main.index_list({view})").fetchall():
+        index_columns = connection.execute(f"PRAGMA main.index_info({quote(index)})").fetchall()
+        if is_partial or any(column is None or column.lower() not in unmasked for _, _, column in index_columns):
+            indexed = "NOT INDEXED"
     try:
         connection.execute(f"CREATE TEMP VIEW {hidden_view} AS SELECT {selected} FROM main.{view} {indexed}")  # noqa: S608
         connection.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM temp.{hidden_view}")  # noqa: S608
@@ -232,23 +244,13 @@ def _replace_by_view(connection: sqlite3.Connection, name: str, hidden: Mapping[
     except sqlite3.Error as error:
         reason = f"the --hide expression for {name} is not valid"
         raise SqlError("bad_settings", reason, "", [str(error)]) from None
-    return table
+    return _Table(name, hidden, shown)
 
 
 def _read_columns(
     connection: sqlite3.Connection, table: str
 ) -> list[tuple[int, str, str, int, str | None, int, int]]:
     return connection.execute(f"PRAGMA main.table_xinfo({quote(table)})").fetchall()
-
-
-def _has_plain_indexes(connection: sqlite3.Connection, table: _Table) -> bool:
-    """Return True if all indexes are on unmasked columns, and cover all rows."""
-    unmasked = {name.lower() for name, _ in table.shown} - table.columns.keys()
-    for _, index, _, _, is_partial in connection.execute(f"PRAGMA main.index_list({quote(table.name)})").fetchall():
-        rows = connection.execute(f"PRAGMA main.index_info({quote(index)})").fetchall()
-        if is_partial or any(name is None or name.lower() not in unmasked for _, _, name in rows):
-            return False
-    return True
 
 
 def _find_derived(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:

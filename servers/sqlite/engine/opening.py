@@ -36,6 +36,7 @@ end immediately.
 _RUNS_READS = ("ro", "quick")
 """Modes of connections that run clients' reading statements."""
 _CACHED_STATEMENTS = 128
+"""Number of compiled statements that a connection caches."""
 _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` defines since Python 3.12."""
 _CHECK_INSTRUCTIONS = 4_000

@@ -30,6 +30,7 @@ _MAX_PROCESSES = 2
 _MEMORY_DIVISOR = 4
 """The memory limit of each process is the server's, divided by this."""
 _MIN_MEBIBYTES = 16
+"""Minimum memory limit of a process, in mebibytes."""
 _GRACE_SECONDS = 0.5
 """Seconds beyond the time limit after which a statement is killed. A statement that checks the clock ends before."""
 _START_SECONDS = 60
@@ -38,6 +39,7 @@ _IDLE_SECONDS = 45.0
 """Seconds for which an idle process is kept for the next statement, longer than a query is kept for its
 continuation."""
 _PROCESS_ERRORS = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
+"""Errors of a process that has ended or does not respond."""
 _START_SCRIPT = """
 import sys
 sys.path[:] = sys.argv[2:]

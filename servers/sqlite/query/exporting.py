@@ -15,6 +15,7 @@ from servers.sqlite.engine.quoted_names import execute
 from servers.sqlite.values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
+"""Maximum number of rows, and approximate number of bytes, that are written together."""
 
 
 class Codec:

@@ -19,11 +19,14 @@ from shared.program.files.atomic import rename, sync, sync_directory
 from shared.program.files.entries import create, entry_at
 
 _SUFFIX = ".part"
+"""The suffix of a file's name until its copy is complete."""
 
 _STEP_PAGES = 256
 """Number of pages copied between checks of whether to stop, usually one mebibyte."""
 _MAX_PROBLEMS = 10
+"""Maximum number of errors that the integrity check reports."""
 _CHECK_INSTRUCTIONS = 4_000
+"""Number of instructions of SQLite's virtual machine between checks of the clock."""
 
 
 class Backup(NamedTuple):

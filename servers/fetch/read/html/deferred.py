@@ -31,6 +31,7 @@ _CALLS = re.compile(
     r"""\$(RC|RR|RS|df|af\w{0,50})\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?"""
 )
 _MAX_CALLS = 2_000
+"""Maximum number of moves on one page."""
 _MODES = ("open", "closed")
 
 

@@ -15,6 +15,7 @@ from servers.fetch.read.page import Metadata
 _MAX_FIELD = 1_000
 """Maximum number of characters of one field."""
 _MAX_PROPERTIES = 50
+"""Maximum number of Open Graph properties."""
 _MAX_FEEDS = 20
 _MAX_HEADINGS = 200
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
@@ -23,6 +24,7 @@ _JSON_WRAPPER = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//
 _MAX_BLOCK = 1_000_000
 """Maximum number of characters in a JSON-LD block that is searched for metadata."""
 _MAX_NODES = 1_000
+"""Maximum number of JSON-LD objects of a page."""
 
 
 class Facts(NamedTuple):

@@ -34,6 +34,7 @@ _DESCRIBED = "The page shows hardly any text, so the description in its metadata
 _EMPTY = "The page shows no text."
 _HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
+"""Number of lines in which the title may already be."""
 _MAX_OMITTED_HEADINGS, _MAX_HEADING_LENGTH = 30, 100
 """Maximum number of omitted headings that are listed, and of characters of each."""
 _MAX_UNSCRIPTED = 400

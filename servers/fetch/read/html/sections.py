@@ -14,7 +14,9 @@ from servers.fetch.errors import FetchError
 _MAX_NAME = 500
 """Maximum number of characters in a section's name."""
 _MAX_HEADINGS = 20
+"""Maximum number of headings that an error quotes."""
 _MAX_ELEMENTS = 1_000
+"""Maximum number of elements that a selector may return."""
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
 """A heading applies to the elements after it within the nearest of these."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"

@@ -27,6 +27,7 @@ _MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
 _MIN_PROSE, _BETWEEN = 200, 0.9
 """Minimum length of a page's text, and the minimum share of it between two copies of its navigation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
+"""The base and the modulus, a prime number, of the polynomial hash of a block's lines."""
 _NO_LEVEL = 7
 """The level of a block without headings, below all of them."""
 

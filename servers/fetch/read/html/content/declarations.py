@@ -27,6 +27,7 @@ _DESCRIPTIONS = ("name", "headline", "description", "articleBody", "text", "revi
 _MAX_CHARACTERS = 200_000
 """Maximum number of characters of descriptions."""
 _MAX_LEVELS = 4
+"""Maximum depth of nested things that are searched for descriptions."""
 _TAG = re.compile(r"<[^<>]*>")
 
 

@@ -42,6 +42,7 @@ _WORD = re.compile(r"\w+")
 _MIN_PARAGRAPH_LENGTH = 80
 """Minimum number of characters in a line that is a paragraph rather than a label."""
 _MAX_LINK_SHARE = 0.3
+"""Maximum share of links in a paragraph."""
 _SIMILAR_TAGS = (
     "p",
     "div section article main body center aside header footer nav form fieldset address details dialog hgroup",
@@ -54,6 +55,7 @@ _SIMILAR_TAGS = (
     "figcaption figure legend summary",
     *HEADINGS,
 )
+"""Tags by the role of their text; those on one line have the same number."""
 _TAGS = {tag: number for number, tags in enumerate(_SIMILAR_TAGS) for tag in tags.split()}
 _OTHER_TAG = 1
 _BLOCK_LEVELS = 4
@@ -288,26 +290,25 @@ class _EnclosingBlocks:
         of the largest with at most `_MAX_SECOND_SHARE` of it; and the number of their similar siblings.
         """
         rows: dict[Block, tuple[float, ...]] = {}
-        for line in self.lines:
-            if line.block not in rows:
-                rows[line.block] = self._measure_block(line.block)
+        for block in {line.block: None for line in self.lines}:
+            chain = self.chains[block]
+            levels = [chain[min(level, len(chain) - 1)] for level in range(_BLOCK_LEVELS)]
+            largest = next(
+                (other for other in reversed(chain) if self.features[other][0] < _MAX_LARGEST_SHARE), block
+            )
+            part = next((other for other in reversed(chain) if self.features[other][0] < _MAX_SECOND_SHARE), block)
+            numbers = [number for other in (*levels, largest, part) for number in self.features[other]]
+            # The largest group of similar adjacent blocks that contains the line.
+            key = _make_group_key(max(chain[:_GROUP_LEVELS], key=lambda other: self.alike[_make_group_key(other)]))
+            if key not in self.groups:
+                self.groups[key] = self.counts.measure_group(self.members[key])
+            alike = [self.alike[_make_group_key(other)] for other in levels]
+            rows[block] = (*numbers, *alike, *self.groups[key])
         which = (*range(_BLOCK_LEVELS), "most", "part")
         names = [f"{name}_{size}" for size in which for name in _BLOCK_FEATURES]
         names += [f"alike_{level}" for level in range(_BLOCK_LEVELS)]
         names += [f"{name}_group" for name in _GROUP_FEATURES]
         return _make_columns(names, [rows[line.block] for line in self.lines])
-
-    def _measure_block(self, block: Block) -> tuple[float, ...]:
-        chain = self.chains[block]
-        levels = [chain[min(level, len(chain) - 1)] for level in range(_BLOCK_LEVELS)]
-        largest = next((other for other in reversed(chain) if self.features[other][0] < _MAX_LARGEST_SHARE), block)
-        part = next((other for other in reversed(chain) if self.features[other][0] < _MAX_SECOND_SHARE), block)
-        numbers = [number for other in (*levels, largest, part) for number in self.features[other]]
-        # The largest group of similar adjacent blocks that contains the line.
-        key = _make_group_key(max(chain[:_GROUP_LEVELS], key=lambda other: self.alike[_make_group_key(other)]))
-        if key not in self.groups:
-            self.groups[key] = self.counts.measure_group(self.members[key])
-        return (*numbers, *(self.alike[_make_group_key(other)] for other in levels), *self.groups[key])
 
 
 def _count_lines(block: Block) -> int:

@@ -33,6 +33,7 @@ _MEANINGFUL_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
 _TOGETHER_SHARE = 0.8
+"""Minimum share of content in a table or list that is kept as a whole."""
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _MIN_HEADERS = 2
