@@ -14,7 +14,7 @@ from tests.postgres_server import any_database
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
-PUT_OFF = "from servers.start import put_off; put_off()"
+PUT_OFF = "from servers.start import make_modules_lazy; make_modules_lazy()"
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "websockets", "aiohttp", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "chardet"),  # loaded with the first use

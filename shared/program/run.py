@@ -20,7 +20,6 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
-from ..auth.policy import Rules
 from ..errors import DeclarationError
 from ..extensions.dialects import DIALECTS
 from ..protocol.wire.codec import MAX_MESSAGE
@@ -154,7 +153,10 @@ def read_arguments(
     # Most servers are started without any, and what validates a hundred options takes 3 % of a start and 1 MiB.
     options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
     settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
-    options.set_rules(_read_rules(file, options.settings, settings))
+    if file and options.settings is not None:
+        from .settings.tables import read_rules
+
+        options.set_rules(read_rules(file, options.settings, settings))
     return options, settings, exposed
 
 
@@ -208,15 +210,6 @@ def _read_settings(
     # It can't name another such file.
     common_fields = {name: field for name, field in Options.model_fields.items() if name != "settings"}
     return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **common_fields, **TABLES})
-
-
-def _read_rules(file: Mapping[str, FileValue], path: Path | None, settings: BaseModel) -> Rules:
-    """Return the rules in the tables of the file of settings. Raises ValueError."""
-    if path is None or not file:
-        return Rules()
-    from .settings.tables import read_rules
-
-    return read_rules(file, path, settings)
 
 
 def open_trace(options: Options) -> Any:

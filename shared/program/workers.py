@@ -213,7 +213,10 @@ class _Slot:
         """Run a worker here at all times, except for a pause after one has died."""
         pause = 0.0
         while True:
-            worker = await self._ensure_worker()
+            async with self._lock:
+                if self._worker is None or self._worker.ended.is_set():
+                    self._worker = await self._parent.start(self._number)
+                worker = self._worker
             if worker is not None:
                 await worker.settled.wait()
                 if worker.is_ready:
@@ -241,10 +244,3 @@ class _Slot:
         if previous is not None:
             await previous.end()
         return True
-
-    async def _ensure_worker(self) -> WorkerProcess | None:
-        """Return the current worker, or a new one if it has ended."""
-        async with self._lock:
-            if self._worker is None or self._worker.ended.is_set():
-                self._worker = await self._parent.start(self._number)
-            return self._worker

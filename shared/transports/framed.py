@@ -30,7 +30,12 @@ class _Framed:
 
     async def receive(self) -> Sequence[Message]:
         while not self._has_ended:
-            data = await self._next()
+            try:
+                data = await self._stream.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                data = b""
+            except OSError:
+                raise anyio.BrokenResourceError from None
             self._has_ended = not data
             messages = self._codec.feed(data) if data else self._codec.end()
             if messages:
@@ -54,11 +59,3 @@ class _Framed:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    async def _next(self) -> bytes:
-        try:
-            return await self._stream.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            return b""
-        except OSError:
-            raise anyio.BrokenResourceError from None

@@ -217,7 +217,14 @@ class Connection:
         on_notice: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        with spans.span(*_describe_span(method, params), kind="client"):
+        # OpenTelemetry, semantic conventions for MCP.
+        span_name, attributes, name = method, {"mcp.method.name": method}, params.get("name")
+        if isinstance(name, str) and method in ("tools/call", "prompts/get"):
+            span_name = f"{method} {name[:128]}"
+            attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = name[:128]
+        if span_name != method and method == "tools/call":
+            attributes["gen_ai.operation.name"] = "execute_tool"
+        with spans.span(span_name, attributes, kind="client"):
             return await self._call(method, params, seconds, on_notice, caller)
 
     async def _call(
@@ -450,14 +457,3 @@ def _add_trace_context(params: dict[str, Any]) -> dict[str, Any]:
     meta = params.get("_meta") or {}
     # A gateway passes on the context of its own client.
     return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.to_fields()}}
-
-
-def _describe_span(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:
-    """Return the name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
-    attributes, name = {"mcp.method.name": method}, params.get("name")
-    if not isinstance(name, str) or method not in ("tools/call", "prompts/get"):
-        return method, attributes
-    attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = name[:128]
-    if method == "tools/call":
-        attributes["gen_ai.operation.name"] = "execute_tool"
-    return f"{method} {name[:128]}", attributes

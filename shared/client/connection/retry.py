@@ -77,7 +77,11 @@ class RetryPolicy:
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
         if isinstance(error, SessionLost) and failed == 1:
             return 0.0
-        seconds = max(backoff(failed, self._random_fraction), _retry_after(error))
+        data = error.data if isinstance(error, PeerError) else None
+        retry_after = data.get("retryAfter") if isinstance(data, dict) else None
+        seconds = backoff(failed, self._random_fraction)
+        if isinstance(retry_after, int | float):
+            seconds = max(seconds, retry_after)  # not a float yet: an integer may be too large for one
         return float(seconds) if seconds < (MAX_RETRY_AFTER_SECONDS if remaining is None else remaining) else None
 
     def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
@@ -86,10 +90,3 @@ class RetryPolicy:
         if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in BUSY):
             return False
         return method in _IDEMPOTENT_METHODS or (method == "tools/call" and params.get("name") in self._tools)
-
-
-def _retry_after(error: Exception) -> float:
-    """Return the pause that the server requests, in seconds; an integer may be too large for a float."""
-    data = error.data if isinstance(error, PeerError) else None
-    seconds = data.get("retryAfter") if isinstance(data, dict) else None
-    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0

@@ -92,7 +92,7 @@ class World:
             "calls": sum(len(run.calls) for run in runs),
             "bytes of arguments": sum(run.calls._memory._used for run in runs),
             "subscriptions": sum(run.changes.subscribed_resources for run in runs),
-            "calls of clients": 0 if quota is None else sum(quota.under_way.values()),
+            "calls of clients": 0 if quota is None else sum(quota.pending_calls.values()),
         }
 
 

@@ -106,7 +106,7 @@ def test_an_environment_without_pip_is_left_to_uv(tmp_path: Path) -> None:
     for name in ("text.py", "program/messages.py", "program/installation.py"):
         shutil.copy(ROOT / "shared" / name, site / "shared" / name)
     # A name that is known to be no module is as good as one that is not installed.
-    needs = "from shared.program.messages import needs_extra; print(needs_extra('a'))"
+    needs = "from shared.program.messages import missing_extra_message; print(missing_extra_message('a'))"
     script = f"import sys; sys.modules['pip'] = None; {needs}"
     shown = subprocess.check_output([sys.executable, "-P", "-c", script], env={"PYTHONPATH": str(site)}, text=True)
     assert f"uv pip install --python {sys.executable} 'WHEEL[a]'" in shown

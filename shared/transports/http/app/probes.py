@@ -18,7 +18,7 @@ from ....contracts import Authenticator, RemoteAuthenticator
 from ....protocol.http.rules import JSON, Refusal, refuse
 from ....protocol.wire.codec import encode
 from ....telemetry.metrics import Figures
-from ....telemetry.readiness import Phase, State, health
+from ....telemetry.readiness import Phase, health
 from ....telemetry.siblings import Siblings, Totals
 from ....version import __version__
 from .access_log import SENDER
@@ -73,7 +73,10 @@ class Probes:
         body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
         if refusal is None:
             body["servers"] = {
-                mount.name: _state_body(state) for mount, state in zip(self._mounts, states, strict=True)
+                mount.name: {"status": state.phase.value}
+                if state.reason is None
+                else {"status": state.phase.value, "reason": state.reason}
+                for mount, state in zip(self._mounts, states, strict=True)
             }
             if unreached is not None:
                 body["reason"] = unreached
@@ -111,11 +114,6 @@ class Probes:
 def refusal_response(refusal: Refusal) -> Response:
     """Return a refusal as a Starlette response."""
     return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
-
-
-def _state_body(state: State) -> dict[str, str]:
-    reason = {} if state.reason is None else {"reason": state.reason}
-    return {"status": state.phase.value, **reason}
 
 
 def _load_exposition() -> Callable[[Sequence[Figures] | Totals, str], tuple[bytes, str]]:

@@ -6,7 +6,7 @@ the operators' scope shows only the principal's own entries.
 
 import time
 from asyncio import get_running_loop
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -120,11 +120,6 @@ def _describe_client(peer: Peer | None) -> dict[str, Any]:
     """Return the client's description of itself."""
     if peer is None:
         return {}
-    info = dict(_texts(peer.info or {}))
+    description = peer.info or {}
+    info = {name: str(description[name])[:_MAX_NAME_LENGTH] for name in ("name", "version") if name in description}
     return {"protocol": peer.speaks, **({"client": info} if info else {})}
-
-
-def _texts(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for name in ("name", "version"):
-        if name in info:
-            yield name, str(info[name])[:_MAX_NAME_LENGTH]

@@ -51,13 +51,6 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def _describe_os_error(error: OSError) -> str:
-    # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names and TLS
-    # errors have their own numbers.
-    has_own_text = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
-    return error.strerror or str(error) if has_own_text else os.strerror(error.errno or 0)
-
-
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The connections of a client."""
@@ -134,7 +127,11 @@ def reason_of(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
-            return f"no connection to {error.host}:{error.port}: {_describe_os_error(cause)}"
+            # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names
+            # and TLS errors have their own numbers.
+            has_own_text = isinstance(cause, socket.gaierror | ssl.SSLError) or not cause.errno
+            reason = cause.strerror or str(cause) if has_own_text else os.strerror(cause.errno or 0)
+            return f"no connection to {error.host}:{error.port}: {reason}"
         case aiohttp.ConnectionTimeoutError():
             return f"no connection within {CONNECT_SECONDS:g} s"
         case aiohttp.ServerDisconnectedError():

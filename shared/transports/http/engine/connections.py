@@ -389,10 +389,14 @@ class _CorkedTransport:
                 self._transport.write(b"".join(chunks))
 
 
-def _timeout_response() -> bytes:
-    body = encode(refuse(408, "the body did not arrive in time").failure)
-    head = f"HTTP/1.1 408 Request Timeout\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close"
-    return head.encode() + b"\r\n\r\n" + body
-
-
-_TIMEOUT_RESPONSE = _timeout_response()
+_TIMEOUT_BODY = encode(refuse(408, "the body did not arrive in time").failure)
+_TIMEOUT_RESPONSE = b"\r\n".join(
+    (
+        b"HTTP/1.1 408 Request Timeout",
+        f"content-type: {JSON}".encode(),
+        b"content-length: %d" % len(_TIMEOUT_BODY),
+        b"connection: close",
+        b"",
+        _TIMEOUT_BODY,
+    )
+)

@@ -57,7 +57,10 @@ class FailedLogins:
             if wait:
                 return _deny(wait)
             sender = await self._authenticate_unknown(request, key)
-        if not isinstance(sender, Denial) or not _is_invalid_credential(sender):
+        if not isinstance(sender, Denial):
+            return sender
+        # The credentials themselves were not refused if the issuer can't be reached, or only a nonce was missing.
+        if sender.status == _UNAVAILABLE or any(name == "dpop-nonce" for name, _ in sender.headers):
             return sender
         limiter.spend(key, RATE, 1.0)
         return _deny(wait) if wait else sender
@@ -80,12 +83,6 @@ class FailedLogins:
 
 def _knows_nobody(_request: HttpRequest) -> bool:
     return False
-
-
-def _is_invalid_credential(denial: Denial) -> bool:
-    """Return True if the credentials themselves were invalid. Return False if the issuer can't be reached, or if only
-    the nonce that comes with the denial was missing."""
-    return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
 
 
 async def _wait(limiter: Limiter, key: str) -> float:

@@ -112,9 +112,11 @@ class SessionRequests:
         session = await self._find(http)
         if isinstance(session, Refusal):
             return session
-        refusal = _check_scopes(http, session)
-        if refusal is not None:
-            return refusal
+        peer = session.connection.session
+        # A token needs the scopes of the session's calls, whose answers and changes it would read.
+        if not may_read(http.principal, peer):
+            answer = failure(None, InsufficientScope(peer.needed_scopes))
+            return Refusal(403, answer, insufficient_scope(answer, http.resource) or ())
         last_event = http.headers.get(LAST_EVENT_ID)
         try:
             # A GET with an id resumes the stream of that event, even if a POST started it (2025-11-25, Resumability
@@ -125,7 +127,6 @@ class SessionRequests:
         if isinstance(reader, Refusal):
             return reader
         self.sessions.adopt(session)
-        peer = session.connection.session
         # A later call may need more scopes than this token has.
         reader.may_read = partial(may_read, http.principal, peer)
         # The stream itself continues for a client that reconnects with a valid token.
@@ -155,16 +156,6 @@ class SessionRequests:
         if isinstance(entry, Refusal):
             return entry
         return check_version_header(http.headers, entry[0].version) or entry[0]
-
-
-def _check_scopes(http: Http, session: HttpSession) -> Refusal | None:
-    """Return a refusal with status 403 for a token that lacks the scopes of the session's calls, whose answers and
-    changes it would read."""
-    peer = session.connection.session
-    if may_read(http.principal, peer):
-        return None
-    answer = failure(None, InsufficientScope(peer.needed_scopes))
-    return Refusal(403, answer, insufficient_scope(answer, http.resource) or ())
 
 
 async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
