@@ -4,6 +4,7 @@ import pytest
 
 from servers.common.files.names import uri
 from servers.common.files.narrowing import narrow
+from servers.common.files.narrowing import narrow
 from servers.common.globs import Glob, reachable_patterns
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions
@@ -92,6 +93,15 @@ async def test_globs_that_reach_further_have_a_look_of_their_own(watcher, opened
     assert opened == [""]
     await globs.watch("far", at("."), "./**/*.py", files)
     assert opened == ["", "", "sub"]
+
+
+async def test_globs_below_the_roots_of_two_clients_have_separate_trees(watcher, files, root):
+    globs = GlobTrees(watcher, ignore)
+    for name in ("one", "other"):
+        (root / name).mkdir()
+        narrowed = narrow(files, [(root / name).as_uri()])
+        await globs.watch(name, narrowed.roots.place(str(root / name)), "./*", narrowed)
+    assert {tree.directories for tree, _ in globs._trees.values()} == {(f"{root}/one",), (f"{root}/other",)}
 
 
 async def test_the_look_ends_with_the_last_glob(watcher, files, at):
