@@ -4,7 +4,6 @@ import pytest
 
 from servers.common.files.names import uri
 from servers.common.files.narrowing import narrow
-from servers.common.files.narrowing import narrow
 from servers.common.globs import Glob, reachable_patterns
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions

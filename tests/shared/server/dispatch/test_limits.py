@@ -288,20 +288,19 @@ async def test_the_time_limit_resumes_after_the_answer(part):
 
 @PART
 async def test_a_call_detached_during_a_question_has_no_time_limit(part):
-    outcomes = []
-    async with asking(roots_and_wait, part).open() as running:
-        async with talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as peer:
-            id_ = await peer.start("ask")
-            question = await peer.receive()
-            (call,) = running.calls
-            call.link.session.finish(call, {"content": []})
-            running.calls.detach(call, SimpleNamespace(finish=lambda _, outcome: outcomes.append(outcome)))
-            await peer.reply(question["id"], ROOTS)
-            await peer.answer(id_)
-            await quiet()
-            forward(5 * LONG.seconds)
-            await quiet()
-            assert outcomes == []
+    app, outcomes = asking(roots_and_wait, part), []
+    async with app.open() as running, talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+        id_ = await peer.start("ask")
+        question = await peer.receive()
+        (call,) = running.calls
+        call.link.session.finish(call, {"content": []})
+        running.calls.detach(call, SimpleNamespace(finish=lambda _, outcome: outcomes.append(outcome)))
+        await peer.reply(question["id"], ROOTS)
+        await peer.answer(id_)
+        await quiet()
+        forward(5 * LONG.seconds)
+        await quiet()
+        assert outcomes == []
 
 
 async def test_the_time_limit_starts_after_the_queue():
