@@ -10,8 +10,11 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import anyio
+from anyio.abc import ByteReceiveStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.catalog import load_catalog
 from shared.client.client import Client
@@ -25,6 +28,8 @@ from ..hosts.launching import local_command
 from ..terminal.command_parser import CommandParser
 
 MODES = ("handshake", "stateless")
+_START_SECONDS = 20.0
+_MAX_LINE_BYTES = 65_536
 _JOINED = [part for part in PARTS if not part.is_alone]
 
 
@@ -110,15 +115,9 @@ async def _http_server(command: list[str], env: dict[str, str]) -> AsyncIterator
     served = [*command, "--transport", "http", "--port", "0"]
     async with await anyio.open_process(served, env=env, stdout=None) as process:
         try:
-            yield await _read_url(process)
+            with anyio.fail_after(_START_SECONDS):
+                stderr = BufferedByteReceiveStream(cast("ByteReceiveStream", process.stderr))
+                line = await stderr.receive_until(b"\n", _MAX_LINE_BYTES)
+            yield line.decode().removeprefix("listening on ").strip()
         finally:
             process.terminate()
-
-
-async def _read_url(process: anyio.abc.Process) -> str:
-    output = b""
-    stderr = process.stderr
-    with anyio.fail_after(20):
-        while stderr is not None and not output.endswith(b"\n"):
-            output += await stderr.receive()
-    return output.decode().removeprefix("listening on ").strip()

@@ -2,18 +2,18 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, accept, compare, differences, list_tools, summary
+from servers.gateway.proxy.pins import ALL_CAPABILITIES, accept, compare, differences, list_tools, summary
 from servers.gateway.rules.pins import Pins, definition_of
 from servers.gateway.serve.configuration import read_configuration
 from servers.gateway.serve.foreign import Foreign, pins_path
 from shared.client.client import Client
 from shared.program.installation import shell_line
 from shared.program.messages import exit_with_error
-from shared.text import escape, nearest, plain
+from shared.text import escape, format_count, nearest, plain
 
 from ..program_name import program_name
 from ..terminal.command_parser import CommandParser
@@ -76,12 +76,16 @@ def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinition
             close = nearest(name, current)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
     was_new, comparison = pins.is_new, compare(pins, tools, foreign.rules)
-    _print(
-        [
-            f"{foreign.name}: {len(current)} {'tool' if len(current) == 1 else 'tools'}",
-            *_comparison_lines(comparison, pins, current),
-        ]
-    )
+    lines = [f"{foreign.name}: {format_count(len(current), 'tool')}"]
+    if not pins.is_new:
+        lines.append(f"matching their pins: {len(comparison.matching)}")
+    for name in comparison.changed:
+        changes = differences(pins.definition(name) or {}, definition_of(current[name]))
+        lines += [f"changed: {escape(name)}", *(f"  {line}" for line in changes)]
+    for name in comparison.new:
+        lines += [f"new: {escape(name)}", *(f"  {line}" for line in summary(current[name]))]
+    lines += (f"gone: {escape(name)}" for name in comparison.removed)
+    _print(lines)
     if args.accept is not None:
         try:
             accept(pins, tools, named)
@@ -95,19 +99,6 @@ def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinition
         words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
     return REFUSED if comparison.hidden else DONE
-
-
-def _comparison_lines(comparison: Comparison, pins: Pins, current: dict[str, Any]) -> Iterator[str]:
-    if not pins.is_new:
-        yield f"matching their pins: {len(comparison.matching)}"
-    for name in comparison.changed:
-        yield f"changed: {escape(name)}"
-        yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(current[name])))
-    for name in comparison.new:
-        yield f"new: {escape(name)}"
-        yield from (f"  {line}" for line in summary(current[name]))
-    for name in comparison.removed:
-        yield f"gone: {escape(name)}"
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -214,25 +214,20 @@ def _explain_failure(tried: TriedServer, attempt: Attempt) -> Finding:
             end = f"it ended with exit code {attempt.exit_code}"
             if attempt.exit_code is not None and attempt.exit_code < 0 and os.name == "posix":
                 end = f"it was ended by signal {-attempt.exit_code}"
-            return fault(where, f"{end} before it answered{last_output}", _fix(tried, attempt) or by_hand)
+            fix = by_hand
+            if "No module named" in attempt.last_line or "ImportError" in attempt.last_line:
+                fix = tried.advice
+            elif attempt.exit_code == 0 and not attempt.last_line and tried.own_file:
+                fix = f"end {tried.own_file} with `run(app)`"
+            elif "it needs the extra" in attempt.last_line:
+                fix = "run the command that it names"
+            elif attempt.exit_code == 2:
+                options = f"; `{program_name()} info {tried.entry.name}` lists its arguments"
+                fix = tried.correct + ("" if tried.is_foreign else options)
+            return fault(where, f"{end} before it answered{last_output}", fix)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a sleeping disk may delay it"
             return fault(where, f"{attempt.reason} after it was started{last_output}", fix)
         case _:
             reason = mask(attempt.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{last_output}", by_hand)
-
-
-def _fix(tried: TriedServer, attempt: Attempt) -> str:
-    """Return the advice for its last line of output; "" if there is no special advice."""
-    if "No module named" in attempt.last_line or "ImportError" in attempt.last_line:
-        return tried.advice
-    if attempt.exit_code == 0 and not attempt.last_line and tried.own_file:
-        return f"end {tried.own_file} with `run(app)`"
-    if "it needs the extra" in attempt.last_line:
-        return "run the command that it names"
-    if attempt.exit_code == 2 and tried.is_foreign:
-        return tried.correct
-    if attempt.exit_code == 2:
-        return f"{tried.correct}; `{program_name()} info {tried.entry.name}` lists its arguments"
-    return ""

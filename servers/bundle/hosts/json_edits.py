@@ -156,28 +156,24 @@ def _restore(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes 
     container, member = (servers.value, entry) if receipt.created == "entry" else (root, servers.whole)
     if container is None:
         return None
-    comma = _find_comma(text, container, member, receipt)
+    # The range of the comma that was inserted with the member, which is empty if there was none.
+    comma: tuple[int, int] | None = None
+    following = next(
+        (part.start for part in container.parts() if part.kind == "," and part.start >= member.end), None
+    )
+    if receipt.after.endswith(",") or (not receipt.comma and len(container.members()) == 1):
+        comma = (member.start, member.start)
+    elif receipt.comma and following == member.end:
+        # A later insertion has added it, and from now on owns the comma before this one.
+        comma = (member.end, member.end + 1)
+    elif receipt.comma and following is None:
+        ends = [other.whole.end for other in container.members() if other.whole.end <= member.start]
+        comma = (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
     if comma is None:
         return None
     for cut, past in sorted([(start, end), comma], reverse=True):
         text = text[:cut] + text[past:]
     return text
-
-
-def _find_comma(text: bytes, container: Element, member: Element, receipt: Receipt) -> tuple[int, int] | None:
-    """Return the range of the comma that was inserted with the member, empty if there was no comma; None if
-    unknown."""
-    commas = [part.start for part in container.parts() if part.kind == ","]
-    following = next((comma for comma in commas if comma >= member.end), None)
-    if receipt.after.endswith(",") or (not receipt.comma and len(container.members()) == 1):
-        return (member.start, member.start)
-    if not receipt.comma:
-        return None
-    if following is not None:
-        # A later insertion has added it, and from now on owns the comma before this one.
-        return (following, following + 1) if following == member.end else None
-    ends = [other.whole.end for other in container.members() if other.whole.end <= member.start]
-    return (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
 
 
 def _require_servers(text: bytes, client: Client, name: str) -> Member:

@@ -128,7 +128,11 @@ def from_json(text: str) -> Any:
     """Return the value of a JSON text. Raises ValueError, including for NaN and for a number that would become
     infinite."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_finite)
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=lambda digits: value if isfinite(value := float(digits)) else _refuse_constant(digits),
+        )
     except RecursionError:
         raise ValueError("too deep") from None
 
@@ -264,11 +268,6 @@ def _parse(text: str) -> Any:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not valid JSON")
-
-
-def _read_finite(text: str) -> float:
-    value = float(text)
-    return value if isfinite(value) else _refuse_constant(text)
 
 
 def _list(value: Any) -> list[Any]:

@@ -35,7 +35,21 @@ class Piece(NamedTuple):
 
 def pieces_of(content: Any) -> list[Piece]:
     """Return the parts of the result of a tool or a prompt."""
-    return [_block_piece(block) for block in records_of(content if isinstance(content, list) else [content])]
+    pieces: list[Piece] = []
+    for block in records_of(content if isinstance(content, list) else [content]):
+        match block.get("type"):
+            case "text" if isinstance(block.get("text"), str):
+                pieces.append(Piece(block["text"]))
+            case "image" | "audio":
+                pieces.append(_binary_piece(block, "data"))
+            case "resource" if isinstance(block.get("resource"), dict):
+                pieces.append(_resource_piece(block["resource"]))
+            case "resource_link":
+                texts = [block.get(key) for key in ("uri", "title", "description")]
+                pieces.append(Piece(" ".join(text for text in texts if isinstance(text, str) and text)))
+            case _:
+                pieces.append(Piece(json.dumps(block, indent=2, ensure_ascii=False)))
+    return pieces
 
 
 def pieces_of_contents(contents: Any) -> list[Piece]:
@@ -112,20 +126,6 @@ def write_json(value: Any) -> None:
 def records_of(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list from a server; other items are ignored."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _block_piece(block: Mapping[str, Any]) -> Piece:
-    match block.get("type"):
-        case "text" if isinstance(block.get("text"), str):
-            return Piece(block["text"])
-        case "image" | "audio":
-            return _binary_piece(block, "data")
-        case "resource" if isinstance(block.get("resource"), dict):
-            return _resource_piece(block["resource"])
-        case "resource_link":
-            named = [block.get(key) for key in ("uri", "title", "description")]
-            return Piece(" ".join(text for text in named if isinstance(text, str) and text))
-    return Piece(json.dumps(block, indent=2, ensure_ascii=False))
 
 
 def _resource_piece(contents: Mapping[str, Any]) -> Piece:

@@ -203,7 +203,11 @@ class Directory:
         shown = zip(caches, lists, strict=True)
         gone = [cache.last for cache, (_, listing) in shown if cache.is_gone and not listing.entries]
         joined = JoinedList(kind, lists, self._prefix, gone)
-        self._log_clashes(joined)
+        for part, own, name in joined.clashes:
+            if (part.name, own) not in self._clashes and len(self._clashes) < MAX_CLASHES:
+                self._clashes.add((part.name, own))
+                text = "%s: its %s is known as %s, since another server has that name"
+                log.warning(text, part.name, plain(own[:200]), plain(name[:200]))
         # A build that began before a change may end after one that began after it.
         if age >= self._built.get(what, 0):
             self._joined_lists[what], self._built[what] = joined, age
@@ -267,13 +271,6 @@ class Directory:
                 own = own_name(name, entries)
                 return None if own is None else EntryPlace(cache.part, own, _task_support_in(entries[own]))
         return next((EntryPlace(cache.part, name) for cache in self._caches[kind.what] if cache.had(name)), None)
-
-    def _log_clashes(self, joined_list: JoinedList) -> None:
-        for part, own, name in joined_list.clashes:
-            if (part.name, own) not in self._clashes and len(self._clashes) < MAX_CLASHES:
-                self._clashes.add((part.name, own))
-                text = "%s: its %s is known as %s, since another server has that name"
-                log.warning(text, part.name, plain(own[:200]), plain(name[:200]))
 
 
 def server_of(name: str) -> str:

@@ -165,8 +165,16 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
         loading = thread.submit(import_module, f"{entry.module}.server")
         failure = loading.exception()
     if failure is not None:
+        failing = Server[None](Implementation(name=entry.name, version=entry.version))
+
+        @failing.lifespan
+        async def fail(_opening: object) -> AsyncIterator[None]:
+            if failure is not None:
+                raise failure
+            yield
+
         # Its settings can't be checked.
-        return ChosenServer(entry.name, _make_failing_server(entry, failure), NoSettings(), None)
+        return ChosenServer(entry.name, failing, NoSettings(), None)
     app = getattr(loading.result(), "app", None)
     if not isinstance(app, Server):
         raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
@@ -198,16 +206,3 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
         reason = f"specify its directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
     return file_values, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
-
-
-def _make_failing_server(entry: Entry, error: BaseException) -> Server[Any]:
-    """Return a replacement for a server that can't be loaded: it fails when it is started."""
-    app = Server[None](Implementation(name=entry.name, version=entry.version))
-
-    @app.lifespan
-    async def fail(_opening: object) -> AsyncIterator[None]:
-        if error is not None:
-            raise error
-        yield
-
-    return app

@@ -60,7 +60,20 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     read = library.reader(prompt)
     try:
         _try(prompt, read)
-        remarks += _remark_on_use(prompt, front, find_used_names(prompt, read))
+        names = find_used_names(prompt, read)
+        unused = [argument for argument in prompt.arguments if argument.name not in names]
+        remarks += [(_find_line(front, item), f"the argument {item.name!r} is not used") for item in unused]
+        undeclared = names - {argument.name for argument in prompt.arguments} if prompt.syntax == "jinja" else ()
+        for name in sorted(undeclared):
+            pattern = re.compile(rf"\b{re.escape(name)}\b")
+            uses = (
+                message.line + message.content.count("\n", 0, match.start())
+                for message in prompt.messages
+                if message.kind == "text" and (match := pattern.search(message.content)) is not None
+            )
+            # Without a use in its messages, the first one includes a template with the name.
+            line = next(uses, prompt.messages[0].line)
+            remarks.append((line, f"the template uses {name!r}, which is not an argument"))
     except PromptError as error:
         remarks.append((error.line, error.reason))
     return [Problem(path, line, reason) for line, reason in remarks]
@@ -121,28 +134,8 @@ def _try(prompt: Prompt, read: Read) -> None:
                 raise PromptError(error.code, error.reason, line=message.line) from None
 
 
-def _remark_on_use(prompt: Prompt, front: YamlMapping, names: frozenset[str]) -> Remarks:
-    declared = {argument.name for argument in prompt.arguments}
-    for argument in prompt.arguments:
-        if argument.name not in names:
-            yield _find_line(front, argument), f"the argument {argument.name!r} is not used"
-    if prompt.syntax == "jinja":
-        for name in sorted(names - declared):
-            yield _find_use(prompt, name), f"the template uses {name!r}, which is not an argument"
-
-
 def _find_line(front: YamlMapping, argument: Argument) -> int:
     # A command or a skill has its arguments in the text.
     listed = front.get("arguments", ())
     lines = [item.lines["name"] for item in listed if item["name"] == argument.name]
     return lines[0] if lines else front.line
-
-
-def _find_use(prompt: Prompt, name: str) -> int | None:
-    """Return the first line of a template with the name; if there is none, the line of the first message, which
-    includes such a template."""
-    for message in prompt.messages:
-        match = re.search(rf"\b{re.escape(name)}\b", message.content) if message.kind == "text" else None
-        if match is not None:
-            return message.line + message.content.count("\n", 0, match.start())
-    return prompt.messages[0].line

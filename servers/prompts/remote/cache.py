@@ -195,7 +195,14 @@ class Checkout:
         unavailable become problems."""
         self._failures = []
         plugins: dict[str, Checkout] = {}
-        for plugin in self._find_plugins(tree):
+        root, listed = self._find_root(tree), list[Plugin]()
+        if self._has_plugins and (root / MARKETPLACE).is_file():
+            base = self.address.root if isinstance(self.address, Package) and self.address.is_marketplace else root
+            try:
+                listed = parse_marketplace((root / MARKETPLACE).read_bytes(), base, self.address.scheme)
+            except PromptError as error:
+                self._failures.append(Problem(MARKETPLACE, None, error.reason))
+        for plugin in listed:
             failure = plugin.reason
             if plugin.address is not None:
                 checkout = Checkout(plugin.address, self._home / "plugins", has_plugins=False)
@@ -209,17 +216,6 @@ class Checkout:
             if failure:
                 self._failures.append(Problem(MARKETPLACE, None, f"plugin {plugin.name!r}: {failure}"))
         return plugins
-
-    def _find_plugins(self, tree: Path) -> list[Plugin]:
-        root = self._find_root(tree)
-        if not self._has_plugins or not (root / MARKETPLACE).is_file():
-            return []
-        base = self.address.root if isinstance(self.address, Package) and self.address.is_marketplace else root
-        try:
-            return parse_marketplace((root / MARKETPLACE).read_bytes(), base, self.address.scheme)
-        except PromptError as error:
-            self._failures.append(Problem(MARKETPLACE, None, error.reason))
-            return []
 
     def _add_plugins(self, tree: Path, state: dict[str, Any], plugins: "dict[str, Checkout]") -> None:
         """Copy the plugins into the library, and save its state. A plugin that does not fit is a problem."""

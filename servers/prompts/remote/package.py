@@ -51,6 +51,8 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._above = ""
+        """The folder that contains all files, as in archives of repositories, with a slash; empty if there is none,
+        or if its name has a meaning."""
 
     def find_commit(self) -> str:
         return _hash_file(self._path, _MAX_PACKED)
@@ -61,7 +63,13 @@ class _Archive:
     def files(self, commit: str) -> list[Blob]:
         with _open_archive(self._path) as archive:
             listed = [info for info in archive.infolist() if not info.is_dir()]
-        self._above = _find_folder_of_all([info.filename for info in listed])
+        paths = [info.filename for info in listed]
+        tops = {path.partition("/")[0] for path in paths}
+        self._above = ""
+        if len(tops) == 1 and all("/" in path for path in paths):
+            (top,) = tops
+            has_meaning = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
+            self._above = "" if has_meaning else f"{top}/"
         return [
             Blob(info.filename.removeprefix(self._above), _find_mode(info), info.filename, info.file_size)
             for info in listed
@@ -95,17 +103,6 @@ def _find_mode(info: ZipInfo) -> str:
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         return "compressed"
     return "100755" if mode & stat.S_IXUSR else "100644"
-
-
-def _find_folder_of_all(paths: Sequence[str]) -> str:
-    """Return the folder that contains all files, as in repository archives, with a slash; "" if there is none, or if
-    its name has a meaning."""
-    tops = {path.partition("/")[0] for path in paths}
-    if len(tops) != 1 or not all("/" in path for path in paths):
-        return ""
-    (top,) = tops
-    means_something = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
-    return "" if means_something else f"{top}/"
 
 
 def _open_archive(path: Path) -> ZipFile:

@@ -65,16 +65,6 @@ def _indent(value: Any, width: int = 4, first: bool = False) -> str:
     return "\n".join(lines[: not first] + rest)
 
 
-def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
-    """Like Jinja's filter, except that an empty value counts as missing, as for arguments."""
-    return default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
-
-
-def _fence(value: Any, language: str = "") -> str:
-    # A single word: the author of the language must not be able to write before the fence.
-    return code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language))
-
-
 def _require_items(value: Any) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(
@@ -96,8 +86,12 @@ def _on_text(function: Callable[..., str]) -> Callable[..., str]:
 
 _ALL: dict[str, Callable[..., Any]] = {
     "capitalize": _on_text(str.capitalize),
-    "default": _default,
-    "fence": _fence,
+    # Like Jinja's filter, except that an empty value counts as missing, as for arguments.
+    "default": lambda value, default_value="", boolean=True: (
+        default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
+    ),
+    # The language is a single word: its author must not be able to write before the fence.
+    "fence": lambda value, language="": code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language)),
     "first": lambda value: next(iter(value), ""),
     "float": float,
     "indent": _indent,

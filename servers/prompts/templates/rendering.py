@@ -186,25 +186,22 @@ class _Sources:
             reason = f"the templates have more than {_MAX_PARTS:,} expressions, tags and texts in total"
             raise PromptError("too_large", reason, line=line)
         for name in names:
-            self._include(name, line, chain)
-
-    def _include(self, name: str, line: int, chain: tuple[str, ...]) -> None:
-        if name in self.partials:
-            return
-        if name in chain:
-            circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
-            raise PromptError("bad_template", f"circular includes: {circle}", line=line)
-        if len(chain) >= _MAX_DEPTH or len(self.partials) >= _MAX_PARTIALS:
-            reason = f"includes go {_MAX_DEPTH} levels deep, and have {_MAX_PARTIALS} files, at most"
-            raise PromptError("bad_template", reason, line=line)
-        try:
-            source = self._read(name, MAX_SOURCE_LENGTH).decode("utf-8-sig").replace("\r\n", "\n").strip()
-        except UnicodeDecodeError:
-            raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
-        except PromptError as error:
-            raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
-        self.add(source, line, (*chain, name))
-        self.partials[name] = source
+            if name in self.partials:
+                continue
+            if name in chain:
+                circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
+                raise PromptError("bad_template", f"circular includes: {circle}", line=line)
+            if len(chain) >= _MAX_DEPTH or len(self.partials) >= _MAX_PARTIALS:
+                reason = f"includes go {_MAX_DEPTH} levels deep, and have {_MAX_PARTIALS} files, at most"
+                raise PromptError("bad_template", reason, line=line)
+            try:
+                text = self._read(name, MAX_SOURCE_LENGTH).decode("utf-8-sig").replace("\r\n", "\n").strip()
+            except UnicodeDecodeError:
+                raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
+            except PromptError as error:
+                raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
+            self.add(text, line, (*chain, name))
+            self.partials[name] = text
 
 
 def _compile(source: str, name: str, line: int) -> "Template":

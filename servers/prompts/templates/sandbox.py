@@ -94,7 +94,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=_finalize,
+            # With the context, so that it is not run while a template is compiled.
+            finalize=pass_context(lambda _, value: format_value(value)),
             trim_blocks=True,
             lstrip_blocks=True,
             # Otherwise constant parts would be computed while a template is compiled, without being counted.
@@ -175,11 +176,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         joined: nodes.Template = _ConcatReplacer().visit(tree)
         joined.set_environment(self)
         return joined
-
-
-@pass_context  # so that it is not run while a template is compiled
-def _finalize(_: Context, value: Any) -> str:
-    return format_value(value)
 
 
 def _range(*bounds: int) -> list[int]:
