@@ -28,21 +28,19 @@ def find_refresh_target(url: str, media_type: str, headers: Mapping[str, str], b
     """Return the URL to which the page at `url` leads immediately; None if it has no refresh, waits first, or
     refreshes to itself."""
     target = _parse_target(headers.get("refresh", ""), url)
-    if target is None:
-        target = _find_target(url, media_type, body)
+    # UTF-16 takes twice as many bytes.
+    if (
+        target is None
+        and media_type in _PAGES
+        and b"refresh" in body[: 2 * _SEARCHED_BYTES].replace(b"\0", b"").lower()
+    ):
+        start = _IGNORED.sub(b" ", read_start(body, _SEARCHED_BYTES))
+        base = _BASE.search(start)
+        base_url = urljoin(url, _decode_value(base)) if base else url
+        contents = filter(None, (_CONTENT.search(meta[0]) for meta in _META.finditer(start)))
+        targets = (_parse_target(_decode_value(content), base_url) for content in contents)
+        target = next(filter(None, targets), None)
     return None if target is None or urldefrag(target).url == url else target
-
-
-def _find_target(url: str, media_type: str, body: bytes) -> str | None:
-    if media_type not in _PAGES or b"refresh" not in body[: 2 * _SEARCHED_BYTES].replace(b"\0", b"").lower():
-        return None
-    start = _IGNORED.sub(b" ", read_start(body, _SEARCHED_BYTES))
-    base = _BASE.search(start)
-    base_url = urljoin(url, _decode_value(base)) if base else url
-    for meta in _META.finditer(start):
-        if (content := _CONTENT.search(meta[0])) and (target := _parse_target(_decode_value(content), base_url)):
-            return target
-    return None
 
 
 def _decode_value(match: re.Match[bytes]) -> str:

@@ -64,16 +64,13 @@ def _parse_ipv4(labels: list[str]) -> str:
     if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
         raise ValueError("the host ends in a number, but is not an IPv4 address")
     try:
-        *first, last = map(_parse_number, labels)
+        *first, last = (
+            int(label[2:] or "0", 16) if label.startswith("0x") else int(label, 8 if label.startswith("0") else 10)
+            for label in labels
+        )
     except ValueError:
         raise ValueError("the host ends in a number, but is not an IPv4 address") from None
     last_size = 4 - len(first)
     if any(number > 255 for number in first) or last >= 256**last_size:
         raise ValueError("the host is a number beyond the IPv4 address range")
     return str(IPv4Address(bytes(first) + last.to_bytes(last_size, "big")))
-
-
-def _parse_number(label: str) -> int:
-    if label.startswith("0x"):
-        return int(label[2:] or "0", 16)
-    return int(label, 8 if label.startswith("0") else 10)

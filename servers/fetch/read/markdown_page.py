@@ -4,6 +4,7 @@ markdown-it-py finds its headings and links according to CommonMark, which ignor
 """
 
 import re
+from contextlib import suppress
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -128,8 +129,13 @@ def _list_links(tokens: list[Token], url: str) -> tuple[str, int]:
     for token in tokens:
         children = token.children or []
         for index, child in enumerate(children):
-            target = _make_absolute(url, str(child.attrs["href"])) if child.type == "link_open" else ""
-            if target:
+            if child.type != "link_open":
+                continue
+            target = ""
+            with suppress(ValueError):
+                target = urljoin(url, str(child.attrs["href"]))
+            # Other schemes, and links within the page, are left out.
+            if target.startswith(("http://", "https://")) and urldefrag(target).url != url:
                 inner = takewhile(lambda after: after.type != "link_close", children[index + 1 :])
                 words.setdefault(
                     target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_MAX_LINK_TEXT]
@@ -162,13 +168,3 @@ def _make_target_absolute(base: str, link_target: str) -> str:
     except ValueError:
         return link_target
     return f"<{url}>" if link_target.startswith("<") else url
-
-
-def _make_absolute(base: str, target: str) -> str:
-    """Return an absolute http or https URL; "" for other schemes, and for links within the page."""
-    try:
-        url = urljoin(base, target)
-    except ValueError:
-        return ""
-    is_elsewhere = url.startswith(("http://", "https://")) and urldefrag(url).url != base
-    return url if is_elsewhere else ""

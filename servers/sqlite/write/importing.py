@@ -62,14 +62,15 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
 
 
 def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
-    expected = TargetTable(columns, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
+    expected = TargetTable(
+        columns,
+        # A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
+        lambda declared, kind: (
+            _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
+        ),
+        max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN),
+    )
     return complete(survey(request.opener, request.format_request, expected, session.deadline))
-
-
-def _keeps_text(declared: str, kind: Kind) -> bool:
-    """Return True if a column of an existing table stores fields of a kind as they are written."""
-    # A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
-    return _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:

@@ -82,12 +82,16 @@ def read_facts(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fa
 
 def format_metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
     """Return the metadata as JSON, and the headings of the page's parts with the ids that `section` accepts."""
-    headings = [
-        {"level": int(heading.tag[1]), "text": words[:_MAX_FIELD], **_find_id(heading)}
-        for part in parts
-        for heading in part.iter(*HEADINGS)
-        if (words := squeeze(heading.text_content()))
-    ]
+    headings: list[dict[str, Any]] = []
+    for heading in (heading for part in parts for heading in part.iter(*HEADINGS)):
+        text = squeeze(heading.text_content())
+        if text:
+            # The id of the heading, of an anchor in it, or of its parent.
+            candidates = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
+            name = next((element.get("id") for element in candidates if element.get("id")), None)
+            headings.append(
+                {"level": int(heading.tag[1]), "text": text[:_MAX_FIELD], **({"id": name} if name else {})}
+            )
     fields = {"url": url, **facts.metadata._asdict(), "modified": facts.modified}
     all_fields: dict[str, Any] = {name: value for name, value in fields.items() if value}
     all_fields |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MAX_HEADINGS]}
@@ -138,13 +142,6 @@ def _find_publication_time(root: HtmlElement) -> str:
         if element.get("itemprop") == "datePublished" or element.get("pubdate") is not None
     )
     return next((_clean(element.get("datetime")) for element in marked if element.get("datetime")), "")
-
-
-def _find_id(heading: HtmlElement) -> dict[str, str]:
-    """Return the id of a heading, of an anchor in it, or of its parent."""
-    candidates = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
-    named = next((element.get("id") for element in candidates if element.get("id")), None)
-    return {"id": named} if named else {}
 
 
 # JSON blocks in data scripts

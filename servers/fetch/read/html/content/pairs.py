@@ -23,7 +23,12 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
             continue
         while block.around is not None and block.around.end - block.around.first == 1:
             block = block.around
-        is_name = keep[number + 1] and not _is_linked(description) and _is_next(description.block, block)
+        # The description must be in the next sibling of the name's block.
+        sibling: Block | None = description.block
+        while sibling is not None and sibling.around is not block.around and sibling.first == block.end:
+            sibling = sibling.around
+        follows = sibling is not None and sibling.around is block.around and sibling.first == block.end
+        is_name = keep[number + 1] and not _is_linked(description) and follows
         key = (block.around, block.element.tag, block.element.get("class"))
         groups.setdefault(key, []).append((number, is_name))
     for group in groups.values():
@@ -35,10 +40,3 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
 
 def _is_linked(line: Line) -> bool:
     return 2 * line.linked >= len(line.text)
-
-
-def _is_next(inner: Block | None, block: Block) -> bool:
-    """Return True if a block is in the next sibling of another."""
-    while inner is not None and inner.around is not block.around and inner.first == block.end:
-        inner = inner.around
-    return inner is not None and inner.around is block.around and inner.first == block.end
