@@ -42,7 +42,7 @@ async def background() -> AsyncIterator[TaskGroup]:
         raise only from only.__cause__
 
 
-async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
+async def wait_for_first(*waits: Callable[[], Awaitable[object]]) -> None:
     """Wait until the first of these has returned."""
 
     async def wait_for(wait: Callable[[], Awaitable[object]]) -> None:
@@ -61,7 +61,7 @@ def first_error(error: BaseException) -> BaseException:
     return error
 
 
-async def in_turns(steps: Steps[T]) -> T:
+async def run_in_turns(steps: Steps[T]) -> T:
     """Run each of the `steps` in a turn of the event loop of its own, and return their result. All such work in a
     loop takes turns, with a few turns for other work after each step: a small request takes about as many, and waits
     for one step only."""
@@ -200,7 +200,7 @@ class ExpiryQueue(dict[Any, float]):
         """Stop `key`, if it was started."""
         self.pop(key, None)
 
-    def waited(self, key: object) -> float:
+    def elapsed(self, key: object) -> float:
         """Return the number of seconds since `key` was started; 0 if it was not."""
         expiry = self.get(key)
         return 0.0 if expiry is None else asyncio.get_running_loop().time() - expiry + self.seconds

@@ -16,7 +16,7 @@ from servers.common.files.narrowing import narrow
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
-from shared.concurrency import in_turns
+from shared.concurrency import run_in_turns
 from shared.program.files.entries import Place
 from shared.steps import Steps
 
@@ -90,7 +90,7 @@ class Files:
                 yield
 
         with anyio.CancelScope(shield=True):
-            await in_turns(steps())
+            await run_in_turns(steps())
 
     def affected_keys(self, uri: str) -> list[str]:
         """Return the keys to notify when the entry at this `file:` URI has been written, created or removed."""

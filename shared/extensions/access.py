@@ -216,7 +216,7 @@ class Access:
                     # If it becomes a task, requests for the task need the same scopes, and so do clients that
                     # reconnect to the stream of its answer, or receive events of their subscriptions.
                     context.call.scopes |= requirement.scopes
-                    context.link.session.need(requirement.scopes)
+                    context.link.session.add_needed_scopes(requirement.scopes)
             return handler(running, context, params)
 
         return handle

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from anyio import to_thread
 
 from ..errors import DeclarationError
-from ..protocol.identity import declared
+from ..protocol.identity import find_capability
 from ..protocol.methods import Method
 from ..protocol.records import record
 from ..protocol.shaping import CachedResult
@@ -77,7 +77,7 @@ class App:
 
 def shows_apps(context: Context[Any]) -> bool:
     """Return True if the client shows pages, so that data for them is useful."""
-    types = declared(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
+    types = find_capability(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
     return isinstance(types, list) and MIME_TYPE in types[:_MAX_TYPES]
 
 
@@ -181,7 +181,7 @@ def _add_links(running: Run[Any], context: Context[Any], result: dict[str, Any])
         # The list is not for the caches of other clients, which may have declared nothing.
         return {**result, "tools": tools, "cacheScope": "private"}
 
-    return result.variant(UI, add_links) if isinstance(result, CachedResult) else add_links()
+    return result.get_variant(UI, add_links) if isinstance(result, CachedResult) else add_links()
 
 
 def _add_link(running: Run[Any], entry: dict[str, Any]) -> dict[str, Any]:

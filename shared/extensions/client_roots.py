@@ -88,7 +88,7 @@ class ClientRoots:
     async def _get_state(self, context: Context[Any], may_ask: bool) -> Any:
         if not context.peer.can("roots"):
             return context.state
-        if not context.peer.lasts:
+        if not context.peer.has_handshake:
             return await self._narrow_state(context) if may_ask else await self._narrow(context.state, [])
         session = context.link.session
         cached = self._known.get(session)

@@ -14,7 +14,7 @@ LOG_LEVELS = get_args(LogLevel)
 """RFC 5424 severities, least severe first (2025-11-25, Utilities, Logging)."""
 
 
-def declared(capabilities: Any, path: Sequence[str]) -> Any:
+def find_capability(capabilities: Any, path: Sequence[str]) -> Any:
     """Return the value at `path` among `capabilities`, which may have any shape; None if it is missing."""
     for name in path:
         capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
@@ -69,7 +69,7 @@ class Span:
         fits = self.first.order <= version.order <= self.last.order
         return fits and not (self.principals_only and principal is None)
 
-    def united(self, other: "Span") -> "Span":
+    def union(self, other: "Span") -> "Span":
         """Return the union of both spans."""
         first = min(self.first, other.first, key=lambda version: version.order)
         last = max(self.last, other.last, key=lambda version: version.order)
@@ -103,9 +103,9 @@ class Identity:
 
     def has(self, path: tuple[str, ...]) -> bool:
         """Return True if the capability `path` is declared."""
-        return declared(self.capabilities, path) not in (None, False)
+        return find_capability(self.capabilities, path) not in (None, False)
 
-    def capabilities_in(self, version: Version, principal: Principal | None = None) -> dict[str, Any]:
+    def capabilities_for(self, version: Version, principal: Principal | None = None) -> dict[str, Any]:
         """Return the capabilities for a peer of that `version` with that `principal`.
 
         The map of extensions is in the schema of 2026-07-28 only; older versions allow capabilities they don't know,
@@ -159,13 +159,13 @@ class Peer:
         return name if self.principal is None else f"{name}:{self.principal.key}"
 
     @property
-    def lasts(self) -> bool:
+    def has_handshake(self) -> bool:
         """True if information about the peer from one request remains valid for the next, because it has completed a
         handshake."""
         return not self.version.stateless
 
     @property
-    def speaks(self) -> str:
+    def version_date(self) -> str:
         """The version it uses, as a date, for display: use the other properties to check abilities."""
         return self.version.date
 
@@ -177,7 +177,7 @@ class Peer:
     def can(self, *path: str) -> bool:
         """Return True if the peer declared this capability, e.g. `can("sampling", "tools")`."""
         # An empty object declares a capability: most capabilities are written as `{}`.
-        return declared(self.capabilities, path) is not None
+        return find_capability(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:
         """Return True if the peer should receive a message of this level."""

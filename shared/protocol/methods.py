@@ -84,7 +84,7 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
     }
 
 
-def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
+def find_method(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     """Return the row for a request of `peer` for the method `name`; None if it is not allowed."""
     row = methods.get((name, peer.version))
     if row is not None:

@@ -21,15 +21,15 @@ def page(
     `key` identifies an item, and `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued
     for this list.
     """
-    position = position_of(cursor, name=name, signer=signer)
-    start = start_after(items, key, *position) if position else 0
+    position = read_position(cursor, name=name, signer=signer)
+    start = find_start(items, key, *position) if position else 0
     end = start + size
     # A full last page has no cursor, since a client that followed it would get an empty page.
-    next_cursor = cursor_at([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
+    next_cursor = make_cursor([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
     return items[start:end], next_cursor
 
 
-def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
+def find_start(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
     """Return the start of the page after one that ended before number `end`, with the item whose key is `last`."""
     if end <= len(items) and key(items[end - 1]) == last:
         return end
@@ -37,14 +37,14 @@ def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str
     return next((number for number, item in enumerate(items, 1) if key(item) == last), end - 1)
 
 
-def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Return the position in `cursor`: 0 if there is no cursor, otherwise the argument of `cursor_at`.
+def read_position(cursor: str | None, *, name: str, signer: Signer) -> Any:
+    """Return the position in `cursor`: 0 if there is no cursor, otherwise the argument of `make_cursor`.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """
     return 0 if cursor is None else signer.verify(f"cursor:{name}", cursor)
 
 
-def cursor_at(position: Any, *, name: str, signer: Signer) -> str:
+def make_cursor(position: Any, *, name: str, signer: Signer) -> str:
     """Return a cursor of the list called `name` with a `position`, which is JSON."""
     return signer.sign(f"cursor:{name}", position)

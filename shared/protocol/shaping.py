@@ -98,7 +98,7 @@ class CachedResult(dict[str, Any]):
             self._size = len(json_of(self))
         return self._size
 
-    def variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
+    def get_variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
         """Return the variant that `make` creates for some of the peers, which is also cached."""
         cached = self._variants.get(name)
         if cached is None:

@@ -64,7 +64,7 @@ class UriTemplate:
             return f"?{query}" if query else ""
         if operator == "?":
             query_values = {name: values[name] for name in self._query if name in values}
-            return with_query("", query_values)
+            return add_query("", query_values)
         value = values.get(variables)
         if not value:
             raise InvalidParams(f"{self.template} needs a {variables!r}")
@@ -128,7 +128,7 @@ def is_uri(text: str) -> bool:
     return re.fullmatch(_URI if text.isascii() else _IRI, text) is not None
 
 
-def is_template_of_uris(text: str) -> bool:
+def is_uri_template(text: str) -> bool:
     """Return True if the text around a template's variables may be in a URI."""
     # A variable at the start may contain the scheme.
     plain = _EXPRESSION.sub("x:", text, count=1) if text.startswith("{+") else text
@@ -149,7 +149,7 @@ def _compile(template: str) -> UriTemplate:
     return UriTemplate(template)
 
 
-def with_query(uri: str, values: Mapping[str, str]) -> str:
+def add_query(uri: str, values: Mapping[str, str]) -> str:
     """Return `uri` with these values appended to its query."""
     query = urlencode(values, quote_via=quote)
     return f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri

@@ -10,7 +10,7 @@ from ..protocol.records import record
 from ..protocol.types.base import Annotations, Icon, Meta
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
-from ..protocol.uri_template import UriTemplate, is_template_of_uris, is_uri
+from ..protocol.uri_template import UriTemplate, is_uri, is_uri_template
 from .dispatch.context import Context
 from .functions.annotations import format_type, is_content, is_one_of
 from .functions.function import Function
@@ -65,7 +65,7 @@ class RegisteredResource:
         self._may_be_missing = self.function.returns is not None and is_content(None, self.function.returns)
         self._mime_field = {} if options.mime_type is None else {"mimeType": options.mime_type}
         what = f"resource {self.function.name!r}"
-        if not is_template_of_uris(uri):
+        if not is_uri_template(uri):
             raise DeclarationError(f"{what}: {uri!r} is not a URI: a URI begins with a scheme, as in note://today")
         for name in self.template.names:
             if name not in self.function.names():

@@ -156,7 +156,7 @@ class Run(Generic[State]):
             self.identity, self.method_table, self.signer, principal=principal, now=time.time, replica=number
         )
         if replica is not None:
-            session.share_ids(self.replication.questions)
+            session.number_questions(self.replication.questions)
         session.on_unhandled = self.hooks.on_unhandled
         return Connection(self.calls, self.changes, session, due, client)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope
 
-from ..concurrency import in_turns
+from ..concurrency import run_in_turns
 from ..errors import CallTimeout, InternalError, LimitExceeded
 from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Principal
@@ -305,5 +305,5 @@ class _Call:
             line = audit.line(fields, raw, outcome, seconds)
         else:
             with CancelScope(shield=True):
-                line = await in_turns(audit.line_steps(fields, raw, outcome, seconds))
+                line = await run_in_turns(audit.line_steps(fields, raw, outcome, seconds))
         audit.write(line)

@@ -90,7 +90,7 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
 def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
     """Return the name of the span of a call, and its first attributes."""
     attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_MAX_LENGTH]}
-    attributes["mcp.protocol.version"] = call.peer.speaks
+    attributes["mcp.protocol.version"] = call.peer.version_date
     http_request = arrival.get()
     if http_request is not None and http_request.session is not None:
         attributes["mcp.session.id"] = http_request.session

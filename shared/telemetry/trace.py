@@ -20,7 +20,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.codec import plain
+from ..protocol.wire.codec import json_value
 from ..protocol.wire.jsonrpc import Malformed, Message, json_of
 
 log = logging.getLogger("shared.trace")
@@ -80,7 +80,7 @@ class Trace:
         key = "refused" if isinstance(message, Malformed) else direction
         entry = {"time": round(time.time(), 6), **self.extra_fields}
         try:
-            line = json_of({**entry, key: redact(plain(message))})
+            line = json_of({**entry, key: redact(json_value(message))})
         except (ValueError, RecursionError) as error:
             line = json_of({**entry, key: f"[{error}]"})
         try:

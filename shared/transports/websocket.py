@@ -25,7 +25,7 @@ from websockets.typing import Subprotocol
 
 from ..contracts import Credentials
 from ..errors import PeerError
-from ..protocol.http.retry_after import wait_of
+from ..protocol.http.retry_after import retry_data
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Failure, Message
@@ -163,5 +163,5 @@ def _peer_error(response: Response) -> PeerError:
     message = Codec(is_client=True).decode_body(response.body or b"")
     reason = message.message if isinstance(message, Failure) else response.reason_phrase
     status, headers = response.status_code, response.headers
-    data = wait_of(status, next(iter(headers.get_all("retry-after")), None), time.time())
+    data = retry_data(status, next(iter(headers.get_all("retry-after")), None), time.time())
     return PeerError(f"HTTP {status}: {reason}", code=status, data=data)

@@ -4,7 +4,7 @@ import asyncio
 
 import anyio
 
-from shared.concurrency import MAX_EXPIRED_AT_ONCE, ExpiryQueue, TaskSet, in_turns
+from shared.concurrency import MAX_EXPIRED_AT_ONCE, ExpiryQueue, TaskSet, run_in_turns
 from shared.steps import Steps
 from tests.clock import forward
 
@@ -30,7 +30,7 @@ async def test_steps_of_several_works_take_turns_and_leave_some_to_others() -> N
     results = list[str]()
 
     async def run(name: str) -> None:
-        results.append(await in_turns(work(name)))
+        results.append(await run_in_turns(work(name)))
 
     with anyio.move_on_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
@@ -166,8 +166,8 @@ async def test_it_knows_how_long_each_has_waited() -> None:
     queue = ExpiryQueue(60, str)
     queue.start("a")
     forward(20)
-    assert 20 <= queue.waited("a") < 40
-    assert queue.waited("b") == 0
+    assert 20 <= queue.elapsed("a") < 40
+    assert queue.elapsed("b") == 0
     queue.close()
 
 

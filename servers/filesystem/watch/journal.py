@@ -26,7 +26,7 @@ from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
 from servers.filesystem.watch.tree import Event, Tree
 from servers.filesystem.watch.watcher import Watcher
-from shared.concurrency import in_turns
+from shared.concurrency import run_in_turns
 from shared.program.files.entries import Place
 from shared.steps import Steps, complete
 from shared.text import displayed
@@ -199,7 +199,7 @@ class Journal:
             return
         # A read that is cancelled halfway has taken these events from the tree.
         with anyio.CancelScope(shield=True):
-            await in_turns(steps)
+            await run_in_turns(steps)
 
     def _record_steps(self, events: list[Event], now: float) -> Steps[None]:
         for start in range(0, len(events), STEP_PLACES):

@@ -18,7 +18,7 @@ import anyio
 from shared.client.client import Client
 from shared.client.connection.restart import Pauses
 from shared.client.options import ClientOptions
-from shared.concurrency import Signal, TaskSet, first_error, first_of
+from shared.concurrency import Signal, TaskSet, first_error, wait_for_first
 from shared.errors import McpError, MethodNotFound, PeerError, RpcError
 from shared.protocol.http.retry_after import BUSY
 from shared.protocol.session.client import ServerDescription
@@ -103,7 +103,7 @@ class Base:
             self._connection_requested.set()
             if self._is_trying or self._min_remaining() < AWAY_SECONDS:
                 with anyio.move_on_after(AWAY_SECONDS):
-                    await first_of(self._state_changed.wait, self._attempted.wait)
+                    await wait_for_first(self._state_changed.wait, self._attempted.wait)
         _ = self.client
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
@@ -160,7 +160,7 @@ class Base:
         """Wait until the connection is lost or the server no longer answers; return the reason."""
         while True:
             self._check_requested = anyio.Event()
-            await first_of(client.ended, self._check_requested.wait)
+            await wait_for_first(client.ended, self._check_requested.wait)
             if not client.connected:
                 return _ENDED
             try:

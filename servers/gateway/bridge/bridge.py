@@ -101,11 +101,11 @@ class Bridge:
             return self._stateless
         if self.upstream.shared:
             return self._shared
-        return self.own if context.peer.lasts else self._pool
+        return self.own if context.peer.has_handshake else self._pool
 
     def session(self, context: Context[Any]) -> OwnSession | None:
         """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
-        return self.own.of(context.link) if context.peer.lasts and self._has_own() else None
+        return self.own.of(context.link) if context.peer.has_handshake and self._has_own() else None
 
     @property
     def differs_by_client(self) -> bool:
@@ -146,7 +146,7 @@ class Bridge:
         """Use the server for the client of `context` during the block; its errors are translated for that client.
         Raises McpError."""
         name = self.upstream.name
-        if context.peer.lasts:
+        if context.peer.has_handshake:
             self.session_messages.greet(context.link)
         try:
             yield

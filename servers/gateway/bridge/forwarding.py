@@ -105,7 +105,7 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
     is described in text."""
     if error.code > 0:
         return RpcError(f"the server {name} refused the request: {reason_of(error)} (HTTP status {error.code})")
-    if context.peer.lasts is not stateless:
+    if context.peer.has_handshake is not stateless:
         return error
     # The eras use different codes for the same data.
     data = error.data if isinstance(error.data, dict) else {}

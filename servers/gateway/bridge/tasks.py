@@ -18,7 +18,7 @@ from shared.client.client import Client
 from shared.client.tasks.following import TaskChannel, TaskState, follow, read_state
 from shared.client.tasks.tool_task import TaskSupport
 from shared.errors import McpError, MethodNotFound
-from shared.protocol.identity import declared
+from shared.protocol.identity import find_capability
 from shared.protocol.session.client import ServerDescription
 from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.types.tasks import RELATED_TASK, TASKS
@@ -67,7 +67,7 @@ def time_limit_of(method: str) -> float | None:
 
 def related_task(params: dict[str, Any]) -> str | None:
     """Return the id of the server's task that a message belongs to; None if it belongs to none."""
-    id_ = declared(params, ("_meta", RELATED_TASK, "taskId"))
+    id_ = find_capability(params, ("_meta", RELATED_TASK, "taskId"))
     return id_ if isinstance(id_, str) else None
 
 

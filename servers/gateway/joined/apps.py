@@ -11,7 +11,7 @@ its URI, and each page sends its requests to its own server.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shared.protocol.identity import declared
+from shared.protocol.identity import find_capability
 
 _SCHEME = "ui://"
 _FLAT = "ui/resourceUri"
@@ -20,7 +20,7 @@ _FLAT = "ui/resourceUri"
 def page_of(tool: Mapping[str, Any]) -> str | None:
     """Return the URI of the page that an entry of a tool list names; None if it names none."""
     for path in (("_meta", "ui", "resourceUri"), ("_meta", _FLAT)):
-        uri = declared(tool, path)
+        uri = find_capability(tool, path)
         if isinstance(uri, str) and uri.startswith(_SCHEME):
             return uri
     return None
@@ -40,7 +40,7 @@ def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
 def rename_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
     """Return a copy of a tool whose page at `uri` is published as `full`."""
     meta = dict(tool["_meta"])
-    if declared(meta, ("ui", "resourceUri")) == uri:
+    if find_capability(meta, ("ui", "resourceUri")) == uri:
         meta["ui"] = {**meta["ui"], "resourceUri": full}
     if meta.get(_FLAT) == uri:
         meta[_FLAT] = full

@@ -35,7 +35,7 @@ def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
     spans: dict[tuple[str, ...], Span] = {}
     for identity in _identities(parts):
         for path, span in identity.spans.items():
-            spans[path] = span if path not in spans else spans[path].united(span)
+            spans[path] = span if path not in spans else spans[path].union(span)
     return spans
 
 

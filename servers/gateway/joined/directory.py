@@ -25,7 +25,7 @@ import anyio
 
 from shared.client.group.names import fits_models, full_name, own_name, split_name
 from shared.errors import DeclarationError
-from shared.protocol.identity import declared
+from shared.protocol.identity import find_capability
 from shared.protocol.pagination import page
 from shared.protocol.records import record
 from shared.protocol.session.server import ServerSession
@@ -216,7 +216,7 @@ class Directory:
         else:
             # The next request asks the server again, unless it has just been too slow.
             self._incomplete.add(what)
-        if differs and context.peer.lasts:
+        if differs and context.peer.has_handshake:
             self._joined_lists_of.setdefault(context.link.session, {})[what] = joined
         if not all(cache.is_missing for cache in missing):
             self._on_complete(what)
@@ -296,5 +296,5 @@ def fits(template: str, uri: str) -> bool:
 
 
 def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
-    support = declared(entry, ("execution", "taskSupport"))
+    support = find_capability(entry, ("execution", "taskSupport"))
     return support if support in get_args(TaskSupport) else None

@@ -142,7 +142,7 @@ class ListCache:
         return _NOTHING if self._is_refused else self.known(context)
 
     def _has_own(self, context: Context[Any]) -> bool:
-        return self.part.differs_by_client and context.peer.lasts
+        return self.part.differs_by_client and context.peer.has_handshake
 
     async def _learn(self, context: Context[Any]) -> Listing:
         age, listing = self._age, None

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 
 from shared.errors import InputRequired, McpError, MethodNotFound
-from shared.protocol.pagination import cursor_at, position_of
+from shared.protocol.pagination import make_cursor, read_position
 from shared.protocol.signing import Signer
 from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
@@ -35,7 +35,7 @@ class Pages:
         the last error if no server returns a page.
         """
         listed = context.peer.own_list(method)
-        name, part_cursor = position_of(cursor, name=listed, signer=signer) or ("", None)
+        name, part_cursor = read_position(cursor, name=listed, signer=signer) or ("", None)
         names = [part.name for part in self._parts]
         later = self._parts[names.index(name) if name in names else 0 :]
         rows = [(part, part.row(context, method)) for part in later]
@@ -64,11 +64,11 @@ class Pages:
             result = page if result is None else _join(result, page)
             count = max((len(value) for value in result.values() if isinstance(value, list)), default=0)
             if following:
-                return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
+                return {**result, "nextCursor": make_cursor([part.name, following], name=listed, signer=signer)}
         if result is None:
             raise failure
         if remaining:
-            result["nextCursor"] = cursor_at([remaining[0][0].name, None], name=listed, signer=signer)
+            result["nextCursor"] = make_cursor([remaining[0][0].name, None], name=listed, signer=signer)
         return result
 
 

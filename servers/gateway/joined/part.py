@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from shared.errors import InputRequired, InvalidParams, MethodNotFound, RpcError, ToolError
 from shared.extensions.tasks.runner import ToolTasks, tasks_of
-from shared.protocol.methods import Method, row_for
+from shared.protocol.methods import Method, find_method
 from shared.protocol.session.events import Call
 from shared.protocol.session.questions import Round
 from shared.protocol.types.base import Params
@@ -90,7 +90,7 @@ class Part:
         """Return the method with which it would serve this request from the client of `context`; None if it would
         not, or is not open."""
         running = self.running
-        return None if running is None else row_for(running.method_table, method, context.peer)
+        return None if running is None else find_method(running.method_table, method, context.peer)
 
     @property
     def has_tasks(self) -> bool:
@@ -135,7 +135,7 @@ class Part:
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
         """Send a request that the gateway itself makes for the call of `context`, and return the result.
         Raises the same errors as `forward`."""
-        return await self.forward(replace(context, call=context.call.inner(row, params)), row, params)
+        return await self.forward(replace(context, call=context.call.make_inner(row, params)), row, params)
 
     async def subscribe(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
         """Begin a subscription for the call of `context`; return its run and its key. Raises the same errors as
@@ -146,7 +146,7 @@ class Part:
             return {"key": await running.changes.subscribe(context, uri)}
 
         params: Params
-        if context.peer.lasts:
+        if context.peer.has_handshake:
             method, params = "resources/subscribe", UriParams(uri=uri)
         else:
             filter_ = SubscriptionFilter(resource_subscriptions=[uri])

@@ -132,7 +132,7 @@ class _Run:
             cursor: str | None = None
             for _ in range(_MAX_PAGES):
                 params = ListParams(cursor=cursor)
-                inner = replace(context, call=context.call.inner(_LIST_ROW, params))
+                inner = replace(context, call=context.call.make_inner(_LIST_ROW, params))
                 result = await self.handlers[_LIST](running, inner, params)
                 tools += (tool for _, tool in named_tools(result))
                 before, cursor = cursor, result.get("nextCursor")

@@ -270,7 +270,7 @@ class Connection:
     def listen_for_progress(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
         """Yield a progress token for work that outlives its request. During the block, `on_notice` receives the
         notifications with this token."""
-        token = self.session.progress_token()
+        token = self.session.make_progress_token()
         self._listening[token] = on_notice
         try:
             yield token

@@ -56,13 +56,13 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     with connection.send(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure):
-        names_versions = session.refused(answer)
+        names_versions = session.handle_refusal(answer)
         # The server was slow to start: the probe timed out, but still reached the server.
         if session.switch_to_stateless() and await _discover(connection, options) is OpeningStep.STATELESS:
             return
         if names_versions:
             raise _no_common_version(session, options)
-    if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
+    if isinstance(answer, InputWanted) or not session.handle_initialize(result_of(answer)):
         raise _no_common_version(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
@@ -81,7 +81,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
     session = connection.session
     limit = options.opening_seconds or OPENING_SECONDS
     # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.
-    seconds = options.probe_seconds if session.may_shake_hands else limit
+    seconds = options.probe_seconds if session.accepts_handshake else limit
     answer: Response | Failure | InputWanted | None = None
     with connection.send(session.discover()) as waiter:
         try:
@@ -90,10 +90,10 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
             raise
         except (TimeoutError, ConnectionError):
             # No answer, or an unusable one: old servers know neither the method nor its params.
-            if connection.gone.is_set() or not session.may_shake_hands:
+            if connection.gone.is_set() or not session.accepts_handshake:
                 raise
-    step = session.discovered(answer if isinstance(answer, Response | Failure) else None)
-    if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.may_shake_hands):
+    step = session.handle_discovery(answer if isinstance(answer, Response | Failure) else None)
+    if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.accepts_handshake):
         if isinstance(answer, Failure) and not session.named:
             result_of(answer)
         raise _no_common_version(session, options)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import anyio
 
-from ...concurrency import first_error, first_of
+from ...concurrency import first_error, wait_for_first
 from ..client import Client
 from ..connect import connect
 from ..connection.restart import Pauses
@@ -109,7 +109,7 @@ class Member:
         try:
             async with self._connect() as self._client:
                 self._set_status("ready")
-                await first_of(self._leaving.wait, self._client.ended)
+                await wait_for_first(self._leaving.wait, self._client.ended)
             if not self._leaving.is_set():
                 raise ConnectionError("the server ended the connection")
         except Exception as error:

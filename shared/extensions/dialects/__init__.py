@@ -64,7 +64,7 @@ _METHOD_BY_NAME = {method.name: method for method in REQUESTS}
 async def call_method(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
     """Return the result of the protocol's `method` with `params`, instead of a dialect's call. Everything around the
     call, including rules and records, sees the protocol's method. Raises the exceptions of its handler."""
-    with context.call.acting_as(_METHOD_BY_NAME[method], params):
+    with context.call.act_as(_METHOD_BY_NAME[method], params):
         return await running.handlers[method](running, context, params)
 
 

@@ -20,7 +20,7 @@ from ...errors import DeclarationError, InvalidParams, ToolError, UnknownTool
 from ...protocol.types.base import Params
 from ...protocol.types.resources import ReadResourceParams
 from ...protocol.types.tools import CallToolParams
-from ...protocol.uri_template import UriTemplate, with_query
+from ...protocol.uri_template import UriTemplate, add_query
 from ...protocol.wire.jsonrpc import texts_of
 from ...server.dispatch.context import Context
 from ...server.features import Handler
@@ -92,7 +92,7 @@ async def read_resource(run: Run[Any], context: Context[Any], params: Params) ->
     if "{" in uri and (template := await _find_template(run, context, uri)) is not None:
         uri = template.expand(values)
         values = {name: value for name, value in values.items() if name not in template.names}
-    request = ReadResourceParams(uri=with_query(uri, values))
+    request = ReadResourceParams(uri=add_query(uri, values))
     result = await call_method(run, context, "resources/read", request)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}

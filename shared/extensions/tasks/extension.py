@@ -169,7 +169,7 @@ async def _detach(hosted: HostedCall, tasks: Tasks) -> None:
 
 
 def _has_extension(peer: Peer) -> bool:
-    return not peer.lasts and peer.can(*_PATH)
+    return not peer.has_handshake and peer.can(*_PATH)
 
 
 # Requests about tasks

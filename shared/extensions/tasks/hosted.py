@@ -16,7 +16,7 @@ from ...concurrency import Signal
 from ...contracts import TaskRecord
 from ...errors import InputRequired, InternalError, PeerError, RpcError
 from ...protocol.session.events import Call, Outcome
-from ...protocol.session.questions import Question, requests_of
+from ...protocol.session.questions import Question, write_requests
 from ...protocol.shaping import settle
 from ...protocol.types.tasks import TaskStatus
 from ...server.dispatch.context import Context
@@ -197,7 +197,7 @@ class HostedCall:
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the raw answers to `questions`, by key."""
         keys = {self._make_key(key): key for key in questions}
-        requests = requests_of({task_key: questions[key] for task_key, key in keys.items()}, self._context.peer)
+        requests = write_requests({task_key: questions[key] for task_key, key in keys.items()}, self._context.peer)
         try:
             await self._change(lambda task, now: states.ask(task, requests, now))
             # Answers may come in parts, in several requests (SEP-2663, tasks/update).

@@ -22,7 +22,7 @@ def check_length(headers: Headers, limit: int) -> Refusal | None:
     return None
 
 
-def body_of(headers: Headers, limit: int) -> "Body":
+def make_body(headers: Headers, limit: int) -> "Body":
     """Return an empty body for a request with these `headers`, which `check_content` has accepted."""
     return GzipBody(limit) if is_gzip(headers) else Body(limit)
 

@@ -41,16 +41,16 @@ class ClientHeaders:
         self._version: str | None = None
         self._parameters: dict[str, tuple[Parameter, ...]] = {}
 
-    def of_post(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
+    def post_headers(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
         """Return the headers of a POST with `message`."""
         types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
         if self._has_dialect:
             return types
         if isinstance(message, Request) and claims_envelope(message.params):
             return {**types, **self._routing_headers(message)}
-        return {**types, **self.of_session()}
+        return {**types, **self.session_headers()}
 
-    def of_session(self) -> dict[str, str]:
+    def session_headers(self) -> dict[str, str]:
         """Return the headers of every request of the handshake era."""
         session = {} if self.session_id is None else {SESSION_ID: self.session_id}
         return session if self._version is None else {**session, VERSION_HEADER: self._version}

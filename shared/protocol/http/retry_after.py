@@ -8,14 +8,14 @@ BUSY = (429, 502, 503, 504)
 """Status codes of a server, or of a proxy in front of it, after which another attempt may succeed."""
 
 
-def wait_of(status: int, value: str | None, now: float) -> dict[str, float] | None:
+def retry_data(status: int, value: str | None, now: float) -> dict[str, float] | None:
     """Return the wait for the `data` of an error with this HTTP status: `{"retryAfter": seconds}`, if the status is
     in `BUSY` and the header contains a wait."""
-    seconds = retry_after(value, now) if status in BUSY else None
+    seconds = read_retry_after(value, now) if status in BUSY else None
     return None if seconds is None else {"retryAfter": seconds}
 
 
-def retry_after(value: str | None, now: float) -> float | None:
+def read_retry_after(value: str | None, now: float) -> float | None:
     """Return the seconds to wait, 0 or more, at the time `now`, in seconds since 1970. None if the header is missing
     or invalid."""
     text = (value or "").strip(" \t")

@@ -90,7 +90,7 @@ REFUSING = frozenset({InsufficientScope.kind, *_RETRY_STATUSES})
 """The kinds of errors that have their own status, in every version."""
 
 
-def refused_with(
+def find_error_status(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
     """Return the status and the headers of `answer` over HTTP, if its kind of error has its own."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
-from ..methods import MethodTable, row_for
+from ..methods import MethodTable, find_method
 from ..signing import Signer
 from ..types.base import first_fault
 from ..wire.jsonrpc import Request
@@ -50,7 +50,7 @@ class Admission:
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
         # Nearly all methods have their own row.
-        method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
+        method = self._methods.get((request.method, peer.version)) or find_method(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         validator, raw = method.params.__pydantic_validator__, request.params

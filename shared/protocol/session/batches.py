@@ -63,7 +63,7 @@ class Batches:
         pending, self._open = self._open, None
         return self._complete(pending)
 
-    def takes(self, answer: Response | Failure) -> bool:
+    def is_batched(self, answer: Response | Failure) -> bool:
         """Return True if `answer` belongs to a batch."""
         return self._open is not None or answer.id in self._by_id
 

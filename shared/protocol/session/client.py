@@ -4,9 +4,9 @@
 handle. `outgoing` returns the messages to send. A session uses one era at a time. It may begin with `server/discover`
 and switch to the handshake, depending on the answer:
 
-    discover() ──▶ discovered(answer) ──▶ STATELESS   go on
+    discover() ──▶ handle_discovery(answer) ──▶ STATELESS   go on
                                       ──▶ AGAIN       discover() once more
-                                      ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
+                                      ──▶ HANDSHAKE   initialize() ──▶ handle_initialize(result)
                                       ──▶ NONE        no version in common, not let in, or busy
 
 The session itself answers `ping`, and refuses undeclared requests. It never raises because of the server's messages:
@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
-from ..identity import declared
+from ..identity import find_capability
 from ..types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION_ID
 from ..types.tasks import TASKS
 from ..versions import NEWEST, VERSIONS, Version, find_version
@@ -38,9 +38,9 @@ from ..wire.jsonrpc import (
     RequestId,
     Response,
     Unanswered,
-    as_number,
     failure,
-    with_number,
+    id_as_number,
+    normalize_id,
 )
 from .client_events import ClientEvent, Notified, ServerRequest, Stray, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
@@ -97,7 +97,7 @@ class ServerDescription:
 
     def can(self, *path: str) -> bool:
         """Return True if the server declared this capability, e.g. `can("resources", "subscribe")`."""
-        return declared(self.capabilities, path) not in (None, False)
+        return find_capability(self.capabilities, path) not in (None, False)
 
     @property
     def has_output_schemas(self) -> bool:
@@ -181,7 +181,7 @@ class ClientSession:
         return self._mode.stateless
 
     @property
-    def may_shake_hands(self) -> bool:
+    def accepts_handshake(self) -> bool:
         """True if a version of the handshake era is accepted."""
         return not self._accepted[0].stateless
 
@@ -206,7 +206,7 @@ class ClientSession:
         """Request the description of the server and its versions."""
         return self.request("server/discover", {})
 
-    def discovered(self, answer: Response | Failure | None) -> OpeningStep:
+    def handle_discovery(self, answer: Response | Failure | None) -> OpeningStep:
         """Handle the answer to `discover`, or None if there was none in time, and return the next step.
 
         Servers of the handshake era may answer anything, or nothing, so the stateless era is only used after an
@@ -237,7 +237,7 @@ class ClientSession:
         offer = {"protocolVersion": self._mode.date, "capabilities": capabilities}
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
-    def initialized(self, result: dict[str, Any]) -> bool:
+    def handle_initialize(self, result: dict[str, Any]) -> bool:
         """Handle the result of `initialize` and complete the handshake. Return False if the server chose an
         unsupported version, in which case the caller disconnects (2025-11-25, Lifecycle)."""
         date = result.get("protocolVersion")
@@ -250,7 +250,7 @@ class ClientSession:
         self.notify("notifications/initialized", {})
         return True
 
-    def refused(self, refusal: Failure) -> bool:
+    def handle_refusal(self, refusal: Failure) -> bool:
         """Handle an error in the opening. Return True if the version was the reason, because the error lists other
         versions (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
@@ -310,13 +310,13 @@ class ClientSession:
             envelope = (caller or self._identity).envelope(self._mode)
             meta |= envelope
             # The server decides which calls become tasks (SEP-2663), and does so only for tools.
-            extension = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
+            extension = find_capability(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
             takes_tasks = method == "tools/call" and extension is not None
         self._sent[id_] = _Sent(method, progress, takes_tasks, caller)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
 
-    def progress_token(self) -> str:
+    def make_progress_token(self) -> str:
         """Return a progress token that outlives the request with which it is sent, until `forget_token`."""
         self._last_id += 1
         token = f"task-{self._last_id}"
@@ -385,9 +385,9 @@ class ClientSession:
     def _handle(self, message: Message) -> ClientEvent | None:
         match message:
             case Response():
-                return self._handle_response(with_number(message))
+                return self._handle_response(normalize_id(message))
             case Failure():
-                return self._handle_failure(with_number(message))
+                return self._handle_failure(normalize_id(message))
             case Notification():
                 return self._handle_notification(message)
             case Request():
@@ -397,7 +397,7 @@ class ClientSession:
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
-                return self._handle_invalid(with_number(refused))
+                return self._handle_invalid(normalize_id(refused))
             case Unanswered(id_, reason, fate):
                 return self._drop_unusable(id_, reason, fate)
             case Gap():
@@ -456,13 +456,13 @@ class ClientSession:
             token = _as_id(params.get("progressToken"))
             if token in self._tokens:
                 return Notified(method, params, token)
-            number = None if token is None else as_number(token)
+            number = None if token is None else id_as_number(token)
             sent = None if number is None else self._sent.get(number)
             return Notified(method, params, number) if sent is not None and sent.progress else None
         if SUBSCRIPTION_ID not in _meta(params):
             return Notified(method, params)
         stream = _as_id(_meta(params)[SUBSCRIPTION_ID])
-        stream = None if stream is None else as_number(stream)
+        stream = None if stream is None else id_as_number(stream)
         return Notified(method, params, stream) if stream in self._sent else None
 
     def _handle_cancellation(self, id: RequestId | None, reason: object) -> ClientEvent | None:
@@ -471,7 +471,7 @@ class ClientSession:
         if id is None:
             return None
         if self._mode.stateless:
-            sent = self._sent.get(number := as_number(id))
+            sent = self._sent.get(number := id_as_number(id))
             is_listen = sent is not None and sent.method == "subscriptions/listen"
             return self._drop_unusable(number, "the server ended the stream") if is_listen else None
         if id not in self._questions:

@@ -62,7 +62,7 @@ def discover(identity: Identity, peer: Peer) -> dict[str, Any]:
     result: dict[str, Any] = {
         # A client that chose a version with a handshake would have to know that it must start over with `initialize`.
         "supportedVersions": [version.date for version in _STATELESS],
-        "capabilities": identity.capabilities_in(peer.version, peer.principal),
+        "capabilities": identity.capabilities_for(peer.version, peer.principal),
         "cacheScope": "public",
     }
     if identity.instructions is not None:

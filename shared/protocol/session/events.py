@@ -74,7 +74,7 @@ class Call:
         return True
 
     @contextmanager
-    def acting_as(self, method: Method, params: Params) -> Iterator[None]:
+    def act_as(self, method: Method, params: Params) -> Iterator[None]:
         """Make this a request of `method` with `params` during the block, for a peer that has its own form without
         rounds. It remains the same call, with its clock, progress and cancellation."""
         original = self.method, self.params, self.raw
@@ -86,7 +86,7 @@ class Call:
             if not self.is_over:
                 self.method, self.params, self.raw = original
 
-    def inner(self, method: Method, params: Params) -> "Call":
+    def make_inner(self, method: Method, params: Params) -> "Call":
         """Return an internal request with `params`, made for this call: from the same client, and without progress
         reports."""
         own_meta = (self.raw or {}).get("_meta") or {}

@@ -126,7 +126,7 @@ class Handshake:
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,
-            "capabilities": identity.capabilities_in(version, self._principal),
+            "capabilities": identity.capabilities_for(version, self._principal),
             "serverInfo": identity.server_info,
         }
         if identity.instructions is not None:
@@ -153,7 +153,7 @@ class Handshake:
             # The peer is copied, so that calls in progress keep theirs unchanged.
             self.peer = replace(self.peer, log_level=level)
 
-    def initialized(self) -> bool:
+    def complete(self) -> bool:
         """Handle `notifications/initialized`; return True if it completes the handshake."""
         if self.state is not State.OPENING:
             return False

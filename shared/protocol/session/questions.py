@@ -80,7 +80,7 @@ def list_roots() -> Question:
     return Question("roots/list", {}, ("roots",))
 
 
-def question_of(method: str, params: dict[str, Any]) -> Question:
+def read_question(method: str, params: dict[str, Any]) -> Question:
     """Return the question of a request. Raises MethodNotFound for an unknown method, and InvalidParams for an
     invalid form."""
     match method:
@@ -101,7 +101,7 @@ def question_of(method: str, params: dict[str, Any]) -> Question:
     raise MethodNotFound(f"method not found: {method[:100]}")
 
 
-def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
+def find_missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
     """Return the capability that `peer` would have to declare for the question, in wire form; None if it did.
 
     An empty `elicitation` means forms (2025-11-25, Elicitation, Capabilities).
@@ -123,14 +123,12 @@ def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
 def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
     """Raise MissingCapability if `peer` did not declare a capability that one of the questions requires."""
     for question in questions.values():
-        missing = missing_capability(question, peer)
+        missing = find_missing_capability(question, peer)
         if missing is not None:
             raise MissingCapability(missing)
 
 
-def brought_answers(
-    questions: Mapping[str, Question], answers: Mapping[str, Any], version: Version
-) -> dict[str, Any]:
+def read_answers(questions: Mapping[str, Question], answers: Mapping[str, Any], version: Version) -> dict[str, Any]:
     """Return the answers to `questions` that came with a call of this `version`, as models.
 
     Raises InputRequired with the questions that have none, and InvalidParams for an invalid answer.
@@ -144,10 +142,10 @@ def brought_answers(
 def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
     """Return the exception that ends a round in which `peer` is asked another server's `questions`. `carried`, which
     is not None, is available in the next round. Raises MissingCapability."""
-    return InputRequired(requests_of(questions, peer), carried)
+    return InputRequired(write_requests(questions, peer), carried)
 
 
-def requests_of(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
+def write_requests(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
     """Return the `questions` by key, in `peer`'s form. Raises MissingCapability for an undeclared capability."""
     require_capabilities(questions, peer)
     return _shape_questions(questions, peer.version)
@@ -177,7 +175,7 @@ STANDALONE = _Standalone.STANDALONE
 """The subject of a question that does not belong to a request from the peer."""
 
 
-def asker(id: RequestId | None) -> int | None:
+def find_asker(id: RequestId | None) -> int | None:
     """Return the replica that asked the question `id`; None if no replica creates such ids."""
     # The id may have any type, since it comes from a peer.
     return id >> 32 if type(id) is int and id > 0 else None
@@ -190,7 +188,7 @@ class PendingQuestions:
     __slots__ = ("_last_id", "_subjects", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
-        """The ids identify the `replica` that has asked (see `asker`)."""
+        """The ids identify the `replica` that has asked (see `find_asker`)."""
         self._subjects: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None

@@ -36,7 +36,7 @@ from ..wire.jsonrpc import (
     Response,
     failure,
     json_of,
-    with_number,
+    normalize_id,
 )
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
@@ -54,7 +54,7 @@ from .events import (
     UnknownNotification,
 )
 from .handshake import Handshake, Snapshot, State
-from .questions import STANDALONE, PendingQuestions, Question, brought_answers, require_capabilities, sign_state
+from .questions import STANDALONE, PendingQuestions, Question, read_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
 _LOG_METHOD = "notifications/message"
@@ -132,9 +132,9 @@ class ServerSession:
         """Continue from `snapshot`; calls, questions and subscriptions stay as they are."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
-        self.need(snapshot.needed_scopes)
+        self.add_needed_scopes(snapshot.needed_scopes)
 
-    def share_ids(self, numbers: Iterator[int]) -> None:
+    def number_questions(self, numbers: Iterator[int]) -> None:
         """Number the session's questions with `numbers`, which all sessions of this replica share, since a session
         that leaves this replica and comes back must not use an id twice."""
         self._questions.numbers = numbers
@@ -168,7 +168,7 @@ class ServerSession:
         """From now on, send clients with a handshake log messages of at least this level, as they requested."""
         self._handshake.set_log_level(level)
 
-    def is_at(self, snapshot: Snapshot) -> bool:
+    def has_state(self, snapshot: Snapshot) -> bool:
         """Return True if a new snapshot would equal `snapshot`. This is cheaper than creating one."""
         handshake = self._handshake
         return (
@@ -178,7 +178,7 @@ class ServerSession:
             and self.needed_scopes == snapshot.needed_scopes
         )
 
-    def need(self, scopes: frozenset[str]) -> None:
+    def add_needed_scopes(self, scopes: frozenset[str]) -> None:
         """Add a call's scopes to those that a reader of the peer's messages needs."""
         if not scopes <= self.needed_scopes:
             self.needed_scopes |= scopes
@@ -255,7 +255,7 @@ class ServerSession:
             case Notification(method="notifications/initialized"):
                 # A second one, or one that arrives too early, is ignored, since a notification is never answered
                 # (JSON-RPC 2.0, 4.1).
-                return [Opened()] if self._handshake.initialized() else []
+                return [Opened()] if self._handshake.complete() else []
             case Notification(method="notifications/cancelled"):
                 try:
                     params = CancelledParams.model_validate(message.params)
@@ -273,7 +273,7 @@ class ServerSession:
             case Notification():
                 return [UnknownNotification(message.method, message.params)]
             case Response() | Failure():
-                answer = with_number(message)
+                answer = normalize_id(message)
                 if answer.id is not None and self._questions.settle(answer.id) is not None:
                     return [Answered(answer.id, answer)]
             case Malformed(silent=False):
@@ -341,7 +341,7 @@ class ServerSession:
         # From 2026-07-28 on, clients get no requests: the call ends with its questions, and is repeated with the
         # answers (Multi Round-Trip Requests).
         if call.peer.version.stateless:
-            return brought_answers(questions, call.round.answers, call.peer.version)
+            return read_answers(questions, call.round.answers, call.peer.version)
         ids: dict[str, Any] = {}
         for key, question in questions.items():
             id_ = ids[key] = self._questions.enter(call.id)
@@ -438,13 +438,13 @@ class ServerSession:
         if call.is_over:
             return
         self.subscriptions.listen(listen)
-        params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honored()}
+        params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.acknowledged_filter()}
         self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
 
     def deliver(self, change: Change) -> None:
         """Notify the peer of `change` for each of its subscriptions to it."""
         is_open = self._handshake.state is State.OPEN
-        for notification, about in self.subscriptions.matching(change, handshake_open=is_open):
+        for notification, about in self.subscriptions.notifications_for(change, handshake_open=is_open):
             self._send(notification, about)
 
     def end_listen(self, call: Call) -> None:
@@ -477,7 +477,7 @@ class ServerSession:
             self.on_unhandled(UnhandledRequest(call.method.name, call.raw, self.principal, call.peer, outcome))
 
     def _reply(self, answer: Response | Failure) -> None:
-        if self._batches is not None and self._batches.takes(answer):
+        if self._batches is not None and self._batches.is_batched(answer):
             self._append(self._batches.add(answer))
         else:
             self.waiting.append(Outgoing(answer, answer.id))

@@ -31,7 +31,7 @@ class Listen:
     others: dict[str, object] = field(default_factory=dict)
     """The part of the filter that extensions handle."""
 
-    def honored(self) -> dict[str, object]:
+    def acknowledged_filter(self) -> dict[str, object]:
         """Return the supported part of the filter, for the acknowledgement."""
         filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
         if self.uris:
@@ -50,7 +50,7 @@ class Subscriptions:
         self._streams: dict[RequestId, Listen] = {}
 
     @contextmanager
-    def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
+    def begin_subscription(self, uri: str) -> Iterator[Callable[[], bool]]:
         """Mark a subscription as being created. Yield a function that returns False if an unsubscription has
         overtaken it."""
         token = self._pending[uri] = object()
@@ -85,7 +85,9 @@ class Subscriptions:
         """The subscriptions of the handshake era, from the client's spelling of each resource to its key."""
         return self._subscribed
 
-    def matching(self, change: Change, *, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
+    def notifications_for(
+        self, change: Change, *, handshake_open: bool
+    ) -> Iterator[tuple[Notification, RequestId | None]]:
         """Iterate over the notifications of `change`, each with its listen stream."""
         if change.uri is None:
             method = f"notifications/{change.what}/list_changed"

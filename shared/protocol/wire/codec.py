@@ -47,9 +47,9 @@ from .jsonrpc import (
     error_object,
     failure,
     json_of,
-    scrubbed,
+    scrub,
 )
-from .salvage import EDGE_BYTES, read_answered, read_edges, salvage
+from .salvage import EDGE_BYTES, read_answer_id, read_request_id, salvage
 from .weight import HEAVY_BYTES, MAX_LIGHT_BYTES, MAX_LONG_DIGITS, MAX_VALUES, count_steps, weigh, weigh_value
 
 if TYPE_CHECKING:  # needed only for peers with headers
@@ -174,7 +174,7 @@ class Codec:
             if value is None:
                 return b""
         elif not isinstance(message, Response):
-            value = plain(message)
+            value = json_value(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
             # A list that is the same for all clients is already JSON; serializing it again would take most of the
@@ -188,7 +188,7 @@ class Codec:
         except PydanticSerializationError:
             # An author's log message without a JSON form must not end the connection.
             data = to_json(
-                scrubbed(value),
+                scrub(value),
                 inf_nan_mode="null",
                 bytes_mode="base64",
                 fallback=lambda item: f"<{type(item).__name__}>",
@@ -312,10 +312,10 @@ class Codec:
 def _refuse(text: bytes, error: RpcError) -> Malformed:
     """Return `error` as the answer to a text that was not parsed, under its id if its start or end shows one."""
     head, tail = text[:EDGE_BYTES], text[-EDGE_BYTES:]
-    answered = read_answered(head, tail)
+    answered = read_answer_id(head, tail)
     if answered is not None:
         return Malformed(failure(answered, error), silent=True)
-    return Malformed(failure(read_edges(head, tail), error))
+    return Malformed(failure(read_request_id(head, tail), error))
 
 
 def decode(data: bytes | bytearray | memoryview) -> Message:
@@ -421,7 +421,7 @@ def _write_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
     return dialect.write(failure(message.id, InternalError("internal error")))
 
 
-def plain(message: Message) -> Any:
+def json_value(message: Message) -> Any:
     """Return the JSON value that `encode` writes for `message`. For `Malformed`, it is the answer."""
     match message:
         case Response():
@@ -433,7 +433,7 @@ def plain(message: Message) -> Any:
         case Failure():
             return _failure_value(message)
         case Batch():
-            return [plain(item) for item in message.messages]
+            return [json_value(item) for item in message.messages]
         case Malformed():
             return _failure_value(message.failure)
 

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from ..records import record
 from .framing import Oversized
-from .salvage import EDGE_BYTES, read_edges
+from .salvage import EDGE_BYTES, read_request_id
 
 MAX_HEADER = 8_192
 """Maximum size of a message's header, in bytes. The known headers take less than a hundred."""
@@ -165,7 +165,7 @@ def _answer_early(buffer: bytearray, limit: int) -> Oversized | None:
     if len(buffer) < 2 * EDGE_BYTES and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
     head = bytes(buffer[:EDGE_BYTES])
-    id_ = read_edges(head, b"")
+    id_ = read_request_id(head, b"")
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
 
@@ -198,7 +198,7 @@ def _find_early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) 
 
 
 def _id_of(body: bytes | bytearray) -> str | int | None:
-    return read_edges(bytes(body[:EDGE_BYTES]), bytes(body[-EDGE_BYTES:]))
+    return read_request_id(bytes(body[:EDGE_BYTES]), bytes(body[-EDGE_BYTES:]))
 
 
 def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:

@@ -6,7 +6,7 @@ a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
 """
 
 from ..records import record
-from .salvage import EDGE_BYTES, read_answered, read_edges
+from .salvage import EDGE_BYTES, read_answer_id, read_request_id
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -99,7 +99,7 @@ class LineBuffer:
 
 def _make_oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
     head, tail = head[:EDGE_BYTES], tail[-EDGE_BYTES:]
-    return Oversized(limit, read_edges(head, tail), read_answered(head, tail))
+    return Oversized(limit, read_request_id(head, tail), read_answer_id(head, tail))
 
 
 @record

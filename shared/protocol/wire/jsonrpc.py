@@ -115,15 +115,15 @@ class Prepared(dict[str, Any]):
 Answer = TypeVar("Answer", Response, Failure, Response | Failure)
 
 
-def as_number(id_: RequestId) -> RequestId:
+def id_as_number(id_: RequestId) -> RequestId:
     """Return an id of ours as a number, since some peers write every id as a string."""
     is_number = isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20
     return int(id_) if is_number else id_
 
 
-def with_number(answer: Answer) -> Answer:
+def normalize_id(answer: Answer) -> Answer:
     """Return the answer to a request of ours with its id as a number."""
-    return replace(answer, id=as_number(answer.id)) if isinstance(answer.id, str) else answer
+    return replace(answer, id=id_as_number(answer.id)) if isinstance(answer.id, str) else answer
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:
@@ -143,7 +143,7 @@ def json_of(value: Any) -> bytes:
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:
-        return to_json(scrubbed(value), inf_nan_mode="null")
+        return to_json(scrub(value), inf_nan_mode="null")
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -155,14 +155,14 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def scrubbed(value: Any) -> Any:
+def scrub(value: Any) -> Any:
     """Return `value` with U+FFFD for each lone surrogate."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {scrubbed(key): scrubbed(item) for key, item in value.items()}
+            return {scrub(key): scrub(item) for key, item in value.items()}
         case list() | tuple():
-            return [scrubbed(item) for item in value]
+            return [scrub(item) for item in value]
         case _:
             return value

@@ -15,10 +15,10 @@ from pydantic_core import from_json
 from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from ...steps import Steps
 from ..records import record
-from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
+from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrub
 
 EDGE_BYTES = 4_096
-"""The number of bytes at the beginning and at the end of a JSON text that `read_edges` reads."""
+"""The number of bytes at the beginning and at the end of a JSON text that `read_request_id` reads."""
 MAX_DEPTH = 200
 """Maximum number of nesting levels that the parser accepts."""
 MAX_VALUES = 100_000
@@ -53,13 +53,13 @@ def salvage(
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
         head, tail = data[:EDGE_BYTES], data[-EDGE_BYTES:]
-        answered = read_answered(head, tail)
+        answered = read_answer_id(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
         # JSON that is too deep, or has a number that is too long, is certainly a message, and its ends can be
         # trusted. In other text they could be anything.
         is_json = not isinstance(reason, json.JSONDecodeError)
-        return refuse(failure(read_edges(head, tail) if is_json else None, error))
+        return refuse(failure(read_request_id(head, tail) if is_json else None, error))
     if len(data) >= _LARGE_BYTES:
         yield
     values = value if isinstance(value, list) else [value]
@@ -88,9 +88,9 @@ def _replace_message(message: Message, fault: Fault | None, error: ParseError) -
         case Response(id_):
             return failure(id_, refusal)
         case Failure(id_, code, error_data):
-            return Failure(id_, code, scrubbed(error_data))
+            return Failure(id_, code, scrub(error_data))
         case Notification(method, params) if fault is not None and fault.in_text:
-            return Notification(scrubbed(method), scrubbed(params))
+            return Notification(scrub(method), scrub(params))
         case Notification():
             return Malformed(failure(None, error), silent=True)
     return message
@@ -162,7 +162,7 @@ _TAIL = rb"((?:," + _MEMBER + rb")+)\}\s*\Z"
 _OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
-def read_edges(head: bytes, tail: bytes) -> str | int | None:
+def read_request_id(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of a request that is too large to be parsed, from its beginning and end; None if they don't show
     a request and its id. Programs write short members before or after the params. Text between two of these members
     is neither in a string nor in a nested object."""
@@ -170,7 +170,7 @@ def read_edges(head: bytes, tail: bytes) -> str | int | None:
     return _read_id(members) if b"method" in members else None
 
 
-def read_answered(head: bytes, tail: bytes) -> str | int | None:
+def read_answer_id(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of the request that a JSON text with this beginning and end answers; None if they don't show an
     answer and its id."""
     head_match = re.match(_HEAD, head)

@@ -20,8 +20,8 @@ from ...protocol.session.questions import (
     elicit_url,
     end_round,
     list_roots,
-    question_of,
     read_answer,
+    read_question,
     sample,
 )
 from ...protocol.signing import digest
@@ -266,10 +266,10 @@ class Context(Generic[State]):
         in `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the same errors as
         `inputs`, and RpcError with the error of the client.
         """
-        questions = {key: question_of(*request) for key, request in requests.items()}
+        questions = {key: read_question(*request) for key, request in requests.items()}
         if (task := self._task) is not None:
             return await task.ask(questions)
-        if not self.peer.lasts:
+        if not self.peer.has_handshake:
             raise end_round(questions, self.peer, carried)
         async with self._send_questions(questions) as ids:
             answers = {key: await self._wait_for_answer(id_) for key, id_ in ids.items()}

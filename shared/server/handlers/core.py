@@ -13,7 +13,7 @@ from typing import Any
 from ...concurrency import background
 from ...errors import InvalidParams, ResourceNotFound
 from ...protocol.methods import REQUESTS
-from ...protocol.pagination import cursor_at, position_of, start_after
+from ...protocol.pagination import find_start, make_cursor, read_position
 from ...protocol.session.subscriptions import LISTS, Listen
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ...protocol.types.resources import CONDITIONAL_READS, ListenParams, ReadResourceParams, Resource, UriParams
@@ -53,11 +53,11 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
     """`resources/list`."""
     await running.changes.call_on_wanted()
     name, size = context.peer.own_list("resources"), running.server.page_size
-    position = position_of(params.cursor, name=name, signer=running.signer)
+    position = read_position(params.cursor, name=name, signer=running.signer)
     start, resources = await _find_page(running, context, position, size)
     entries, more = resources[:size], {}
     if len(resources) > size:
-        more = {"nextCursor": cursor_at([start + size, entries[-1].uri], name=name, signer=running.signer)}
+        more = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=running.signer)}
     return {"resources": [resource.to_wire() for resource in entries], **more}
 
 
@@ -76,7 +76,7 @@ async def _find_page(
     # The list has changed, so the position of the last resource, if it still exists, must be determined from all of
     # them.
     resources = await page(context, 0, sys.maxsize)
-    start = start_after(resources, attrgetter("uri"), end, last)
+    start = find_start(resources, attrgetter("uri"), end, last)
     return start, resources[start : start + size + 1]
 
 
@@ -114,9 +114,9 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
     if source is None:
         return _page_of(running, "prompts", running.features.prompts.entries(), params)
     name = context.peer.own_list("prompts")
-    position = position_of(params.cursor, name=name, signer=running.signer)
+    position = read_position(params.cursor, name=name, signer=running.signer)
     entries, end = await running.features.prompts.page(context, source, position, running.server.page_size)
-    more = {} if end is None else {"nextCursor": cursor_at(end, name=name, signer=running.signer)}
+    more = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=running.signer)}
     return {"prompts": entries, **more}
 
 
@@ -164,7 +164,7 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
     if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
         raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, which is the limit")
     # The server's own code may take a while to begin the subscription, and the client may have unsubscribed by then.
-    with subscriptions.coming(params.uri) as still_wanted:
+    with subscriptions.begin_subscription(params.uri) as still_wanted:
         key = await running.changes.subscribe(context, params.uri, context.link.client)
         unused_keys = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
     await running.changes.unsubscribe(unused_keys, context.link.client)

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import cached_property, partial
 from typing import Any
 
-from ...concurrency import in_turns
+from ...concurrency import run_in_turns
 from ...errors import UnknownName
 from ...protocol.session.events import Call
 from ...protocol.types.tools import CallToolParams
@@ -128,7 +128,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
     if context.call.weight < HEAVY_BYTES:
         arguments = tool.function.bind(params.arguments, context)
     else:
-        arguments = await in_turns(tool.function.bind_steps(params.arguments, context))
+        arguments = await run_in_turns(tool.function.bind_steps(params.arguments, context))
     # Usually nothing collects spans, so the span is skipped.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)

@@ -38,7 +38,7 @@ async def add_nearest_name(run: Run[Any], context: Context[Any], error: UnknownN
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             params = ListParams(cursor=cursor)
-            inner = replace(context, call=context.call.inner(_METHODS[method], params))
+            inner = replace(context, call=context.call.make_inner(_METHODS[method], params))
             page = await run.handlers[method](run, inner, params)
             names += [entry["name"] for entry in page[list_name]]
             cursor = page.get("nextCursor")

@@ -77,7 +77,7 @@ async def test_a_host_of_any_version_is_told_which_page_shows_a_tool(version: st
         told = {"csp": {}, "permissions": {"clipboardWrite": {}}, "prefersBorder": False}
         assert result["contents"][0]["_meta"]["ui"] == told
         row = next(one for one in VERSIONS if one.date == version)
-        assert running.identity.capabilities_in(row)["extensions"][UI] == {}
+        assert running.identity.capabilities_for(row)["extensions"][UI] == {}
 
 
 @each_era

@@ -13,7 +13,7 @@ LATER = "org.example/later"
 
 def told(capabilities, version):
     spans = {("extensions", LATER): Span(V2026_07_28)}
-    return Identity(Implementation(name="a", version="1"), None, capabilities, spans).capabilities_in(version)
+    return Identity(Implementation(name="a", version="1"), None, capabilities, spans).capabilities_for(version)
 
 
 def test_extensions_reach_every_version_but_those_whose_methods_came_later():
@@ -52,5 +52,5 @@ def test_it_can_not_be_changed():
 
 
 def test_what_is_learned_of_a_peer_lasts_where_there_is_a_handshake():
-    assert peer().lasts
-    assert not Peer(NEWEST).lasts
+    assert peer().has_handshake
+    assert not Peer(NEWEST).has_handshake

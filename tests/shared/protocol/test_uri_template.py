@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import DeclarationError, InvalidParams
-from shared.protocol.uri_template import UriTemplate, expand_uri, is_template_of_uris, is_uri
+from shared.protocol.uri_template import UriTemplate, expand_uri, is_uri, is_uri_template
 
 
 def match(template, uri):
@@ -122,7 +122,7 @@ def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
     [("a:b", True), ("a:{b}?c={d}", True), ("{+uri}/{part}", True), ("{uri}", False), ("a b:{c}", False)],
 )
 def test_a_template_is_one_of_uris_or_not(template: str, *, is_one: bool) -> None:
-    assert is_template_of_uris(template) is is_one
+    assert is_uri_template(template) is is_one
 
 
 @pytest.mark.parametrize(

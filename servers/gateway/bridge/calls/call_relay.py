@@ -11,7 +11,7 @@ from shared.client.tasks.following import TaskState
 from shared.errors import InvalidParams, MethodNotFound, MissingCapability, PeerError, RpcError
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified, ServerRequest
-from shared.protocol.session.questions import question_of
+from shared.protocol.session.questions import read_question
 from shared.protocol.wire.jsonrpc import Failure, Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
@@ -114,7 +114,7 @@ async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str,
     async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         answers: dict[str, Any] = {}
         for key, request in requests.items():
-            answer = await link.ask_standalone(question_of(*request))
+            answer = await link.ask_standalone(read_question(*request))
             if isinstance(answer, Failure):
                 raise PeerError(answer.message, code=answer.code, data=answer.data)
             answers[key] = answer.result

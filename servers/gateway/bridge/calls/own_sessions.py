@@ -15,7 +15,7 @@ from shared.client.client import Client
 from shared.client.connection.restart import Pauses
 from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
-from shared.concurrency import Signal, TaskSet, first_of
+from shared.concurrency import Signal, TaskSet, wait_for_first
 from shared.errors import McpError
 from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.events import UnknownNotification
@@ -158,7 +158,7 @@ class OwnSession:
                 await self._listener.reopened(self)
             self._was_open = True
             server_session.settled.set()
-            await first_of(server_session.client.ended, server_session.closing.wait)
+            await wait_for_first(server_session.client.ended, server_session.closing.wait)
 
     # Events of the client's connection
 

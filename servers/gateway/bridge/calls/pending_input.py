@@ -110,7 +110,7 @@ class PendingCalls:
     def away(self, call: UpstreamCall | None) -> float | None:
         """Return how many seconds the client of `call` has been away; None if the call is not parked."""
         id_ = self._id_of(call)
-        return None if id_ is None else self._clocks.waited(id_)
+        return None if id_ is None else self._clocks.elapsed(id_)
 
     def abandon(self, call: UpstreamCall | None) -> None:
         """Stop `call` if it is parked. Its client gets an error if it returns."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from shared.concurrency import ExpiryQueue, Signal, TaskSet, first_of
+from shared.concurrency import ExpiryQueue, Signal, TaskSet, wait_for_first
 from shared.errors import McpError
 from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import Notified
@@ -167,7 +167,7 @@ class Pool:
                 session.settled.set()
                 if session.is_left:
                     self._release(session)
-                await first_of(session.client.ended, session.closing.wait)
+                await wait_for_first(session.client.ended, session.closing.wait)
         except (McpError, OSError, ValueError) as error:
             session.error = error
         finally:

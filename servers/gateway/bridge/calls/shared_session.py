@@ -102,7 +102,7 @@ class SharedSession:
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
         session, and the errors raised by `PendingCalls` and `Context.forward_questions`."""
-        if context.peer.lasts:
+        if context.peer.has_handshake:
             relay = CallRelay(context, self._base.on_server_message)
             try:
                 return await self._exchange(context, params_of(context, params), relay)
@@ -124,7 +124,7 @@ class SharedSession:
     async def _exchange(
         self, context: Context[Any], params: dict[str, Any], inner: CallRelay | UpstreamCall
     ) -> dict[str, Any]:
-        if not context.peer.lasts and context.peer.log_level is not None:
+        if not context.peer.has_handshake and context.peer.log_level is not None:
             order = LOG_LEVELS.index(context.peer.log_level)
             if order < self._least_severe:
                 self._least_severe = order

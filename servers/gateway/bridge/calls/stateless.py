@@ -54,7 +54,7 @@ class StatelessCalls:
                     return result
                 task = read_state("tools/call", result)
                 return await self._follow(context, task.id, task)
-            requests = _add_visit_ids(result.requests) if context.peer.lasts else result.requests
+            requests = _add_visit_ids(result.requests) if context.peer.has_handshake else result.requests
             inputs = _inputs(await context.forward_questions(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
@@ -72,7 +72,7 @@ class StatelessCalls:
         async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
             requests = dict(questions)
             return await context.forward_questions(
-                _add_visit_ids(requests) if context.peer.lasts else requests, {"task": id}
+                _add_visit_ids(requests) if context.peer.has_handshake else requests, {"task": id}
             )
 
         self._calls.append(relay)

@@ -10,7 +10,7 @@ from shared.client.tasks.following import TaskState
 from shared.concurrency import Signal
 from shared.errors import InternalError, McpError, MethodNotFound, RpcError
 from shared.protocol.session.client_events import Notified, ServerRequest
-from shared.protocol.session.questions import Question, missing_capability, question_of, read_answer
+from shared.protocol.session.questions import Question, find_missing_capability, read_answer, read_question
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
@@ -92,8 +92,8 @@ class UpstreamCall:
         """Return the client's answer, from this round or the next. Raises CallOver if the call ends before that, and
         RpcError for a request that this client can't answer."""
         request = drop_task(request)
-        question = question_of(request.method, request.params)
-        if not self.can_ask or missing_capability(question, self._peer) is not None:
+        question = read_question(request.method, request.params)
+        if not self.can_ask or find_missing_capability(question, self._peer) is not None:
             raise MethodNotFound(f"the client that called can't be asked: {request.method}")
         if self._relay is not None and self._relay.is_detached:
             return await self._relay.answer(request)

@@ -74,7 +74,7 @@ class Subscriptions:
                 raise ResourceNotFound(uri)
         except PeerError as error:
             # On a stream the acknowledgement shows which resources were refused.
-            if context.peer.lasts or error.code > 0:
+            if context.peer.has_handshake or error.code > 0:
                 raise
             raise ResourceNotFound(uri) from error
         return key_of(uri)

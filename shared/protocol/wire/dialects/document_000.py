@@ -19,12 +19,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import InvalidParams, InvalidRequest, MethodNotFound
-from ...identity import LOG_LEVELS, declared
+from ...identity import LOG_LEVELS, find_capability
 from ...methods import REQUESTS
 from ...types.base import SERVER_INFO, SUBSCRIPTION_ID
 from ...versions import NEWEST_HANDSHAKE
 from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object
-from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
+from .open_requests import OpenRequest, OpenRequests, add_envelope, is_id
 
 _PREFIX = "mcp/"
 _HANDLED = "dialects/"
@@ -94,7 +94,7 @@ class Document000:
             self._has_initialized = True
             return [request, Notification("notifications/initialized")]
         if method == _INITIALIZE:
-            return [self._requests.open(id_, method, "server/discover", enveloped({}))]
+            return [self._requests.open(id_, method, "server/discover", add_envelope({}))]
         if standard in _HANDSHAKE_METHODS:
             return [self._open_handshake_request(id_, method, standard, params)]
         if method in _OWN:
@@ -102,7 +102,7 @@ class Document000:
         elif standard.startswith(_HANDLED):
             standard = method  # an unknown method, since the handlers have the names in their documents
         token = None if self._is_stream else id_
-        return [self._requests.open(id_, method, standard, enveloped(params, token, self._log_level))]
+        return [self._requests.open(id_, method, standard, add_envelope(params, token, self._log_level))]
 
     def _open_handshake_request(
         self, id: RequestId | None, method: str, standard: str, params: dict[str, Any]
@@ -158,7 +158,7 @@ class Document000:
             for row in REQUESTS
             if row.name not in _LIFECYCLE
             and (self._is_stream or row.last.stateless)
-            and declared(result["capabilities"], row.capability) not in (None, False)
+            and find_capability(result["capabilities"], row.capability) not in (None, False)
         ]
         introduction = {
             "name": server["name"],

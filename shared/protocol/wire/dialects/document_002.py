@@ -17,8 +17,8 @@ from ...methods import REQUESTS
 from ...records import record
 from ..jsonrpc import Failure, Malformed, Message, Notification, Response
 from .forms_002 import (
-    chosen_version,
-    converted_error,
+    choose_version,
+    convert_error,
     initialize_result,
     prompt_params,
     prompt_result,
@@ -27,7 +27,7 @@ from .forms_002 import (
     tool_params,
     tool_result,
 )
-from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
+from .open_requests import OpenRequest, OpenRequests, add_envelope, is_id
 
 _Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -42,7 +42,7 @@ class _Method:
 
 
 _METHODS: Mapping[str, _Method] = {
-    "initialize": _Method("dialects/002/initialize", chosen_version, initialize_result),
+    "initialize": _Method("dialects/002/initialize", choose_version, initialize_result),
     "read_resource": _Method("dialects/002/read_resource", read_params, read_result),
     "call_tool": _Method("tools/call", tool_params, tool_result),
     "render_prompt": _Method("prompts/get", prompt_params, prompt_result),
@@ -75,7 +75,7 @@ class Document002:
         if request is None:
             return None
         if isinstance(message, Failure):
-            answer = _make_answer(request, error=converted_error(request.method, message))
+            answer = _make_answer(request, error=convert_error(request.method, message))
         else:
             answer = _make_answer(request, result=_METHODS[request.method].result(message.result))
         self._requests.close(message.id)
@@ -100,7 +100,7 @@ class Document002:
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
         target = _METHODS[method]
-        return [self._requests.open(id_, method, target.call, enveloped(target.params(params)), is_bare=is_bare)]
+        return [self._requests.open(id_, method, target.call, add_envelope(target.params(params)), is_bare=is_bare)]
 
 
 def _make_answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ....errors import DeclarationError, InvalidParams, RpcError, UnknownTool
-from ...uri_template import UriTemplate, with_query
+from ...uri_template import UriTemplate, add_query
 from ..jsonrpc import Failure, error_object, texts_of
 from . import SEMANTIC_VERSION
 
@@ -50,7 +50,7 @@ _Object = dict[str, Any]
 # Versions
 
 
-def chosen_version(params: _Object) -> _Object:
+def choose_version(params: _Object) -> _Object:
     """Return the params of `initialize` as `{"version": ...}`, the highest version that both sides support.
 
     Raises InvalidParams for an invalid version, and RpcError 1001 if both sides have no version in common.
@@ -95,7 +95,7 @@ def read_params(params: _Object) -> _Object:
         except (DeclarationError, InvalidParams) as error:
             raise RpcError(str(error), code=URI_INCOMPLETE) from None
         values = {name: value for name, value in values.items() if name not in template.names}
-    return {"uri": with_query(uri, values)}
+    return {"uri": add_query(uri, values)}
 
 
 def read_result(result: _Object) -> _Object:
@@ -166,7 +166,7 @@ def prompt_result(result: _Object) -> _Object:
 # Errors
 
 
-def converted_error(method: str, answer: Failure) -> _Object:
+def convert_error(method: str, answer: Failure) -> _Object:
     """Return the error object for an answer to `method`, which is "" if unknown."""
     data = answer.data
     if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:

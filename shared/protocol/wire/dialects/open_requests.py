@@ -99,7 +99,9 @@ def is_id(value: Any) -> bool:
     return value is None or (isinstance(value, str) and is_text(value)) or type(value) is int
 
 
-def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None) -> dict[str, Any]:
+def add_envelope(
+    params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None
+) -> dict[str, Any]:
     """Return `params` in the form of a stateless request of the newest version, with `token` and `log_level` as
     defaults of its progress token and its log level. Other `_meta` of the peer is kept, except for the version and
     the client capabilities: a dialect has no form for questions, or for results that contain them.

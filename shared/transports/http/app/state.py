@@ -122,4 +122,4 @@ def _describe_client(peer: Peer | None) -> dict[str, Any]:
         return {}
     description = peer.info or {}
     info = {name: str(description[name])[:_MAX_NAME_LENGTH] for name in ("name", "version") if name in description}
-    return {"protocol": peer.speaks, **({"client": info} if info else {})}
+    return {"protocol": peer.version_date, **({"client": info} if info else {})}

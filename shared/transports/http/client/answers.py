@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ....errors import ParseError
-from ....protocol.http.retry_after import BUSY, wait_of
+from ....protocol.http.retry_after import BUSY, retry_data
 from ....protocol.http.rules import EVENT_STREAM
 from ....protocol.session.envelope import claims_envelope
 from ....protocol.wire.codec import MAX_MESSAGE, Codec
@@ -64,7 +64,7 @@ async def _body(response: Reply) -> bytes | bytearray | None:
 
 def retry_after_data(response: Reply) -> dict[str, float] | None:
     """Return the pause that the server requests, as the data of an error."""
-    return wait_of(response.status, response.headers.get("retry-after"), time.time())
+    return retry_data(response.status, response.headers.get("retry-after"), time.time())
 
 
 async def drain(response: Reply) -> None:

@@ -46,7 +46,7 @@ class Site:
 
     def post(self, message: Request | Notification | Response | Failure) -> ReplyContext:
         """Send a message."""
-        data, headers = self.codec.encode(message), self.headers.of_post(message)
+        data, headers = self.codec.encode(message), self.headers.post_headers(message)
         if isinstance(message, Request) and (trace := trace_meta(message.params)):
             headers |= trace
         if self._credentials is None:
@@ -56,11 +56,11 @@ class Site:
     def get(self, last_id: str | None) -> ReplyContext:
         """Open a stream, after the event `last_id` if given."""
         resume = {LAST_EVENT_ID: last_id} if last_id else {}
-        return self._request("GET", {"accept": EVENT_STREAM, **self.headers.of_session(), **resume})
+        return self._request("GET", {"accept": EVENT_STREAM, **self.headers.session_headers(), **resume})
 
     def delete(self) -> ReplyContext:
         """End the session."""
-        return self._request("DELETE", self.headers.of_session())
+        return self._request("DELETE", self.headers.session_headers())
 
     def _post(self, data: bytes, headers: Mapping[str, str], credential_headers: Mapping[str, str]) -> ReplyContext:
         if self._direct is not None and len(data) <= _MAX_PIECE_BYTES:

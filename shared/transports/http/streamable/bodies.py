@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from ....concurrency import in_turns
-from ....protocol.http.bodies import body_of, check_length
+from ....concurrency import run_in_turns
+from ....protocol.http.bodies import check_length, make_body
 from ....protocol.http.rules import Refusal, is_gzip, refuse
 from ....server.dispatch.portions import Portions
 from ....server.dispatch.turns import Turns
@@ -54,7 +54,7 @@ class Bodies:
             share.release()
 
     async def _gather(self, http: Http, event: Asgi, share: "_Share") -> bytes | Refusal:
-        body = body_of(http.headers, self._limit)
+        body = make_body(http.headers, self._limit)
         while event["type"] != "http.disconnect":
             is_last = not event.get("more_body", False)
             refusal = body.feed(event.get("body", b"")) or (body.end() if is_last else None)
@@ -74,7 +74,7 @@ class Bodies:
             return complete(decode(body))
         # Large bodies are decoded one after another, client by client: many at once would delay all other clients.
         async with self._turns.acquire(client):
-            return await in_turns(decode(body))
+            return await run_in_turns(decode(body))
 
 
 class _Share:

@@ -98,7 +98,7 @@ class HttpSession:
     async def publish(self) -> None:
         """Inform other replicas of the changes to its persistent state. Raises Unavailable."""
         session, before = self._connection.session, self._published
-        if session.is_at(before):
+        if session.has_state(before):
             return
         with ExitStack() as undoing:
             # If the store can't be reached, the others keep their state, and the next message updates it.
@@ -200,7 +200,7 @@ class HttpSession:
     @property
     def idle_seconds(self) -> float:
         """The seconds for which the session has been unused; 0 while it is in use."""
-        return self._shared_state.idle.waited(self)
+        return self._shared_state.idle.elapsed(self)
 
     def on_stream_opened(self) -> None:
         """Record that a stream of this session is being read: the session is not idle."""

@@ -25,8 +25,8 @@ from ....protocol.http.rules import Refusal, refuse
 from ....protocol.identity import Principal
 from ....protocol.session.events import cancelled_id
 from ....protocol.session.handshake import NEW
-from ....protocol.session.questions import asker
-from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response, with_number
+from ....protocol.session.questions import find_asker
+from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response, normalize_id
 from ....server.run import Run
 from ....stores.memory import Stores
 from ....telemetry.footprint import return_memory
@@ -185,7 +185,7 @@ class Sessions:
         if isinstance(message, Response | Failure):
             # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
             # the store.
-            owner = asker(with_number(message).id)
+            owner = find_asker(normalize_id(message).id)
         elif (id_ := cancelled_id(message)) is not None:
             owner = await self._store.owner(session.id, id_)
         else:

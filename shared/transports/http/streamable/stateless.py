@@ -15,7 +15,15 @@ from typing import Any
 from ....concurrency import Signal
 from ....errors import InvalidRequest
 from ....protocol.http.routing_headers import check_stateless, check_stateless_body
-from ....protocol.http.rules import EVENT_STREAM, JSON, Refusal, dialect_form, refuse, refused_with, stateless_status
+from ....protocol.http.rules import (
+    EVENT_STREAM,
+    JSON,
+    Refusal,
+    dialect_form,
+    find_error_status,
+    refuse,
+    stateless_status,
+)
 from ....protocol.identity import Principal
 from ....protocol.session.events import Outgoing
 from ....protocol.wire.codec import Codec
@@ -206,7 +214,7 @@ class _StatelessRequest:
         # JSON if nothing came before it, unless the client accepts only one form.
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
         if answer is not None and (is_json if self._required_type is None else self._required_type == JSON):
-            status_and_headers = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
+            status_and_headers = find_error_status(answer, self._resource) if isinstance(answer, Failure) else None
             if status_and_headers is None:  # dialects have no other status
                 status_and_headers = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             data = encode(answer)

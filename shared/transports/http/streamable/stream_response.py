@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from ....errors import Unavailable
-from ....protocol.http.rules import refused_with
+from ....protocol.http.rules import find_error_status
 from ..engine.connections import abort_answer, call_when_read
 from .reply import Http, Reply, Stage, Watch
 from .session import LOST, HttpSession
@@ -60,7 +60,7 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
         await _give_up(reply, reader)
         return
     answer, scope_failure = stream.sole_answer, session.scope_failure(reader)
-    refused = None if scope_failure is None else refused_with(scope_failure, http.resource)
+    refused = None if scope_failure is None else find_error_status(scope_failure, http.resource)
     if answer is not None and refused is not None:
         await reply.json(refused[0], answer, refused[1])
     elif answer is not None:

@@ -46,7 +46,7 @@ async def declared(behind: Behind, version: str) -> Json:
     spoken = find_version(version)
     assert spoken is not None
     async with opened(behind) as running:
-        return running.identity.capabilities_in(spoken)
+        return running.identity.capabilities_for(spoken)
 
 
 @EVERY_PAIR

@@ -45,7 +45,7 @@ CAN = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 
 async def test_tasks_are_declared_in_the_one_version_that_has_them_and_listed_for_principals_alone():
     async with opened() as running:
-        declared = running.identity.capabilities_in
+        declared = running.identity.capabilities_for
         assert declared(V2025_11_25)["tasks"] == CAN
         assert declared(V2025_11_25, ADA)["tasks"] == {**CAN, "list": {}}
         assert not any("tasks" in declared(version, ADA) for version in VERSIONS if version is not V2025_11_25)

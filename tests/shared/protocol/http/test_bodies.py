@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from shared.protocol.http.bodies import Body, GzipBody, body_of, check_length
+from shared.protocol.http.bodies import Body, GzipBody, check_length, make_body
 from shared.protocol.http.rules import Refusal, read_headers
 
 DATA = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
@@ -17,7 +17,7 @@ FULL = 1_000_000
 def opened(limit=FULL, **headers):
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     headers = read_headers(raw)
-    return check_length(headers, limit) or body_of(headers, limit)
+    return check_length(headers, limit) or make_body(headers, limit)
 
 
 def gathered(pieces, limit=FULL, coding="gzip"):

@@ -34,7 +34,7 @@ def test_routing_headers() -> None:
         ("resources/read", {"uri": "a:b"}, "a:b"),
         ("tools/list", {"name": "x"}, None),
     ):
-        headers = ClientHeaders().of_post(Request(1, method, {**params, **META}))
+        headers = ClientHeaders().post_headers(Request(1, method, {**params, **META}))
         assert (headers["mcp-method"], headers.get("mcp-name")) == (method, name)
         assert headers["mcp-protocol-version"] == "2026-07-28"
         assert headers["accept"] == "application/json, text/event-stream"
@@ -42,20 +42,20 @@ def test_routing_headers() -> None:
 
 def test_a_session_is_named_once_it_is_known() -> None:
     headers, initialize = ClientHeaders(), Request(1, "initialize")
-    assert headers.of_session() == {}
+    assert headers.session_headers() == {}
     headers.learn(initialize, Failure(1, -32602, "no"), "s-1")
-    assert headers.of_session() == {}
+    assert headers.session_headers() == {}
     headers.learn(initialize, Response(1, {"protocolVersion": "2025-06-18"}), "s-1")
     expected = {"mcp-session-id": "s-1", "mcp-protocol-version": "2025-06-18"}
-    assert headers.of_session() == expected
-    assert headers.of_post(Notification("notifications/initialized")).items() >= expected.items()
+    assert headers.session_headers() == expected
+    assert headers.post_headers(Notification("notifications/initialized")).items() >= expected.items()
 
 
 def test_a_session_id_that_can_not_be_sent_is_none() -> None:
     for session_id in (None, "", "a b", "é", "a\r\nx: y"):
         headers = ClientHeaders()
         headers.learn(Request(1, "initialize"), Response(1, {"protocolVersion": "é"}), session_id)
-        assert headers.of_session() == {}, session_id
+        assert headers.session_headers() == {}, session_id
 
 
 SCHEMA: dict[str, Any] = {
@@ -70,7 +70,7 @@ SCHEMA: dict[str, Any] = {
 
 def told(headers: ClientHeaders, method: str, arguments: Any, name: str = "x") -> dict[str, str]:
     """The headers of arguments that such a request has."""
-    sent = headers.of_post(Request(2, method, {"name": name, "arguments": arguments, **META}))
+    sent = headers.post_headers(Request(2, method, {"name": name, "arguments": arguments, **META}))
     return {key[10:]: value for key, value in sent.items() if key.startswith("mcp-param-")}
 
 

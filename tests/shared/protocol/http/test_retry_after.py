@@ -1,6 +1,6 @@
 """What a `Retry-After` header says."""
 
-from shared.protocol.http.retry_after import retry_after, wait_of
+from shared.protocol.http.retry_after import read_retry_after, retry_data
 
 NOON = 1_767_268_800.0  # 2026-01-01, 12:00
 
@@ -17,9 +17,9 @@ def test_it_says_seconds_or_a_date() -> None:
     }
     neither = (None, "", "soon", "-1", "1.5", "1e3", "Thu, 99 Jan 2026 12:00:30 GMT", "9" * 16, "\u0663")
     told.update(dict.fromkeys(neither))
-    assert {value: retry_after(value, NOON) for value in told} == told
+    assert {value: read_retry_after(value, NOON) for value in told} == told
 
 
 def test_only_who_is_busy_is_waited_for() -> None:
-    assert [wait_of(status, "3", NOON) for status in (429, 503, 500, 200)] == [{"retryAfter": 3}] * 2 + [None] * 2
-    assert [wait_of(status, None, NOON) for status in (429, 503, 500, 200)] == [None] * 4
+    assert [retry_data(status, "3", NOON) for status in (429, 503, 500, 200)] == [{"retryAfter": 3}] * 2 + [None] * 2
+    assert [retry_data(status, None, NOON) for status in (429, 503, 500, 200)] == [None] * 4

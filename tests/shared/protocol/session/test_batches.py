@@ -47,8 +47,8 @@ def test_a_cancelled_call_is_not_waited_for():
 def test_an_answer_that_belongs_to_no_batch_is_not_taken_and_ids_keep_their_type():
     batches = expecting(1)
     assert not batches.has("1")
-    assert not batches.takes(Response("1", {}))
-    assert not batches.takes(Response(2, {}))
+    assert not batches.is_batched(Response("1", {}))
+    assert not batches.is_batched(Response(2, {}))
 
 
 def test_batches_that_overlap_are_kept_apart():

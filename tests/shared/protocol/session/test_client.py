@@ -87,7 +87,7 @@ def test_a_handshake_offers_then_confirms() -> None:
     assert _sent(session) == [Request(id_, "initialize", offer)]
     result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s"}}
     assert session.receive(Response(id_, result)) == [Answered(id_, Response(id_, result))]
-    assert session.initialized(result)
+    assert session.handle_initialize(result)
     assert _sent(session) == [Notification("notifications/initialized")]
     assert session.server is not None
     assert (session.server.version, session.server.info) == ("2025-06-18", {"name": "s"})
@@ -98,7 +98,7 @@ def test_a_handshake_offers_then_confirms() -> None:
 def test_a_version_we_do_not_speak_ends_the_handshake() -> None:
     for version in ("2026-07-28", "2099-01-01", None, 7):
         session = _open(NEWEST_HANDSHAKE)
-        assert not session.initialized({"protocolVersion": version})
+        assert not session.handle_initialize({"protocolVersion": version})
         assert _sent(session) == []
 
 
@@ -125,14 +125,15 @@ def test_the_era_follows_from_the_answer_to_discover() -> None:
     for answer, era in ANSWERS:
         session = _open()
         session.discover()
-        assert session.discovered(answer) is era, answer
+        assert session.handle_discovery(answer) is era, answer
         assert (session.server is not None) == (era is OpeningStep.STATELESS)
 
 
 def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> None:
     session = _open()
     assert (
-        session.discovered(Response(1, {"supportedVersions": ["2025-03-26", "2025-06-18"]})) is OpeningStep.HANDSHAKE
+        session.handle_discovery(Response(1, {"supportedVersions": ["2025-03-26", "2025-06-18"]}))
+        is OpeningStep.HANDSHAKE
     )
     session.initialize()
     assert _sent(session)[0].params["protocolVersion"] == V2025_06_18.date
@@ -141,7 +142,7 @@ def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> Non
 def test_discover_tells_what_the_server_is() -> None:
     session = _open()
     info = {"_meta": {f"{META}serverInfo": {"name": "s", "version": "2"}}}
-    session.discovered(Response(1, {**DISCOVERED, **info}))
+    session.handle_discovery(Response(1, {**DISCOVERED, **info}))
     assert session.server is not None
     assert (session.server.info["name"], session.server.instructions) == ("s", "Do.")
 
@@ -246,9 +247,9 @@ def test_a_version_that_was_refused_is_offered_once_more() -> None:
     session = _open()
     refusal = Failure(1, -32022, "no", {"supported": ["2026-07-28"]})
     session.discover()
-    assert session.discovered(refusal) is OpeningStep.AGAIN
+    assert session.handle_discovery(refusal) is OpeningStep.AGAIN
     session.discover()
-    assert session.discovered(refusal) is OpeningStep.NONE
+    assert session.handle_discovery(refusal) is OpeningStep.NONE
 
 
 def test_only_so_many_questions_at_once() -> None:

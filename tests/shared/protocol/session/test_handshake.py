@@ -54,20 +54,20 @@ def test_a_level_that_is_set_holds_from_then_on():
 
 def test_the_states_follow_each_other():
     handshake = Handshake(None)
-    handshake.initialized()  # too early: it is ignored
+    handshake.complete()  # too early: it is ignored
     assert handshake.state is State.NEW
     handshake.initialize(params(), IDENTITY)
     assert handshake.state is State.OPENING
-    assert handshake.initialized()
+    assert handshake.complete()
     assert handshake.state is State.OPEN
-    assert not handshake.initialized()
+    assert not handshake.complete()
 
 
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_second_initialize_is_refused(finished):
     handshake = opened("2024-11-05")
     if finished:
-        handshake.initialized()
+        handshake.complete()
     with pytest.raises(InvalidRequest, match="already initialized"):
         handshake.initialize(params(), IDENTITY)
     assert handshake.peer.version.date == "2024-11-05"

@@ -9,13 +9,13 @@ from shared.protocol.session.questions import (
     MAX_ROUNDS,
     PendingQuestions,
     Round,
-    brought_answers,
     elicit_form,
     elicit_url,
+    find_missing_capability,
     list_roots,
-    missing_capability,
     open_round,
     read_answer,
+    read_answers,
     require_capabilities,
     sample,
     sign_state,
@@ -55,7 +55,7 @@ MATRIX = [
 def test_only_what_the_client_declared_in_a_version_that_has_it_is_asked():
     for version in VERSIONS:
         for question, declared, dates in MATRIX:
-            missing = missing_capability(question, Peer(version, declared))
+            missing = find_missing_capability(question, Peer(version, declared))
             assert (missing is None) is (version.date in dates), (question, declared, version)
 
 
@@ -80,19 +80,19 @@ def test_of_several_questions_each_must_be_allowed():
 
 
 def test_answers_that_were_brought_are_models():
-    answers = brought_answers({"r": ROOTS}, {"r": {"roots": [{"uri": "file:///a"}]}, "other": 1}, V2026_07_28)
+    answers = read_answers({"r": ROOTS}, {"r": {"roots": [{"uri": "file:///a"}]}, "other": 1}, V2026_07_28)
     assert answers["r"].roots[0].uri == "file:///a"
 
 
 def test_what_has_no_answer_is_asked():
     with pytest.raises(InputRequired) as caught:
-        brought_answers({"r": ROOTS, "f": FORM}, {"r": {"roots": []}}, V2026_07_28)
+        read_answers({"r": ROOTS, "f": FORM}, {"r": {"roots": []}}, V2026_07_28)
     assert caught.value.requests == {"f": {"method": "elicitation/create", "params": FORM.params}}
 
 
 def test_the_newest_version_has_no_elicitation_id():
     with pytest.raises(InputRequired) as caught:
-        brought_answers({"u": URL}, {}, V2026_07_28)
+        read_answers({"u": URL}, {}, V2026_07_28)
     assert caught.value.requests["u"]["params"] == {"mode": "url", "message": "?", "url": "https://example.org"}
 
 

@@ -29,7 +29,7 @@ from shared.protocol.session.events import (
     UnknownNotification,
 )
 from shared.protocol.session.handshake import NEW
-from shared.protocol.session.questions import asker, elicit_form, list_roots
+from shared.protocol.session.questions import elicit_form, find_asker, list_roots
 from shared.protocol.session.server import ServerSession
 from shared.protocol.session.subscriptions import Listen
 from shared.protocol.signing import Signer
@@ -422,15 +422,15 @@ def test_a_snapshot_has_the_log_level_and_how_often_roots_changed():
 
 
 def test_a_session_knows_whether_a_snapshot_is_out_of_date():
-    assert session(None).is_at(NEW)
+    assert session(None).has_state(NEW)
     level = Request(1, "logging/setLevel", {"level": "error"})
     for message in (level, Notification("notifications/roots/list_changed")):
         made = session()
         before = made.snapshot()
-        assert made.is_at(before)
+        assert made.has_state(before)
         made.receive(message)
-        assert not made.is_at(before)
-        assert made.is_at(made.snapshot())
+        assert not made.has_state(before)
+        assert made.has_state(made.snapshot())
 
 
 def test_calls_and_questions_stay_where_they_are():
@@ -448,9 +448,9 @@ def test_a_question_tells_which_replica_asked_it():
     for replica, first in ((0, 1), (1, (1 << 32) + 1), ((1 << 20) - 1, (1 << 52) - (1 << 32) + 1)):
         made = session(capabilities={"elicitation": {}}, replica=replica)
         asked = made.ask(begin(made, "c"), {"form": FORM})["form"]
-        assert (asked, asker(asked)) == (first, replica)
+        assert (asked, find_asker(asked)) == (first, replica)
         assert asked < 1 << 53
-    assert [asker(id_) for id_ in (None, "1", -1, 0, True, 1.0)] == [None] * 6  # what is no id of ours
+    assert [find_asker(id_) for id_ in (None, "1", -1, 0, True, 1.0)] == [None] * 6  # what is no id of ours
 
 
 def test_peers_of_two_replicas_own_nothing_in_common():

@@ -10,7 +10,7 @@ UPDATED = "notifications/resources/updated"
 
 
 def told(subscriptions, change, *, handshake_open=False):
-    return list(subscriptions.matching(change, handshake_open=handshake_open))
+    return list(subscriptions.notifications_for(change, handshake_open=handshake_open))
 
 
 def subscribed(**uris):
@@ -45,7 +45,7 @@ def test_to_unsubscribe_gives_the_key_back_once():
 
 def test_an_unsubscription_that_overtakes_a_subscription_counts():
     subscriptions = Subscriptions()
-    with subscriptions.coming("a") as still_wanted:
+    with subscriptions.begin_subscription("a") as still_wanted:
         assert still_wanted()
         subscriptions.unsubscribe("a")
         assert not still_wanted()
@@ -53,8 +53,8 @@ def test_an_unsubscription_that_overtakes_a_subscription_counts():
 
 def test_of_two_subscriptions_to_one_resource_under_way_the_later_is_wanted():
     subscriptions = Subscriptions()
-    with subscriptions.coming("a") as first:
-        with subscriptions.coming("a") as second:
+    with subscriptions.begin_subscription("a") as first:
+        with subscriptions.begin_subscription("a") as second:
             assert (first(), second()) == (False, True)
         assert not first()
 
@@ -87,5 +87,5 @@ def test_a_stream_hears_of_a_resource_under_its_own_spelling():
 def test_the_acknowledgement_names_what_is_served_and_leaves_out_the_rest():
     listen = Listen(1, frozenset({"resources", "tools"}), {"b": "x", "a": "y"})
     expected = {"toolsListChanged": True, "resourcesListChanged": True, "resourceSubscriptions": ["b", "a"]}
-    assert listen.honored() == expected
-    assert Listen(1).honored() == {}
+    assert listen.acknowledged_filter() == expected
+    assert Listen(1).acknowledged_filter() == {}

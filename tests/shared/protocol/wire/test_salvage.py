@@ -14,9 +14,9 @@ from shared.protocol.wire.salvage import (
     MAX_VALUES,
     find_fault,
     is_text,
-    read_answered,
-    read_edges,
+    read_answer_id,
     read_leniently,
+    read_request_id,
 )
 
 HALF = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
@@ -166,8 +166,8 @@ ANSWERS = [
 
 
 def test_the_id_may_stand_at_either_end():
-    assert [(head, tail, read_edges(head + MUCH, MUCH + tail)) for head, tail, _ in REQUESTS] == REQUESTS
-    assert [(head, tail, read_answered(head + MUCH, MUCH + tail)) for head, tail, _ in ANSWERS] == ANSWERS
+    assert [(head, tail, read_request_id(head + MUCH, MUCH + tail)) for head, tail, _ in REQUESTS] == REQUESTS
+    assert [(head, tail, read_answer_id(head + MUCH, MUCH + tail)) for head, tail, _ in ANSWERS] == ANSWERS
 
 
 def test_an_answer_that_is_no_json_is_known_by_its_id():
@@ -184,4 +184,4 @@ def test_looking_at_the_ends_takes_no_time_worth_mentioning():
         b" " * EDGE_BYTES,
         b',"id":' + b"1" * EDGE_BYTES,
     ):
-        assert read_edges(hostile[:EDGE_BYTES], hostile[-EDGE_BYTES:]) is None
+        assert read_request_id(hostile[:EDGE_BYTES], hostile[-EDGE_BYTES:]) is None

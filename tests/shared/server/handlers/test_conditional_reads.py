@@ -98,5 +98,5 @@ async def test_a_lone_surrogate_has_an_etag():
 async def test_conditional_reads_are_declared_in_every_version():
     async with serving("hello").open() as running, server().open() as bare:
         for version in VERSIONS:
-            assert running.identity.capabilities_in(version)["extensions"] == {CONDITIONAL_READS: {}}
-            assert "extensions" not in bare.identity.capabilities_in(version)
+            assert running.identity.capabilities_for(version)["extensions"] == {CONDITIONAL_READS: {}}
+            assert "extensions" not in bare.identity.capabilities_for(version)

@@ -9,8 +9,8 @@ from shared.protocol.wire.dialects.forms_002 import (
     MAX_BRACES,
     MAX_TEMPLATE,
     VERSIONS,
-    chosen_version,
-    converted_error,
+    choose_version,
+    convert_error,
     prompt_params,
     prompt_result,
     read_params,
@@ -34,13 +34,13 @@ def test_the_highest_version_in_common_is_chosen():
         ({"minVersion": "0.5.0", "maxVersion": "1.4.0"}, "0.7.0"),
         ({"version": "0.1.0", "maxVersion": "0.6.0"}, "0.6.0"),
     ]
-    assert [(params, chosen_version(params)["version"]) for params, _ in chosen] == chosen
+    assert [(params, choose_version(params)["version"]) for params, _ in chosen] == chosen
 
 
 def test_an_error_tells_which_versions_there_are():
     for params in ({"version": "1.0.0"}, {"maxVersion": "0.0.9"}, {"minVersion": "0.8.0"}):
         with pytest.raises(RpcError) as refused:
-            chosen_version(params)
+            choose_version(params)
         assert refused.value.code == 1001
         assert refused.value.data == {"supported": list(VERSIONS), "requested": params}
 
@@ -48,7 +48,7 @@ def test_an_error_tells_which_versions_there_are():
 def test_what_is_no_version_is_refused():
     for version in ("2025-06-18", "0.7", "0.7.0-rc1", "", 7, None, "0.1.9999999999"):
         with pytest.raises(InvalidParams, match=r"MAJOR\.MINOR\.PATCH"):
-            chosen_version({"version": version})
+            choose_version({"version": version})
 
 
 # Resources
@@ -174,15 +174,15 @@ def test_errors_are_in_the_ranges_of_the_document():
         ("initialize", -32603): -32603,
         ("", -32700): -32700,
     }
-    told = {(method, code): converted_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
+    told = {(method, code): convert_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
     assert told == {row: {"code": code, "message": "why", "data": {"a": 1}} for row, code in codes.items()}
 
 
 def test_a_tool_that_is_not_there_is_4001_and_a_resource_3001():
     failed = failure(1, UnknownTool("unknown tool: a"))
-    assert converted_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
+    assert convert_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
     failed = Failure(1, -32602, "nobody has that number", {"uri": "data://users/999"})
-    assert converted_error("read_resource", failed) == {
+    assert convert_error("read_resource", failed) == {
         "code": 3001,
         "message": "Resource not found",
         "data": {"uri": "data://users/999", "detail": "nobody has that number"},

@@ -4,7 +4,7 @@ import pytest
 
 from shared.errors import InvalidParams, InvalidRequest
 from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
-from shared.protocol.wire.dialects.open_requests import OpenRequest, OpenRequests, enveloped, is_id
+from shared.protocol.wire.dialects.open_requests import OpenRequest, OpenRequests, add_envelope, is_id
 from shared.protocol.wire.jsonrpc import Failure, Malformed
 
 IDS = [None, 1, "1", "", 0, -5, 2**70]
@@ -64,11 +64,11 @@ def test_nothing_is_kept_of_what_is_over():
 
 
 def test_an_envelope_names_the_newest_version_and_no_capabilities():
-    meta = enveloped({"a": 1}, "t")["_meta"]
+    meta = add_envelope({"a": 1}, "t")["_meta"]
     assert meta == {PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, "progressToken": "t"}
-    assert enveloped({"_meta": {"progressToken": 0}}, "t")["_meta"]["progressToken"] == 0
+    assert add_envelope({"_meta": {"progressToken": 0}}, "t")["_meta"]["progressToken"] == 0
 
 
 def test_a_meta_that_is_no_object_is_refused():
     with pytest.raises(InvalidParams, match="_meta"):
-        enveloped({"_meta": []})
+        add_envelope({"_meta": []})

@@ -47,7 +47,7 @@ def test_a_form_in_the_words_of_003_keeps_to_the_modes_that_were_declared() -> N
 def test_implementation_stands_in_for_server_info(result: dict[str, Any], info: object) -> None:
     assert server_info(result) == info
     made = session()
-    assert made.initialized({"protocolVersion": "2024-11-05", **result})
+    assert made.handle_initialize({"protocolVersion": "2024-11-05", **result})
     assert made.server is not None
     assert made.server.info == (info or {})
 
