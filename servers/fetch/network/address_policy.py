@@ -90,11 +90,14 @@ class Policy:
         bound = {own_host.partition("%")[0] for own_host, own_port in self._endpoints() if own_port == port}
         # Forwarding by another machine can't be detected.
         if bound and any(
-            face.is_loopback or face.is_unspecified or str(face) in bound or _is_of_this_machine(face)
-            for face in equivalents
+            equivalent.is_loopback
+            or equivalent.is_unspecified
+            or str(equivalent) in bound
+            or _is_of_this_machine(equivalent)
+            for equivalent in equivalents
         ):
             raise FetchError("blocked_address", f"{bracket(host)} is this server, which never fetches from itself")
-        if any(str(face) in self._denied for face in equivalents):
+        if any(str(equivalent) in self._denied for equivalent in equivalents):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if any(entry.allows_port(port) and entry.contains(host, parsed, equivalents) for entry in self._private):
             return

@@ -115,7 +115,7 @@ class _Transport(httpx.AsyncBaseTransport):
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
         """Wrap the pool. With `checks`, a host is checked before each request, because the pool does not do that."""
-        self._make_pool = pool
+        self._pool = pool
         self._checks = checks
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -144,7 +144,7 @@ class _Transport(httpx.AsyncBaseTransport):
     async def _send(self, request: httpcore.Request) -> httpcore.Response:
         with record_streams() as streams:
             try:
-                return await self._make_pool.handle_async_request(request)
+                return await self._pool.handle_async_request(request)
             except (ValueError, httpcore.LocalProtocolError):
                 # A stream that httpcore could not read stays open. After a hundred of them, the connection would
                 # accept no more.
@@ -153,7 +153,7 @@ class _Transport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._make_pool.aclose()
+        await self._pool.aclose()
 
 
 async def _close_all(streams: list[Http2Stream]) -> None:
@@ -164,16 +164,16 @@ async def _close_all(streams: list[Http2Stream]) -> None:
 
 class _Body(httpx.AsyncByteStream):
     def __init__(self, response: httpcore.Response, seconds: float) -> None:
-        self._send = response
+        self._response = response
         self._seconds = seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _explain_errors(self._seconds):
-            async for part in self._send.aiter_stream():
+            async for part in self._response.aiter_stream():
                 yield part
 
     async def aclose(self) -> None:
-        await self._send.aclose()
+        await self._response.aclose()
 
 
 @contextmanager

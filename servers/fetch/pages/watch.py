@@ -103,7 +103,7 @@ class Watcher:
         """
         self._open_pages, self._report_change, self._tasks, self._floor = open_pages, report_change, tasks, floor
         self._pages: dict[str, _Page] = {}
-        self._checks = anyio.Semaphore(MAX_CONCURRENT_CHECKS)
+        self._check_slots = anyio.Semaphore(MAX_CONCURRENT_CHECKS)
 
     @property
     def watched(self) -> int:
@@ -166,7 +166,7 @@ class Watcher:
         is_first = page.checks == 0
         page.checks += 1
         try:
-            async with self._checks:
+            async with self._check_slots:
                 pages = await self._open_pages()
                 is_full = page.checks % FULL_CHECK_INTERVAL == 0
                 result = await pages.check(url, confirmed_after=page.checked_at, refresh=is_full)

@@ -133,18 +133,18 @@ def _open(handle: Handle) -> None:
 class _ReportingDeadline(StatementDeadline):
     """A deadline that reports the beginning and end of a commit to the side that kills the process."""
 
-    def __init__(self, limits: Limits, report: Callable[[bool], None]) -> None:
+    def __init__(self, limits: Limits, report_commit: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)
-        self._send = report
+        self._report_commit = report_commit
 
     @contextmanager
     def committing(self) -> Iterator[None]:
         with super().committing():
-            self._send(True)
+            self._report_commit(True)
             try:
                 yield
             finally:
-                self._send(False)
+                self._report_commit(False)
 
 
 def _read(requests: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
