@@ -196,6 +196,37 @@ async def test_an_issuer_that_is_back_is_asked_for_its_keys_after_half_a_minute(
         assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
 
 
+async def test_the_keys_in_use_serve_while_new_ones_are_fetched() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        clock.now += 601
+        issuer.answers["/jwks"] = silence = Silence()
+        fetching = asyncio.ensure_future(bear(tokens, issuer.sign(exp=int(clock.now) + 60, jti="1")))
+        await silence.asked.wait()
+        async with asyncio.timeout(30):
+            assert status(await bear(tokens, issuer.sign(exp=int(clock.now) + 60, jti="2"))) == 200
+        assert not fetching.done()
+        fetching.cancel()
+
+
+async def test_keys_that_moved_are_found_at_their_new_place() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        issuer.put("/elsewhere", said({"keys": [NEW.as_dict(private=False)]}))
+        issuer.put(METADATA, said({"issuer": issuer.url, "jwks_uri": f"{issuer.url}/elsewhere"}))
+        issuer.put("/jwks", said({}, 404))
+        statuses = []
+        for number in range(2):
+            clock.now += 631
+            token = issuer.sign(key=NEW, exp=int(clock.now) + 60, jti=f"{number}")
+            statuses.append(status(await bear(tokens, token)))
+        assert statuses == [401, 200]
+
+
 async def test_keys_at_a_less_public_place_than_their_issuer_are_not_fetched() -> None:
     async def public(host: str, port: int) -> list[str]:
         return ["127.0.0.1"] if host == "localhost" else ["10.0.0.1"]

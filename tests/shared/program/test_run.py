@@ -401,6 +401,8 @@ def test_the_limits_reach_the_server() -> None:
     assert (app.budget.result_bytes, app.budget.seconds, app.budget.entries) == (5_000, 2, 6)
     assert app.limits.concurrent_calls == 7
     assert app.task_limits == TaskLimits(total=4, of_one_client=3, result_bytes=2_000, seconds=1.0)
+    set_limits(app, Options(max_message=1_000_000_000))
+    assert app.limits.call_bytes >= 4_000_000_000  # several of the largest messages at once
 
 
 # What a process does. All else that clients may do to it is in `tests/checks/faults`.

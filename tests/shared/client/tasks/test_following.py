@@ -71,12 +71,12 @@ async def test_question_that_is_taken_back_is_not_answered() -> None:
             told.was_cancelled.set()
         return {}
 
+    moments = [is_asked, told.was_cancelled, told.was_cancelled]
+
     async def pause(_seconds: float) -> None:
-        await is_asked.wait()
-        await anyio.lowlevel.checkpoint()
+        await moments.pop(0).wait()  # and not only when the task is over
 
     assert await told.followed(answer=never, pause=pause) == {"content": []}
-    assert told.was_cancelled.is_set()
     assert told.asked == []
 
 
@@ -97,6 +97,14 @@ async def test_call_whose_round_ends_leaves_its_task_at_work() -> None:
     told = Told(ASKING)
     with pytest.raises(InputRequired):
         await told.followed(answer=end)
+    assert told.methods == []
+
+
+@pytest.mark.parametrize("error", [ConnectionError("it is lost"), TimeoutError("it is slow")], ids=repr)
+async def test_task_whose_server_can_not_be_asked_is_not_cancelled(error: Exception) -> None:
+    told = Told({"status": "working"}, error)
+    with pytest.raises(type(error), match=str(error)):
+        await told.followed()
     assert told.methods == []
 
 

@@ -46,6 +46,17 @@ async def test_a_new_session_of_a_client_replaces_its_longest_idle_process() -> 
             assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
 
 
+async def test_the_process_used_most_recently_is_not_replaced() -> None:
+    behind = Behind(Small().app)
+    async with opened(behind, processes=4) as running, AsyncExitStack() as peers:
+        first, second = [await peers.enter_async_context(talking(running)) for _ in range(2)]
+        for peer in (first, second, first, await peers.enter_async_context(talking(running))):
+            assert "result" in await peer.call("add", a=1, b=2)
+        lines = len(behind.lines)
+        assert "result" in await first.call("add", a=1, b=2)
+        assert len(behind.lines) == lines
+
+
 async def test_a_client_without_a_process_replaces_the_longest_idle_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
