@@ -241,14 +241,14 @@ class Stores(Protocol):
 class ReplicaWatcher(Protocol):
     """Receives the events of a replica and of the other replicas. Its methods neither wait nor raise."""
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """Handle the loss of this replica: the other replicas have taken over its sessions, which end here."""
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Handle the return of this replica to the other replicas. It has missed everything that they published in
         the meantime."""
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Handle the departure of another replica."""
 
 
@@ -456,7 +456,7 @@ class SessionEvents(Protocol):
         """Return a stream that was shown, or the session's own, in its current state, for reading. If a lost replica
         left requests on the stream unanswered, they are answered."""
 
-    def taken(self) -> None:
+    def notify_taken(self) -> None:
         """Notify the watchers that a reader has taken its messages: senders that waited for it may continue."""
 
     def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -513,7 +513,7 @@ class EventStream(Protocol):
         that holds the session adds the message: only the copy on the reader's replica is sent, or if there is no
         reader, the first copy. Cuts off a reader that is too far behind."""
 
-    def crowds(self, message: bytes) -> bool:
+    def exceeds_limit(self, message: bytes) -> bool:
         """Return True if `message` would exceed the limit on messages that the reader, if there is one, has not taken
         yet."""
 
@@ -527,7 +527,7 @@ class EventStream(Protocol):
     def pause(self, retry_ms: int) -> None:
         """Pause the reader, if there is one."""
 
-    def settled(self) -> Awaitable[None] | None:
+    def pending_replication(self) -> Awaitable[None] | None:
         """Return an awaitable that completes when other replicas know the messages that were put; await it before
         sending their bytes. None if they already know the messages."""
 
@@ -535,8 +535,8 @@ class EventStream(Protocol):
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`. The
-        previous reader is cut off. The messages to take are available when `settled`; if they are not all of them,
-        the reader is cut off, and stays."""
+        previous reader is cut off. The messages to take are available after `pending_replication`; if they are not
+        all of them, the reader is cut off, and stays."""
 
     def take(self) -> "list[ServerSentEvent]":
         """Return the messages that the reader has not taken yet, which are considered sent from now on."""
@@ -555,7 +555,7 @@ class EventStream(Protocol):
     def has(self, number: int) -> bool:
         """Return True if there has been a message with that number; 0 is the beginning."""
 
-    def follows(self, number: int) -> bool:
+    def has_all_after(self, number: int) -> bool:
         """Return True if every message after that number is stored."""
 
     @property
@@ -639,7 +639,7 @@ class TaskStore(Protocol):
     async def forget(self, id: str) -> None:
         """Delete a task."""
 
-    async def listed(self, principal: str) -> Sequence["TaskRecord"]:
+    async def list_by_owner(self, principal: str) -> Sequence["TaskRecord"]:
         """Return the tasks of a principal, the oldest first."""
 
     def listen(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:

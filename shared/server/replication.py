@@ -57,15 +57,15 @@ class Replication:
     def _all_changes(self) -> list[Changes]:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """Ignore the loss: changes from other replicas merely stop arriving."""
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Report everything as changed: changes from other replicas arrive again, but some were missed."""
         for changes in self._all_changes():
             changes.notify_all()
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Ignore the loss of another replica."""
 
 

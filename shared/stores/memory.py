@@ -75,7 +75,7 @@ class Stores:
                 session.claims = {request_id: owner for request_id, owner in claims if owner != number} or None
             self.watchers.pop(number, None)
             for watcher in [watcher_ for watchers in self.watchers.values() for watcher_ in watchers]:
-                watcher.left()
+                watcher.on_departure()
 
     def replica(self) -> "MemoryReplica":
         """Return a new replica. Outside `join` it is permanent."""

@@ -74,14 +74,14 @@ class MemoryStream:
         is_duplicate = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
         if self.is_over or self.is_lost or is_duplicate:
             return
-        if self.crowds(message) and self.reader is not None:
+        if self.exceeds_limit(message) and self.reader is not None:
             log.warning("a stream was closed: its client is %d bytes behind", self._untaken_bytes)
             self.reader.cut()
             self.leave(self.reader)
         self._add(message)
         self._trim()
 
-    def crowds(self, message: bytes) -> bool:
+    def exceeds_limit(self, message: bytes) -> bool:
         """Return True if `message` would exceed the limit on messages that its reader has not taken yet."""
         return (
             self.reader is not None
@@ -124,7 +124,7 @@ class MemoryStream:
         if self.reader is not None:
             self.reader.pause(retry_ms)
 
-    def settled(self) -> None:
+    def pending_replication(self) -> None:
         """Return None, since replicas that share this memory see messages at once."""
 
     # Reading
@@ -196,7 +196,7 @@ class MemoryStream:
         """Return True if there has been a message with that number; 0 is the beginning."""
         return 0 <= number <= self._last
 
-    def follows(self, number: int) -> bool:
+    def has_all_after(self, number: int) -> bool:
         """Return True if every message after that number is stored."""
         return number >= self._dropped
 

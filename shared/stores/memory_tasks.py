@@ -76,7 +76,7 @@ class MemoryTasks:
         """Delete a task."""
         self._drop(id)
 
-    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+    async def list_by_owner(self, principal: str) -> Sequence[TaskRecord]:
         """Return the tasks of a principal, oldest first."""
         return [task for task in self._tasks.values() if task.principal == principal]
 

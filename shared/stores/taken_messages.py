@@ -12,7 +12,7 @@ class TakenMessages:
         # A tuple, since an empty one takes no memory, and most sessions have no watcher.
         self._watchers: tuple[Callable[[], None], ...] = ()
 
-    def taken(self) -> None:
+    def notify_taken(self) -> None:
         """Notify the watchers that a reader has taken its messages."""
         for wake in self._watchers:
             wake()

@@ -127,14 +127,14 @@ class Metrics:
 
     # As a watcher of the replica
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """Count that the other replicas have declared this replica lost."""
         self.losses = (self.losses or 0) + 1
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Do nothing: rejoining the others is not another loss."""
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Do nothing: the lost replica counts the loss itself if it returns."""
 
     def _get_series(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:

@@ -159,7 +159,7 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     principal = context.peer.principal
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
-    tasks = await tasks_of(running).store.listed(principal.key)
+    tasks = await tasks_of(running).store.list_by_owner(principal.key)
     accessible = [task for task in tasks if task.form == _NAME and can_access(task, context.peer)]
     name = context.peer.own_list("tasks")
     size, signer = running.server.page_size, running.signer

@@ -146,16 +146,16 @@ class Tasks:
         finally:
             unlisten()
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """Stop the tasks that run here, which the other replicas have marked as failed because this replica was
         lost."""
         for hosted in tuple(self.at_work.values()):
             hosted.give_up()
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Do nothing: this replica has rejoined the other replicas."""
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Do nothing: the listeners to the tasks of a lost replica detect the loss themselves."""
 
     def stop(self) -> None:

@@ -158,7 +158,7 @@ class RedisReplica:
         if self._tasks is not None:
             self._tasks.on_joined()
         for watcher in self._watchers:
-            watcher.returned()
+            watcher.on_return()
 
     async def renew(self) -> None:
         """Renew the lease in time; abandon everything on this replica if that fails."""
@@ -229,7 +229,7 @@ class RedisReplica:
             self._tasks.wake_all()
         if departed:
             for watcher in self._watchers:
-                watcher.left()
+                watcher.on_departure()
 
     def _lose(self) -> None:
         log.error("this replica has lost its lease: %s", self.link.reason)
@@ -237,7 +237,7 @@ class RedisReplica:
         if self._log is not None:
             self._log.lose()
         for watcher in self._watchers:
-            watcher.lost()
+            watcher.on_lost()
 
     def _receive(self, entry: list[bytes]) -> None:
         """Handle an entry of the inbox."""

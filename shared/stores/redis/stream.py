@@ -51,7 +51,7 @@ class _Session(Protocol):
 
     def remove(self, stream: "RedisStream") -> None: ...
 
-    def taken(self) -> None: ...
+    def notify_taken(self) -> None: ...
 
 
 class RedisStream:
@@ -114,14 +114,14 @@ class RedisStream:
         that is too far behind."""
         if self._has_ended or self.is_lost:
             return
-        if self.crowds(message):
+        if self.exceeds_limit(message):
             self._disconnect_reader()
         if self._is_local:
             self._store(message)
         else:
             self._append(message, "shared" if everywhere else "once" if once else "")
 
-    def crowds(self, message: bytes) -> bool:
+    def exceeds_limit(self, message: bytes) -> bool:
         """Return True if `message` would exceed the limit on messages that its reader, or Redis, has not taken
         yet."""
         # Without a reader nothing is slow: the POST with the request is about to read.
@@ -200,7 +200,7 @@ class RedisStream:
 
     # Reading
 
-    def settled(self) -> Awaitable[None] | None:
+    def pending_replication(self) -> Awaitable[None] | None:
         """Return an awaitable that completes when other replicas know the messages that were put; await it before
         sending their bytes. None if they already know the messages. The awaitable raises OSError while they can't be
         reached."""
@@ -349,7 +349,7 @@ class RedisStream:
         """Return True if there had been a message with that number when the stream was found; 0 is the beginning."""
         return 0 <= number <= self._last
 
-    def follows(self, number: int) -> bool:
+    def has_all_after(self, number: int) -> bool:
         """Return True if every message after that number was stored when the stream was found."""
         return number >= self._dropped
 
@@ -393,7 +393,7 @@ class RedisStream:
     def _wake_senders(self) -> None:
         """Wake senders that were held back, if half of the bytes allowed on the way have arrived."""
         if self._untaken_bytes + self._remote_bytes <= self._events.log.limits.stream_bytes // 2:
-            self._events.taken()
+            self._events.notify_taken()
 
     def forget_sent(self) -> None:
         """Delete the messages that were taken, because no client has reconnected for a long time."""

@@ -60,7 +60,7 @@ class RedisTasks:
         """Delete a task."""
         await self._link.ask("forget_task", id)
 
-    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+    async def list_by_owner(self, principal: str) -> Sequence[TaskRecord]:
         """Return the tasks of a principal, oldest first."""
         return [await self._fail_if_lost(*entry) for entry in await self._link.ask("listed", principal, _now())]
 

@@ -113,7 +113,7 @@ class Reading(AtWork):
             stream: EventStream | None = await self._events(replica).find(self.name or None)
             assert stream is not None
             assert stream.has(len(self.got)), "what the client has got is not known"
-            if not stream.follows(len(self.got)):
+            if not stream.has_all_after(len(self.got)):
                 self.is_gone = True
                 return
             reader = Reader()
@@ -145,7 +145,7 @@ class Reading(AtWork):
         self.is_over = is_over
 
     async def _settled(self, stream: EventStream) -> None:
-        settled = stream.settled()
+        settled = stream.pending_replication()
         if settled is not None:
             await settled
 

@@ -44,7 +44,7 @@ async def read(stream: EventStream, after: int | None = None) -> Heard:
     """A reader, when there is what there is for it."""
     reader = Heard()
     stream.read(reader, after)
-    settled = stream.settled()
+    settled = stream.pending_replication()
     if settled is not None:
         await settled
     return reader
@@ -64,7 +64,7 @@ class TestEventLog:
             assert [await there.find(name) for name in ("unknown", "")] == [None, None]
             name = stream.show()
             stream.put(b"b")
-            assert (waiting := stream.settled()) is None or await waiting is None
+            assert (waiting := stream.pending_replication()) is None or await waiting is None
             await rest(*replicas)
             other = await found(there, name)
             assert [other.has(number) for number in (0, 2, 3)] == [True, True, False]
@@ -146,19 +146,19 @@ class TestEventLog:
             reader = await read(other, 0)
             stream.put(message)
             await rest(*replicas)
-            assert stream.crowds(message)
+            assert stream.exceeds_limit(message)
             taken: list[bool] = []
             stop = here.watch_taken(lambda: taken.append(True))
             other.take()
-            there.taken()
+            there.notify_taken()
             await rest(*replicas)
             stop()
-            assert (stream.crowds(message), bool(taken)) == (False, True)
+            assert (stream.exceeds_limit(message), bool(taken)) == (False, True)
             for _ in range(5):
                 stream.put(message)
                 await rest(*replicas)
             assert reader.told[-1] == "cut"
-            assert (await found(there, stream.name)).follows(1)
+            assert (await found(there, stream.name)).has_all_after(1)
 
     async def test_what_is_not_kept_any_more_is_known(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
@@ -169,7 +169,7 @@ class TestEventLog:
                 stream.put(b"x")
             await rest(*replicas)
             other = await found(there, name)
-            assert [other.follows(number) for number in (4, 5)] == [False, True]
+            assert [other.has_all_after(number) for number in (4, 5)] == [False, True]
 
     async def test_of_a_session_that_has_ended_nothing_is_kept(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
@@ -211,11 +211,11 @@ class TestEventLog:
             own.leave(reader)
             own.put(b"b")
             await rest(*replicas)
-            assert (await found(here)).follows(0)
+            assert (await found(here)).has_all_after(0)
             await stores.let_pass(LIMITS.replay_seconds + 1)
             await rest(*replicas)
             again = await found(here)
-            assert [again.follows(number) for number in (0, 1)] == [False, True]
+            assert [again.has_all_after(number) for number in (0, 1)] == [False, True]
 
     async def test_of_streams_that_have_ended_a_session_keeps_the_last(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
@@ -244,7 +244,7 @@ class TestEventLog:
                 stream.put(b"x" * 500)
                 here.make_room()
                 await rest(*replicas)
-            kept = [(await found(here, stream.name)).follows(0) for stream in streams]
+            kept = [(await found(here, stream.name)).has_all_after(0) for stream in streams]
             assert kept == [False, False, True, True] or kept == [False, True, True, True]
 
     async def test_the_streams_of_a_session_that_nobody_has_end_with_it(self, stores: Kind) -> None:

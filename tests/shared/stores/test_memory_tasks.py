@@ -95,7 +95,7 @@ class TestTaskStore:
             await stores.let_pass(61)
             await rest(*replicas)
             assert [await there.get(id_) for id_ in ("0", "1", "late")] == [None] * 3
-            assert await there.listed("ada") == []
+            assert await there.list_by_owner("ada") == []
 
     async def test_those_of_a_principal_are_listed_oldest_first(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
@@ -107,10 +107,10 @@ class TestTaskStore:
             ):
                 await one.create(task(id_, "", principal))
             for one in (here, there):
-                assert [found.id for found in await one.listed("ada")] == ["c", "a"]
+                assert [found.id for found in await one.list_by_owner("ada")] == ["c", "a"]
             await there.forget("c")
-            assert [found.id for found in await here.listed("ada")] == ["a"]
-            assert await here.listed("eve") == []
+            assert [found.id for found in await here.list_by_owner("ada")] == ["a"]
+            assert await here.list_by_owner("eve") == []
 
     async def test_who_hears_of_a_task_is_woken_at_every_replica(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):

@@ -190,15 +190,15 @@ class LegacySse:
 
     # Changes of the replicas
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """End all streams because no other replica can deliver messages to them anymore; their clients open new
         streams."""
         self.end_all(orderly=False)
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Do nothing: a replica that has just rejoined the others has no streams."""
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Do nothing: the streams of a lost replica are lost, too."""
 
     # The end

@@ -222,7 +222,7 @@ class HttpSession:
 
     def on_caught_up(self) -> None:
         """Record that a reader has caught up: messages that any replica held back for it can be sent."""
-        self._streams.taken()
+        self._streams.notify_taken()
 
     @property
     def is_busy(self) -> bool:

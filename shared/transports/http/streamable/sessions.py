@@ -257,15 +257,15 @@ class Sessions:
 
     # Changes of the replicas
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """End the local part of all sessions, which the other replicas have taken over."""
         for session in (*self._opening, *self._by_id.values()):
             self._end(session, continues_elsewhere=True)
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         """Do nothing: a replica that has just rejoined the others has no sessions."""
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Take over the subscriptions of a lost replica, for clients that listen here."""
         for session in self._by_id.values():
             self.adopt(session)

@@ -96,7 +96,7 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
         session.on_caught_up()  # which may add more
         # Before the bytes are sent: a client that reconnects at another replica must find the same messages there.
         await session.publish_scopes()
-        settled = stream.settled()
+        settled = stream.pending_replication()
         if settled is not None:
             await settled
         await reply.events(events, last=last)

@@ -165,7 +165,7 @@ class Streams:
         stream = await self._events.find(stream_id)
         if stream is None or not stream.has(number):
             return refuse(400, "there is no such event")
-        if not stream.follows(number):
+        if not stream.has_all_after(number):
             return _TOO_OLD
         return await self._get(stream, number)
 
@@ -195,9 +195,9 @@ class Streams:
         """True if the session's own stream is being read here."""
         return any(not reader.stream.ids for reader in self._gets)
 
-    def taken(self) -> None:
+    def notify_taken(self) -> None:
         """Record that a reader has taken its messages."""
-        self._events.taken()
+        self._events.notify_taken()
 
     def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` whenever a reader has taken messages, until the returned function is called."""
@@ -260,7 +260,7 @@ class Streams:
         self._gets += (reader,)
         with ExitStack() as undoing:
             undoing.callback(self._abandon, reader)
-            settled = stream.settled()
+            settled = stream.pending_replication()
             if settled is not None:
                 await settled
             if reader.is_cut and stream.reader is reader:  # and not because another reader has begun
@@ -308,7 +308,7 @@ class Streams:
                 return True
             stream = self._events.own()
         data = encode(message)
-        if patient and stream.crowds(data):
+        if patient and stream.exceeds_limit(data):
             return False
         # A changed list is reported by all replicas, a changed resource by the replica at which the client has
         # subscribed to it.

@@ -51,7 +51,7 @@ class SlowTasks:
     async def forget(self, id: str) -> None:
         await self._do("forget", id)
 
-    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+    async def list_by_owner(self, principal: str) -> Sequence[TaskRecord]:
         found: Sequence[TaskRecord] = await self._do("listed", principal)
         return found
 

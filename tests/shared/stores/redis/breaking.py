@@ -50,13 +50,13 @@ class Watching(ReplicaWatcher):
         self._replica = replica
         replica.watch(self)
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         self.heard.append(("lost", self._replica.number))
 
-    def returned(self) -> None:
+    def on_return(self) -> None:
         self.heard.append(("returned", self._replica.number))
 
-    def left(self) -> None:
+    def on_departure(self) -> None:
         """Others are of no concern here."""
 
 

@@ -108,7 +108,7 @@ async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_r
         here.link.lose("the test says so")
         unshown.show()
         for stream in (shown, own, unshown):
-            waiting = stream.settled()
+            waiting = stream.pending_replication()
             assert waiting is not None
             with pytest.raises(Unavailable):
                 await waiting

@@ -29,7 +29,7 @@ async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server
         async with stores.join() as here:
             for id_, status in (("t", "working"), ("u", "input_required"), ("v", "completed"), ("w", "working")):
                 await here.tasks(LIMITS).create(task(id_, status))
-            assert {one.status for one in await there.tasks(LIMITS).listed("ada")} >= {"working"}
+            assert {one.status for one in await there.tasks(LIMITS).list_by_owner("ada")} >= {"working"}
         found = await asyncio.gather(*[one.tasks(LIMITS).get(id_) for one in (there, other) for id_ in "tuv"])
         assert [one and one.status for one in found] == ["failed", "failed", "completed"] * 2
         assert found[:2] == found[3:5]
@@ -37,7 +37,7 @@ async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server
         assert found[0].message == "the replica that ran it is gone; it is unknown whether it finished"
         error = {"code": -32603, "message": found[0].message, "data": {"mayHaveRun": True}}
         assert found[0].outcome == {"error": error}
-        assert [one.status for one in await other.tasks(LIMITS).listed("ada")] == [
+        assert [one.status for one in await other.tasks(LIMITS).list_by_owner("ada")] == [
             *("failed", "failed", "completed", "failed")
         ]
 

@@ -448,11 +448,11 @@ def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
     stream = MemoryStream(MemoryLog(SessionLimits(replay_events=2)).session("s"), (1,))
     for _ in range(5):
         stream.put(b"x")
-    assert stream.follows(3)
+    assert stream.has_all_after(3)
     assert stream.expire()
     assert stream.has(5)
     assert not stream.has(6)
-    assert not stream.follows(4)
+    assert not stream.has_all_after(4)
 
 
 # Which stream each message goes to
