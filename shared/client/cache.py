@@ -69,16 +69,16 @@ class CacheEntry:
 class PendingRequest:
     """A request that has been sent and not yet answered."""
 
-    def __init__(self, cache_key: CacheKey, keep: Callable[[CacheKey, dict[str, Any]], None]) -> None:
+    def __init__(self, cache_key: CacheKey, store: Callable[[CacheKey, dict[str, Any]], None]) -> None:
         self.cache_key = cache_key
         self.is_stale = False
         """True if something has changed since the request was sent: the answer may be older than the change."""
-        self._keep = keep
+        self._store = store
 
-    def keep(self, result: dict[str, Any]) -> None:
+    def store(self, result: dict[str, Any]) -> None:
         """Cache the result, if it is reusable."""
         if not self.is_stale:
-            self._keep(self.cache_key, result)
+            self._store(self.cache_key, result)
 
 
 class ResponseCache:
@@ -109,7 +109,7 @@ class ResponseCache:
     @contextmanager
     def track(self, cache_key: CacheKey) -> Iterator[PendingRequest]:
         """Watch for changes while the request is pending."""
-        pending = PendingRequest(cache_key, self._keep)
+        pending = PendingRequest(cache_key, self._store)
         self._pending.add(pending)
         try:
             yield pending
@@ -133,7 +133,7 @@ class ResponseCache:
         for cache_key in [candidate for candidate in self._entries if is_affected(candidate)]:
             self._drop(cache_key)
 
-    def _keep(self, cache_key: CacheKey, result: dict[str, Any]) -> None:
+    def _store(self, cache_key: CacheKey, result: dict[str, Any]) -> None:
         public_key = cache_key.as_public()
         key = public_key if result.get("cacheScope") == "public" else cache_key
         self._drop(cache_key)

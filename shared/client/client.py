@@ -108,7 +108,7 @@ class Client(TypedCalls, Entered):
         await self._link.ended()
 
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
-        accepted = self._options.accepted()
+        accepted = self._options.accepted_versions()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
         answers: Mapping[str, Handler] = self._handlers.answers
         handlers = {method: self._ask_permission_first(method, handler) for method, handler in answers.items()}

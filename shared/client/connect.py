@@ -137,7 +137,7 @@ async def connect_http(
             client = await stack.enter_async_context(_start_client(start, options))
         except PeerError as refusal:
             # True if a server that refuses to open a session may be one of HTTP+SSE.
-            may_handshake = not options.accepted()[0].stateless
+            may_handshake = not options.accepted_versions()[0].stateless
             # 2025-11-25 names 400, 404 and 405; older versions name any 4xx, and older servers send these.
             if not (may_handshake and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
                 raise

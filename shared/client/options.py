@@ -113,7 +113,7 @@ class ClientOptions:
     cache_key: Hashable = field(default=None, repr=False)
     """The server's key in a shared cache; `connect` uses the URL or the command."""
 
-    def accepted(self) -> tuple[Version, ...]:
+    def accepted_versions(self) -> tuple[Version, ...]:
         """Return the accepted versions, oldest first. Raises ValueError if there are none."""
         versions = versions_between(self.min_version, self.max_version)
         if self.dialect is not None:

@@ -46,7 +46,7 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
     from ..stores.redis.stores import Stores
 
     connect = client_factory(options.store, _read_password(options.store_password_file))
-    return Stores(connect, options.store_prefix, options.store_lease, key.encode()).named
+    return Stores(connect, options.store_prefix, options.store_lease, key.encode()).for_server
 
 
 def _read_password(path: Path | None) -> str | None:

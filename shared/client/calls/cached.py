@@ -202,7 +202,7 @@ class CachedRequests:
             result = {**entry.result(), **hints}
             if not hints["ttlMs"]:  # the entry stays as it is; large contents need not be serialized again
                 return result
-        pending.keep(result)
+        pending.store(result)
         return result
 
 

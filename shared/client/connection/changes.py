@@ -199,7 +199,7 @@ class _Subscriber:
     async def _subscribe_once(self, connection: Connection) -> None:
         subscription = Subscription(self._uris, self.pending.put, self._lists)
         async with subscribe(connection, subscription) as ended:
-            self.refused = subscription.refused()
+            self.refused = subscription.refused_uris()
             if self.established.is_set():
                 self.pending.put(_MISSED)
             elif self.refused:

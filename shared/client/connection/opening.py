@@ -79,9 +79,9 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
     """Try to discover the server. The result says whether the session is now open, a handshake is to be tried, or
     discovery is to be repeated."""
     session = connection.session
-    limit = options.opening_seconds or OPENING_SECONDS
+    opening_seconds = options.opening_seconds or OPENING_SECONDS
     # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.
-    seconds = options.probe_seconds if session.accepts_handshake else limit
+    seconds = options.probe_seconds if session.accepts_handshake else opening_seconds
     answer: Response | Failure | InputWanted | None = None
     with connection.send(session.discover()) as waiter:
         try:
@@ -101,7 +101,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
 
 
 def _no_common_version(session: ClientSession, options: ClientOptions) -> ConnectionError:
-    accepted = options.accepted()
+    accepted = options.accepted_versions()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"only {accepted[0]}"
     # Only dates are repeated: another text might say anything.
     dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][

@@ -33,8 +33,8 @@ class Pauses:
     def min_remaining(self, now: float, *, is_costly: bool) -> float:
         """Return the seconds that even a caller that needs the server must wait: more for a start that `is_costly`,
         such as that of a process that ends at once each time."""
-        longest = MAX_COSTLY_PAUSE_SECONDS if is_costly else FIRST_SECONDS
-        return max(0.0, self._last_start + min(self._pause, longest) - now)
+        max_pause = MAX_COSTLY_PAUSE_SECONDS if is_costly else FIRST_SECONDS
+        return max(0.0, self._last_start + min(self._pause, max_pause) - now)
 
     def record_start(self, now: float) -> None:
         """Record a start at the time `now`, and lengthen the next pause; after a long life, the pause is reset to the

@@ -35,11 +35,11 @@ _IDEMPOTENT_METHODS = frozenset(
 )
 
 
-def backoff(failed: int, random_fraction: Callable[[], float] = random.random) -> float:
-    """Return the seconds to wait after `failed` consecutive failures (at least 1): a random time below a bound that
+def backoff(failures: int, random_fraction: Callable[[], float] = random.random) -> float:
+    """Return the seconds to wait after `failures` consecutive failures (at least 1): a random time below a bound that
     doubles each time, so that many clients do not all retry at the same moment. `random_fraction` returns numbers
     from 0 to 1."""
-    return random_fraction() * min(MAX_BACKOFF_SECONDS, BASE_SECONDS * 2.0 ** min(failed - 1, 16))
+    return random_fraction() * min(MAX_BACKOFF_SECONDS, BASE_SECONDS * 2.0 ** min(failures - 1, 16))
 
 
 def is_header_mismatch(method: str, error: Exception) -> bool:
@@ -68,18 +68,18 @@ class RetryPolicy:
                 self._tools.pop(name, None)
 
     def retry_delay(
-        self, method: str, params: Mapping[str, Any], error: Exception, failed: int, remaining: float | None
+        self, method: str, params: Mapping[str, Any], error: Exception, failures: int, remaining: float | None
     ) -> float | None:
-        """Return the seconds to wait before repeating a request that has failed `failed` times, most recently with
+        """Return the seconds to wait before repeating a request that has failed `failures` times, most recently with
         `error`, and must end within `remaining` seconds; None if it is not to be repeated."""
-        if failed >= MAX_ATTEMPTS or not self._may_repeat(method, params, error):
+        if failures >= MAX_ATTEMPTS or not self._may_repeat(method, params, error):
             return None
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
-        if isinstance(error, SessionLost) and failed == 1:
+        if isinstance(error, SessionLost) and failures == 1:
             return 0.0
         data = error.data if isinstance(error, PeerError) else None
         retry_after = data.get("retryAfter") if isinstance(data, dict) else None
-        seconds = backoff(failed, self._random_fraction)
+        seconds = backoff(failures, self._random_fraction)
         if isinstance(retry_after, int | float):
             seconds = max(seconds, retry_after)  # not a float yet: an integer may be too large for one
         return float(seconds) if seconds < (MAX_RETRY_AFTER_SECONDS if remaining is None else remaining) else None

@@ -67,7 +67,7 @@ class Subscription:
         lists = {f"{what}ListChanged": True for what in _LISTS} if self.lists else {}
         return {**lists, "resourceSubscriptions": list(self.uris)} if self.uris else lists
 
-    def refused(self) -> tuple[str, ...]:
+    def refused_uris(self) -> tuple[str, ...]:
         """Return the URIs that are missing from the server's acknowledgement."""
         if self.honored is None:
             return ()
@@ -142,14 +142,14 @@ async def _listen(
 async def _wait_for_acknowledgement(subscription: Subscription, waiter: Waiter) -> None:
     """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError if there is none."""
 
-    async def refused() -> None:
+    async def raise_refusal() -> None:
         answer = await waiter.wait()
         if isinstance(answer, Failure):
             result_of(answer)
         raise ConnectionError("the server ended the stream before it began")
 
     async with background() as tasks:
-        tasks.start_soon(refused)
+        tasks.start_soon(raise_refusal)
         await subscription.acknowledged.wait()
 
 

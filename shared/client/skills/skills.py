@@ -47,7 +47,7 @@ class ServerSkills:
         self._client = client
 
     @property
-    def declared(self) -> bool:
+    def has_skills(self) -> bool:
         """True if the server has skills."""
         return self._client.server.can("extensions", SKILLS)
 

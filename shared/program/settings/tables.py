@@ -62,31 +62,31 @@ def read_rules(
 
     Raises ValueError with a one-line message for an error.
     """
-    scopes = _table(file_values.get("scopes"))
-    principals = _table(file_values.get("principal"))
-    own = {
-        name: _entitlement(_mapping(entry, source), path, settings, f'{within}principal."{name}".')
+    scopes = _read_table(file_values.get("scopes"))
+    principals = _read_table(file_values.get("principal"))
+    own_entitlements = {
+        name: _read_entitlement(_check_mapping(entry, source), path, settings, f'{within}principal."{name}".')
         for name, (entry, source) in principals.items()
     }
     limits = {
-        name: _entitlement(_mapping(*value_and_place), path, None, f'principal."{name}".')
-        for name, value_and_place in _table(common).items()
+        name: _read_entitlement(_check_mapping(*value_and_place), path, None, f'principal."{name}".')
+        for name, value_and_place in _read_table(common).items()
     }
     return Rules(
         {key: _read_needed_scopes(key, *value_and_place) for key, value_and_place in scopes.items()},
-        _unite(own, limits),
+        _unite(own_entitlements, limits),
     )
 
 
-def _table(file_values: FileValue | None) -> dict[str, tuple[Any, str]]:
+def _read_table(file_values: FileValue | None) -> dict[str, tuple[Any, str]]:
     """Return the values of a table, by its keys, with their places."""
     if file_values is None:
         return {}
-    content = _mapping(file_values.value, file_values.source)
+    content = _check_mapping(file_values.value, file_values.source)
     return {key: (value, f'{file_values.source}."{key}"') for key, value in content.items()}
 
 
-def _mapping(value: Any, source: str) -> dict[str, Any]:
+def _check_mapping(value: Any, source: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) and key for key in value):
         raise ValueError(f"{source}: must be a table of names and values")
     return value
@@ -95,22 +95,22 @@ def _mapping(value: Any, source: str) -> dict[str, Any]:
 def _read_needed_scopes(key: str, value: Any, source: str) -> frozenset[str]:
     if not _KEY.fullmatch(key):
         raise ValueError(f"{source}: must be the name of a tool, resource:SCHEME or prompt:NAME")
-    return _scopes(value, source)
+    return _read_scopes_at(value, source)
 
 
-def _scopes(value: Any, source: str) -> frozenset[str]:
+def _read_scopes_at(value: Any, source: str) -> frozenset[str]:
     try:
         return read_scopes(value)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
 
 
-def _entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
+def _read_entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
     narrowable = settings if isinstance(settings, Narrowable) else None
     fields = {} if narrowable is None else narrowable.narrowing.model_fields
     narrower_values = parse_settings(content, {"scopes": TABLES["scopes"], **fields}, path, within)
     scopes = narrower_values.pop("scopes", None)
-    ceilings = () if scopes is None else (_scopes(*scopes),)
+    ceilings = () if scopes is None else (_read_scopes_at(*scopes),)
     if not narrower_values or narrowable is None:
         return Entitlement(ceilings)
     narrowing = read_options(narrowable.narrowing, {}, file=narrower_values)

@@ -197,14 +197,14 @@ class Link:
         replicas."""
         requested_at = self._loop.time()
 
-        def renewed(numbers: list[bytes]) -> None:
+        def on_reply(numbers: list[bytes]) -> None:
             # Counted from the request, not from the reply: Redis may have counted since then, and ours must end
             # first.
             self._lease_ends = max(self._lease_ends, requested_at + self.lease_seconds)
             newest, *others = map(int, numbers)
             on_renewed(newest, set(others))
 
-        self.enqueue("renew", round(self.lease_seconds * 1000), reply=renewed)
+        self.enqueue("renew", round(self.lease_seconds * 1000), reply=on_reply)
 
     @property
     def lease_seconds_left(self) -> float:
@@ -218,9 +218,9 @@ class Link:
 
     def _end(self, reason: str) -> None:
         self.is_joined, self.reason = False, reason
-        waiting, self._queue = (*self._current_batch, *self._queue), deque()
+        pending, self._queue = (*self._current_batch, *self._queue), deque()
         self._size = 0
-        for operation in waiting:
+        for operation in pending:
             self._fail(operation)
         self._changed.wake()
 

@@ -46,7 +46,7 @@ class Stores:
         self._lease_seconds = lease_seconds
         self._secret = secret
 
-    def named(self, name: str) -> "Stores":
+    def for_server(self, name: str) -> "Stores":
         """Return the stores of the server with that name, separate from all others."""
         # A cursor of one server is invalid for another server.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()

@@ -176,7 +176,7 @@ class RedisStream:
         events, limits = self._events, self._events.log.limits
         self._untaken_bytes += len(message)
 
-        def added(reply: list[int]) -> None:
+        def on_reply(reply: list[int]) -> None:
             number, is_reader_here, self._remote_bytes = reply
             self._untaken_bytes = max(0, self._untaken_bytes - len(message))
             self._wake_senders()
@@ -189,7 +189,7 @@ class RedisStream:
             "append",
             *(events.id, self.name, int(self._is_own), message, mode),
             *(*events.log.bounds, limits.replay_streams, events.log.retention_ms),
-            reply=added,
+            reply=on_reply,
         )
 
     def _disconnect_reader(self) -> None:
@@ -238,12 +238,12 @@ class RedisStream:
         if reply is None:
             reader.cut()
         else:
-            start, over, refusal, *messages = reply
+            start, state, refusal, *messages = reply
             self._last_taken = self._last_received = int(start)
             for message in messages:
                 self.receive(self._last_received + 1, message)
-            if over:
-                self.on_ended(over.decode(), read_refusal(refusal))
+            if state:
+                self.on_ended(state.decode(), read_refusal(refusal))
         self._settle()
 
     def receive(self, number: int, message: bytes) -> None:
@@ -262,10 +262,10 @@ class RedisStream:
         else:
             self.reader.wake()
 
-    def on_ended(self, state: str, refusal: Refusal | None = None) -> None:
+    def on_ended(self, ending: str, refusal: Refusal | None = None) -> None:
         """Record that nothing more will arrive for the reader."""
         self._has_ended = self.is_over = True
-        self.answered = state == "answered"
+        self.answered = ending == "answered"
         self.refusal = None if self.answered else refusal
         if self.reader is not None:
             self.reader.wake()

@@ -73,7 +73,7 @@ class ProcessStream:
         """Write `data` if this is possible without waiting; otherwise return False."""
         return self._process.write(data)
 
-    async def keep_stderr(self) -> None:
+    async def collect_stderr(self) -> None:
         """Read stderr to its end and store the last part."""
         with suppress(anyio.EndOfStream):
             while True:
@@ -136,7 +136,7 @@ async def start_process(
     stream, lines = ProcessStream(process), StderrLog(Path(command[0]).name)
     async with background() as tasks:
         if stderr == "keep":
-            tasks.start_soon(stream.keep_stderr)
+            tasks.start_soon(stream.collect_stderr)
         elif stderr == "log":
             tasks.start_soon(_log_stderr, process.stderr, lines)
         try:

@@ -72,8 +72,8 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, s
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bind(asgi.mounts, options) as listener:
         # Behind a proxy all connections come from its address.
-        maximum = options.connections or max_connections()
-        capacity = None if options.trusted_proxies else Capacity(maximum)
+        limit = options.connections or max_connections()
+        capacity = None if options.trusted_proxies else Capacity(limit)
         attributes = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
         connections = type("Limited", (Connection,), attributes)
         server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)

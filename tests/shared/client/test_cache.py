@@ -28,7 +28,7 @@ def _asked(target: str | None = None, *, owner: str = "we", method: str = "resou
 
 def _answered(cache: ResponseCache, cache_key: CacheKey, **result: Any) -> None:
     with cache.track(cache_key) as pending:
-        pending.keep(result)
+        pending.store(result)
 
 
 def _fresh(cache: ResponseCache, cache_key: CacheKey) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
 def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
         cache.expire(lambda one: one.target == "a")
-        pending.keep({**HOUR})
+        pending.store({**HOUR})
     assert cache.find(_asked("a")) is None
 
 
@@ -136,7 +136,7 @@ def test_questions_that_failed_are_not_watched_any_longer(cache: ResponseCache) 
 def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
         cache.expire(lambda one: one.target == "b")
-        pending.keep({**HOUR})
+        pending.store({**HOUR})
     assert _fresh(cache, _asked("a"))
 
 

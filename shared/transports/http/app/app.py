@@ -149,7 +149,7 @@ class HttpApp:
         self._audit = audit = options.audit
         if audit is not None:
             for mount in self.mounts:
-                mount.keep_records(audit)
+                mount.set_audit(audit)
         self._records_arrival = audit is not None or options.telemetry is not None
         if options.telemetry is not None:
             for mount in self.mounts:

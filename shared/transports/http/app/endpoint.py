@@ -101,7 +101,7 @@ class Endpoint:
         """Stop accepting requests because the server has failed; pending ones are cancelled. May be called again with
         a more precise reason."""
         self._closed = refusal
-        self._stateless.give_up()
+        self._stateless.cancel()
         for sessions in self._all_sessions:
             sessions.end_all(orderly=False)
         # They end with the tasks in which they run.

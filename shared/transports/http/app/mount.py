@@ -80,7 +80,7 @@ class Mount:
         """The extensions with which the server is opened here."""
         self._is_open = anyio.Event()
 
-    def keep_records(self, audit: Audit) -> None:
+    def set_audit(self, audit: Audit) -> None:
         """Record in `audit` the refused requests and, if the server is opened here, its calls."""
         self.audit = audit
         self.endpoint.audit = partial(audit.log_refusal, self.name)

@@ -169,7 +169,7 @@ class LegacySse:
         if session.is_ending:
             return _UNKNOWN
         self._sessions.shares.use(session)
-        refusal = session.take(http.headers, messages, http.principal)
+        refusal = session.process_post(http.headers, messages, http.principal)
         if refusal is None:
             await http.reply.json(202, b"")
         return refusal

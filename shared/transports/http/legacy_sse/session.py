@@ -106,7 +106,9 @@ class LegacySession:
         """The seconds for which the session has been open without being initialized."""
         return asyncio.get_running_loop().time() - self._opened_at if self.is_idle else 0.0
 
-    def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
+    def process_post(
+        self, headers: Headers, messages: Sequence[Message], principal: Principal | None
+    ) -> Refusal | None:
         """Process the messages of a POST from `principal`, which are answered on the stream. Returns a refusal with
         status 400 for messages that must not reach the session."""
         self._connection.session.principal = principal
@@ -133,7 +135,7 @@ class LegacySession:
         principal, current = post.principal, self._connection.session.principal
         if principal is not None and current is not None:
             principal = replace(principal, is_revoked=current.is_revoked)  # which is not sent between replicas
-        refusal = self.take(headers, messages, principal)
+        refusal = self.process_post(headers, messages, principal)
         if refusal is not None:
             for id_ in request_ids(messages[0]):
                 self._put(replace(refusal.failure, id=id_))

@@ -65,12 +65,12 @@ class Allowances:
         try:
             wait = await self.limiter.take(account_of(client), self._rate, requests)
             if wait:
-                return self.exceeded("rate", wait)
+                return self.refuse("rate", wait)
             # Nothing is taken: the number of bytes is known when they are sent, and `spend` takes them then.
             wait = await self.limiter.take(_bytes_key(client), self._bytes, 0.0)
         except OSError:
             return None  # the other replicas can't be reached, but this one can serve the request
-        return self.exceeded("bytes", wait) if wait else None
+        return self.refuse("bytes", wait) if wait else None
 
     async def check_message(self, client: str, message: Message) -> LimitExceeded | None:
         """Take the requests in `message` of `client`, like `check`. A message without requests, such as a
@@ -96,7 +96,7 @@ class Allowances:
         account = account_of(client)
         pending_calls = self._calls.get(account, 0)
         if pending_calls >= self.limits.calls:
-            return self.exceeded("calls", _CALLS_SECONDS)
+            return self.refuse("calls", _CALLS_SECONDS)
         self._calls[account] = pending_calls + 1
         return None
 
@@ -111,9 +111,9 @@ class Allowances:
 
     def too_many_sessions(self) -> Refusal:
         """Return the refusal of a session."""
-        return limit_exceeded(self.exceeded("sessions", _SESSIONS_SECONDS))
+        return limit_exceeded(self.refuse("sessions", _SESSIONS_SECONDS))
 
-    def exceeded(self, limit: str, seconds: float) -> LimitExceeded:
+    def refuse(self, limit: str, seconds: float) -> LimitExceeded:
         """Count a refusal by `limit`, and return its error; the client may try again after `seconds`."""
         self.refused[limit] += 1
         return LimitExceeded(_REASONS.get(limit, limit), limit, max(1, math.ceil(seconds)))

@@ -27,7 +27,7 @@ class HeaderArguments:
         self._own: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._listed: dict[str, Sequence[Parameter]] = {}
 
-    def of(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
+    def find(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
         """Return the arguments of that tool that headers repeat; empty if the tool is unknown, or hidden from
         `principal`."""
         running = self._running.parts.for_principal(principal)

@@ -166,7 +166,7 @@ class HttpSession:
         """True if the client listens to unrequested messages on this replica."""
         return self._streams.is_listening
 
-    def take(self, message: Message) -> None:
+    def process_forwarded(self, message: Message) -> None:
         """Process a message that another replica received for a call that is here."""
         self._connection.receive(message)
 

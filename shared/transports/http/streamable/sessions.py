@@ -123,12 +123,12 @@ class Sessions:
         try:
             # Without other replicas nothing can change while the store in memory answers, so no ends need to be
             # recorded.
-            entered = await (self._store.enter if self.is_alone else self._enter_store)(id, principal, ids)
+            entry = await (self._store.enter if self.is_alone else self._enter_store)(id, principal, ids)
         except OSError:
             return STORE_UNREACHABLE
-        if entered is None:
+        if entry is None:
             return _STOPPING if self._is_leaving else _UNKNOWN
-        record, is_free = entered
+        record, is_free = entry
         session = self._by_id.get(id)
         if session is None:
             refusal = self.shares.make_room(record.client)
@@ -148,10 +148,10 @@ class Sessions:
         replica stops."""
         self._entering[id] += 1
         try:
-            entered = await self._store.enter(id, principal, ids)
-            if entered is not None and self._is_leaving:
-                self._store.leave(id, ids if entered[1] else ())
-            return None if self._is_leaving or id in self._ended_while_entering else entered
+            entry = await self._store.enter(id, principal, ids)
+            if entry is not None and self._is_leaving:
+                self._store.leave(id, ids if entry[1] else ())
+            return None if self._is_leaving or id in self._ended_while_entering else entry
         finally:
             self._entering[id] -= 1
             if not self._entering[id]:
@@ -242,7 +242,7 @@ class Sessions:
         if session is None:
             return
         if notice.message is not None:
-            session.take(notice.message)
+            session.process_forwarded(notice.message)
         elif notice.snapshot is not None:
             session.restore(notice.snapshot)
         elif notice.uri is not None:
@@ -298,9 +298,9 @@ class Sessions:
                 await self._end_unused(self._lapsed[0])
             except OSError as error:
                 # All of them wait for the same store: trying each would cause as many failures.
-                waiting, self._lapsed = self._lapsed, []
-                log.warning("%d unused sessions can't be released; trying again later: %s", len(waiting), error)
-                for session in waiting:
+                unreleased, self._lapsed = self._lapsed, []
+                log.warning("%d unused sessions can't be released; trying again later: %s", len(unreleased), error)
+                for session in unreleased:
                     session.rest()
             else:
                 del self._lapsed[0]
@@ -356,13 +356,13 @@ class Sessions:
         """Count the end of a session, here or elsewhere. After many ends, the memory is returned to the system."""
         self._ended += 1
         if self._ended == BURST and not self._is_ending:  # otherwise the tasks may have ended
-            self._tasks.start_soon(self._give_back)
+            self._tasks.start_soon(self._release_memory)
 
-    async def _give_back(self) -> None:
+    async def _release_memory(self) -> None:
         """Return the memory of many sessions to the system when none has ended for a while, at the end of a burst."""
-        before = 0
-        while before != self._ended:
-            before = self._ended
+        previous = 0
+        while previous != self._ended:
+            previous = self._ended
             await anyio.sleep(QUIET_SECONDS)
         self._ended = 0
         return_memory()

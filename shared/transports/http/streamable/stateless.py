@@ -68,10 +68,10 @@ class StatelessRequests:
         for request in self._pending:
             request.end()
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """End all requests at once because the server has failed."""
         for request in self._pending:
-            request.give_up()
+            request.cancel()
 
     async def post(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
         """Serve one body. Returns the refusal to answer with, or None once it is answered."""
@@ -82,7 +82,9 @@ class StatelessRequests:
             await http.reply.json(202, b"")
             return None
         # Only the tools that this principal sees have marked arguments here.
-        refusal = check_stateless(http.headers, message, partial(self._header_arguments.of, principal=http.principal))
+        refusal = check_stateless(
+            http.headers, message, partial(self._header_arguments.find, principal=http.principal)
+        )
         return refusal or await self._serve(http, message, codec)
 
     async def post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
@@ -154,7 +156,7 @@ class _StatelessRequest:
                 await self._write(outgoing)
             # Most requests are answered by now, and their clients need no watch.
             if not self._is_over:
-                with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
+                with Watch(http.receive, self._reply.comment, pause, gone=self.cancel):
                     await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
             if self._drain_timer is not None:
@@ -197,9 +199,9 @@ class _StatelessRequest:
     def end(self) -> None:
         """Stop with the server: a listen stream ends, and a call has some time to finish."""
         self._connection.finish()
-        self._drain_timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
+        self._drain_timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.cancel)
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """End the request at once: the client has disconnected, or time is up, or the server has failed."""
         self._is_over = True
         self._ready.wake()

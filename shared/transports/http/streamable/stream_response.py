@@ -57,7 +57,7 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
     try:
         await session.publish_scopes()
     except Unavailable:
-        await _give_up(reply, reader)
+        await _abort(reply, reader)
         return
     answer, scope_failure = stream.sole_answer, session.scope_failure(reader)
     refused = None if scope_failure is None else find_error_status(scope_failure, http.resource)
@@ -69,13 +69,13 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
         await reply.refuse(stream.refusal)
     else:
         try:
-            with reader.writing():
+            with reader.write_scope():
                 await _write_events(reply, session, reader)
         except Unavailable:  # the other replicas do not know of the stream that was to begin
-            await _give_up(reply, reader)
+            await _abort(reply, reader)
 
 
-async def _give_up(reply: Reply, reader: Reader) -> None:
+async def _abort(reply: Reply, reader: Reader) -> None:
     """End the response because the other replicas can't be told what its client would see."""
     if reply.stage is Stage.NEW:
         await reply.refuse(LOST)

@@ -76,7 +76,7 @@ class Reader:
             await self._changed.wait()
         self._begin = False
 
-    def writing(self) -> CancelScope:
+    def write_scope(self) -> CancelScope:
         """Return a scope for writing, which may have to wait for the client; `cut` cancels it."""
         self._writing = CancelScope()
         if self.is_cut:

@@ -155,7 +155,7 @@ async def test_a_server_without_skills_is_not_asked() -> None:
     shelf = Shelf()
     shelf.settings = None
     async with shelf.skills() as skills:
-        assert not skills.declared
+        assert not skills.has_skills
         with pytest.raises(McpError, match="does not declare"):
             await skills.list_skills()
         with pytest.raises(McpError, match="does not declare"):
@@ -172,7 +172,7 @@ async def test_directories_are_read_of_servers_that_have_them() -> None:
     shelf = Shelf()
     shelf.settings = {}
     async with shelf.skills() as skills:
-        assert skills.declared
+        assert skills.has_skills
         with pytest.raises(McpError, match="directoryRead"):
             await skills.read_directory("skill://pdf")
 

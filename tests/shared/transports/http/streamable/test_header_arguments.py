@@ -57,7 +57,7 @@ async def test_a_later_list_counts() -> None:
         known = HeaderArguments(running)
         known.learn({"tools": [tool("routed"), tool("other")]})
         known.learn({"tools": [tool("routed", {"type": "object"})]})
-        assert (len(known.of("routed")), len(known.of("other"))) == (0, 1)
+        assert (len(known.find("routed")), len(known.find("other"))) == (0, 1)
 
 
 async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.Mon
     async with gateway().open() as running:
         known = HeaderArguments(running)
         known.learn({"tools": [tool("a"), tool("b"), tool("c")]})
-        assert [len(known.of(name)) for name in "abc"] == [0, 1, 1]
+        assert [len(known.find(name)) for name in "abc"] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("tools", [None, "routed", [None], [{}], [{"name": 1}], [{"name": "a", "inputSchema": []}]])
@@ -73,7 +73,7 @@ async def test_what_is_no_list_of_tools_tells_nothing(tools: Any) -> None:
     async with gateway().open() as running:
         known = HeaderArguments(running)
         known.learn({"tools": tools})
-        assert known.of("a") == ()
+        assert known.find("a") == ()
 
 
 def region_server() -> Server[Any]:
@@ -91,7 +91,7 @@ def region_server() -> Server[Any]:
 async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) -> None:
     rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
     async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
-        assert len(HeaderArguments(running).of("routed", Principal("key", name))) == count
+        assert len(HeaderArguments(running).find("routed", Principal("key", name))) == count
 
 
 class Settings(BaseModel):
@@ -108,7 +108,7 @@ async def test_the_tools_of_a_principal_are_those_of_its_own_settings() -> None:
 
     async with app.open(extensions=[narrowing({"ada": Settings(routes=True)})]) as running:
         known = HeaderArguments(running)
-        assert [len(known.of("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
+        assert [len(known.find("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
 
 
 async def test_whether_a_hidden_tool_is_there_is_not_told_by_its_headers() -> None:
