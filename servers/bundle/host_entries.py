@@ -70,8 +70,8 @@ def remote_entry(client: Client, name: str, server: RemoteServer, environment: M
     if client.http is not None and is_http and not (server.via_connect or server.token_file or environment):
         return ConfiguredServer(name, url=server.url, token_variable=server.token_variable)
     if server.token_variable is not None:
-        through = f"{client.title} reaches this server through a program, which reads the token from a file"
-        raise ValueError(f"use --token-file: {through}")
+        reason = f"{client.title} reaches this server through a program, which reads the token from a file"
+        raise ValueError(f"use --token-file: {reason}")
     words = ["connect", server.url]
     if server.token_file is not None:
         read_token(server.token_file)

@@ -45,7 +45,7 @@ class Settings(BaseModel):
 
     @field_validator("libraries", "files", mode="before")
     @classmethod
-    def _are_named(cls, directories: Any) -> Any:
+    def _require_names(cls, directories: Any) -> Any:
         # An empty path, as from an unset shell variable, would mean the working directory.
         if isinstance(directories, list) and "" in directories:
             raise ValueError("a directory name is empty")
@@ -53,22 +53,22 @@ class Settings(BaseModel):
 
     @field_validator("libraries")
     @classmethod
-    def _are_libraries(cls, libraries: list[Path]) -> list[Path]:
+    def _check_libraries(cls, libraries: list[Path]) -> list[Path]:
         packages = [path for path in map(expand_home, libraries) if is_package(path) and path.is_file()]
         return [path if path in packages else _require_directory(path) for path in map(expand_home, libraries)]
 
     @field_validator("files")
     @classmethod
-    def _are_directories(cls, directories: list[Path]) -> list[Path]:
+    def _check_files(cls, directories: list[Path]) -> list[Path]:
         return [_require_directory(expand_home(directory)) for directory in directories]
 
     @field_validator("library")
     @classmethod
-    def _are_addresses(cls, addresses: list[str]) -> list[str]:
+    def _normalize_addresses(cls, addresses: list[str]) -> list[str]:
         return [str(parse_address(address)) for address in addresses]
 
     @model_validator(mode="after")
-    def _has_a_place_to_write(self) -> Self:
+    def _require_writable_folder(self) -> Self:
         if self.allow_write and not self.libraries:
             raise ValueError("--allow-write needs a DIR: the built-in prompts can't be changed")
         if self.allow_write and is_package(self.libraries[0]):
@@ -76,7 +76,7 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _is_installed(self) -> Self:
+    def _require_extra(self) -> Self:
         # They are imported only with the first prompt, when this error would come too late.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(missing_extra_message("prompts"))

@@ -99,7 +99,7 @@ def _mask(client: Client, text: bytes, part: tuple[int, int], view: _View) -> li
     """Return the lines of part of the text, with hidden values replaced."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     first, last = (root.start, root.end) if root is not None else (len(text), len(text))
-    at, end = part
+    position, end = part
     pieces: list[bytes] = []
     try:
         # Before and after the outermost value there are only comments.
@@ -109,10 +109,11 @@ def _mask(client: Client, text: bytes, part: tuple[int, int], view: _View) -> li
     except RecursionError:
         raise ValueError("the file is nested too deeply") from None
     for hidden_start, hidden_end in hidden:
-        covered = text[max(at, hidden_start) : min(end, hidden_end)]
-        pieces += [text[at : max(at, hidden_start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
-        at = min(end, hidden_end)
-    pieces.append(text[at:end])
+        covered = text[max(position, hidden_start) : min(end, hidden_end)]
+        mark = b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))
+        pieces += [text[position : max(position, hidden_start)], mark]
+        position = min(end, hidden_end)
+    pieces.append(text[position:end])
     lines = b"".join(pieces).decode().removeprefix("\ufeff").split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
@@ -121,8 +122,8 @@ def _comments(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     for line in text[start:end].splitlines(keepends=True) if start < end else ():
         bare = line.strip().removeprefix(b"\xef\xbb\xbf")
         if bare:
-            at = start + line.index(bare)
-            yield at, at + len(bare)
+            position = start + line.index(bare)
+            yield position, position + len(bare)
         start += len(line)
 
 

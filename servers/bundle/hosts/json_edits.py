@@ -171,8 +171,8 @@ def _restore(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes 
         comma = (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
     if comma is None:
         return None
-    for cut, past in sorted([(start, end), comma], reverse=True):
-        text = text[:cut] + text[past:]
+    for cut_start, cut_end in sorted([(start, end), comma], reverse=True):
+        text = text[:cut_start] + text[cut_end:]
     return text
 
 

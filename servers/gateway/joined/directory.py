@@ -241,7 +241,7 @@ class Directory:
             fits(template, uri) for template in joined_list.templates.get(part, ())
         )
 
-    def known(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
+    def find_known(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
         """Return the place of `name` in the last list of the client of `context`; None if it is not in it."""
         joined_list = self._last_list(kind, context)
         return None if joined_list is None else joined_list.places.get(name)
@@ -258,7 +258,7 @@ class Directory:
             if not cache.part.has(kind.row.capability[0], "listChanged"):
                 self.forget(cache.part, [kind.what])
         await self.joined_list(kind, context)
-        place = self.known(kind, name, context)
+        place = self.find_known(kind, name, context)
         if place is None:
             place = self._find_unlisted(kind, name, context)
         return place

@@ -76,7 +76,7 @@ class ExtensionMethods:
             return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
         if isinstance(called := raw.get("name"), str):
             tools = self._tools_of(context)
-            place = self._directory.known(PROMPTS, called, context) or tools.known(TOOLS, called, context)
+            place = self._directory.find_known(PROMPTS, called, context) or tools.find_known(TOOLS, called, context)
             if place is not None and (own_row := place.part.row(context, name)) is not None:
                 return await place.part.forward(context, own_row, _validate(own_row, {**raw, "name": place.own}))
         return await part.forward(context, row, _validate(row, raw))

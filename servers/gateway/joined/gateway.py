@@ -119,7 +119,7 @@ async def _list_resources(running: Run[Any], context: Context[JoinedServers], pa
 
 async def _call_tool(running: Run[Any], context: Context[JoinedServers], params: CallToolParams) -> dict[str, Any]:
     directory = context.state.tools_of(context)
-    place = directory.known(TOOLS, params.name, context)
+    place = directory.find_known(TOOLS, params.name, context)
     if place is not None:
         try:
             return await _forward_to(place, context, params)
@@ -137,7 +137,7 @@ async def _task_support(running: Run[Any], context: Context[JoinedServers], name
     directory = context.state.tools_of(context)
     if not any(part.has_tasks for part in context.state.parts):
         return None
-    place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
+    place = directory.find_known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
     return None if place is None else await place.part.task_support(context, place.own, place.task)
 
 
@@ -147,7 +147,7 @@ async def _get_prompt(running: Run[Any], context: Context[JoinedServers], params
 
 async def _find_prompt(context: Context[JoinedServers], name: str) -> EntryPlace:
     directory = context.state.directory
-    place = directory.known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
+    place = directory.find_known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
     if place is None:
         raise InvalidParams(f"unknown prompt: {name[:100]}{absence_note(context.state.parts)}")
     return place

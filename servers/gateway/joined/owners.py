@@ -121,7 +121,7 @@ class Owners:
         """Return the server of the template, or of the resource, that clients know as `uri`; None if no server is
         known to have it."""
         await self._directory.entries(TEMPLATES, context)
-        place = self._directory.known(TEMPLATES, uri, context)
+        place = self._directory.find_known(TEMPLATES, uri, context)
         if place is not None and place.part.running is not None:
             return place
         name, own = split_uri(uri)

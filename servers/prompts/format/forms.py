@@ -90,25 +90,25 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
     above = {"/".join(folders[:count]) for count in range(len(folders) + 1)}
     if ending is None or file in _DOCUMENTS or above & skills:
         return None
-    whole = (*root, *folders)
-    for at in range(len(whole) - 1):
-        host = _HOSTS.get(whole[at : at + 2])
+    all_folders = (*root, *folders)
+    for index in range(len(all_folders) - 1):
+        host = _HOSTS.get(all_folders[index : index + 2])
         if host is not None and file.endswith(host[1]):
             stem = file.removesuffix(host[1]).removesuffix(".agent")
-            return Kind("command", _join_names(whole[at + 1 :], stem), "", host[0], False)
+            return Kind("command", _join_names(all_folders[index + 1 :], stem), "", host[0], False)
     if file.startswith(("_", ".")) or any(part.startswith(("_", ".")) for part in folders):
         return None
     stem = file.removesuffix(ending)
     if ending == ".prompt.md":
         return Kind("markdown", "-".join([*folders, stem]), "", "vscode")
     # The library may itself be a folder of commands.
-    inner = whole[-len(folders) - 1 :]
-    at = next((at for at in range(len(inner)) if inner[at] in _PLUGIN), -1)
-    if at >= 0:
+    inner = all_folders[-len(folders) - 1 :]
+    index = next((index for index in range(len(inner)) if inner[index] in _PLUGIN), -1)
+    if index >= 0:
         # Several plugins in one library may have commands with the same name.
-        plugin = inner[at - 1] if at > 1 else ""
+        plugin = inner[index - 1] if index > 1 else ""
         syntax: Syntax = "gemini" if ending == ".toml" else "claude"
-        return Kind("command", _join_names(inner[at:], stem, plugin), "", syntax)
+        return Kind("command", _join_names(inner[index:], stem, plugin), "", syntax)
     return None if ending == ".toml" else Kind("markdown", "-".join([*folders, stem]), "")
 
 
@@ -119,20 +119,20 @@ def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
     return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
 
 
-def find_longer_names(path: str, kind: Kind, declared: str, whole: bool = False) -> Iterator[str]:
+def find_longer_names(path: str, kind: Kind, declared: str, all_folders: bool = False) -> Iterator[str]:
     """Yield names for the file at `path`, each with one more of its folders than the previous one, and finally one
-    with its form. Only folders that identify the owner count, or with `whole` all of them."""
+    with its form. Only folders that identify the owner count, or with `all_folders` all of them."""
     *folders, file = path.split("/")
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name
     else:
         stem = next((file.removesuffix(ending) for ending in _ENDINGS if file.endswith(ending)), file)
     name = stem if declared == kind.name else declared
-    for folder in reversed([folder for folder in folders if whole or folder not in _NOT_IN_NAMES]):
+    for folder in reversed([folder for folder in folders if all_folders or folder not in _NOT_IN_NAMES]):
         yield name
         name = f"{folder.lstrip('.')}-{name}"
     yield name
-    if whole:
+    if all_folders:
         yield f"{'skill' if kind.form == 'skill' else 'prompt'}-{name}"
 
 

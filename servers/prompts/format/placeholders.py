@@ -45,8 +45,8 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
     if syntax == "claude":
         if names:
             return TextArguments(tuple(Argument(name) for name in names), tuple(names))
-        places = [match for match in re.finditer(_CLAUDE % _NO_NAME, text) if len(match[1]) % 2 == 0]
-        return _find_word_arguments([match[2] or match[3] for match in places], 0, hint)
+        matches = [match for match in re.finditer(_CLAUDE % _NO_NAME, text) if len(match[1]) % 2 == 0]
+        return _find_word_arguments([match[2] or match[3] for match in matches], 0, hint)
     if syntax == "codex":
         named = filter(None, (match[1] for match in re.finditer(_CODEX_NAMES, text)))
         if arguments := tuple(Argument(name) for name in dict.fromkeys(named)):
@@ -64,11 +64,11 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
     return TextArguments((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
 
 
-def _find_word_arguments(places: Sequence[str | None], first: int, hint: str) -> TextArguments:
+def _find_word_arguments(matches: Sequence[str | None], first: int, hint: str) -> TextArguments:
     """Return the arguments of a text with these placeholders; the first word has the number `first`, and a
     placeholder without a number is for all words."""
-    numbers = sorted({int(place) for place in places if place and place.isdecimal()})
-    numbered = all(place and place.isdecimal() for place in places)
+    numbers = sorted({int(place) for place in matches if place and place.isdecimal()})
+    numbered = all(place and place.isdecimal() for place in matches)
     # Prices, and the fields of an awk program, are rarely numbered without gaps.
     if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MAX_WORDS:
         written = [item[0] for item in re.finditer(_HINT, hint)]
@@ -77,7 +77,7 @@ def _find_word_arguments(places: Sequence[str | None], first: int, hint: str) ->
         words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
         needed = {word for word, item in zip(words, written, strict=False) if fits and item.startswith("<")}
         return TextArguments(tuple(Argument(word, required=word in needed) for word in words), words)
-    if not places and not hint:
+    if not matches and not hint:
         return TextArguments()
     required = hint.startswith("<") and "[" not in hint and "optional" not in hint.lower()
     return TextArguments((Argument(_ALL, description=hint or None, required=required),))
@@ -95,7 +95,7 @@ def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> I
             words = [*shlex.split(everything)]
         except ValueError:  # an unclosed quotation
             words = [everything]
-    return _FILL[prompt.syntax](text, _Input(everything, words, named), prompt)
+    return _FILLERS[prompt.syntax](text, _Input(everything, words, named), prompt)
 
 
 class _Input(NamedTuple):
@@ -153,13 +153,13 @@ def _fill_codex(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]:
 
 
 def _fill_opencode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str]:
-    places = [*re.finditer(_OPENCODE, text)]
+    matches = [*re.finditer(_OPENCODE, text)]
     if not user_input.everything:
         yield text.replace("$ARGUMENTS", "")
         return
-    last = max((int(match[1]) for match in places if match[1] != "ARGUMENTS"), default=0)
+    last = max((int(match[1]) for match in matches if match[1] != "ARGUMENTS"), default=0)
     end = 0
-    for match in places:
+    for match in matches:
         yield text[end : match.start()]
         if match[1] == "ARGUMENTS":
             yield user_input.everything
@@ -170,7 +170,7 @@ def _fill_opencode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[s
             yield user_input.word(int(match[1]) - 1) or ""
         end = match.end()
     yield text[end:]
-    if not places:
+    if not matches:
         yield f"\n\n{user_input.everything}"
 
 
@@ -183,7 +183,7 @@ def _fill_vscode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str
     yield text[end:]
 
 
-_FILL: dict[Syntax, Callable[[str, _Input, Prompt], Iterator[str]]] = {
+_FILLERS: dict[Syntax, Callable[[str, _Input, Prompt], Iterator[str]]] = {
     "claude": _fill_claude,
     "codex": _fill_codex,
     "opencode": _fill_opencode,

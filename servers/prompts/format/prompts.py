@@ -1,4 +1,5 @@
-"""Prompts in this server's own format: front matter with the keys in `keys`, and a template as the body."""
+"""Prompts in this server's own format: front matter with the keys of `front_matter.PROMPT`, and a template as
+the body."""
 
 from typing import Literal
 

@@ -105,8 +105,7 @@ class Folder:
         had MAX_TOTAL_BYTES bytes.
 
         Directories with a name like .x are skipped, except those in `enter`; one that looks as if it had prompts is
-        yielded as hidden. Raises OSError if the folder itself
-        can't be read, and PromptError if it is too large.
+        yielded as hidden. Raises OSError if the folder itself can't be read, and PromptError if it is too large.
         """
         with self.open([]) as directory:
             remaining = _MAX_FILES

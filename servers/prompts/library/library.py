@@ -154,16 +154,8 @@ class Library:
         if file.kind.form == "skill":
             require_named(prompt, parse_document(file.data))
             sibling_files = _find_siblings(snapshot, file)
-            require_size(
-                [
-                    len(file.data),
-                    *(
-                        found_signature[1]
-                        for found_signature in sibling_files.values()
-                        if found_signature is not None
-                    ),
-                ]
-            )
+            sizes = [signature[1] for signature in sibling_files.values() if signature is not None]
+            require_size([len(file.data), *sizes])
             for path, signature in sibling_files.items():
                 if signature is None:
                     raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or not a file")

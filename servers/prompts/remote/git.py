@@ -41,7 +41,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
     "SSH_ASKPASS": "",
 }
-_PASSED_ON = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
+_INHERITED_PREFIXES = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
 """Prefixes of git's environment variables for connections. Other variables select repositories, or make git do
 more."""
 _FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
@@ -137,15 +137,15 @@ class Git:
         own = {
             key: value
             for key, value in os.environ.items()
-            if not key.startswith("GIT_") or key.startswith(_PASSED_ON)
+            if not key.startswith("GIT_") or key.startswith(_INHERITED_PREFIXES)
         }
         ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
         # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
         scheme = self._address.scheme
         allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
-        input_file, answer, complaint = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
+        input_file, output_file, error_file = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
         input_file.write_bytes(data)
-        with input_file.open("rb") as stdin, answer.open("wb") as stdout, complaint.open("wb") as stderr:
+        with input_file.open("rb") as stdin, output_file.open("wb") as stdout, error_file.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - the words were checked by `parse_address`
                 [program, *settings, *words],
                 cwd=self._scratch,
@@ -162,14 +162,14 @@ class Git:
                     _kill(process)
         if process.returncode:
             # git's own message may contain paths and secrets from the user's configuration.
-            text = complaint.read_text(errors="replace")
+            text = error_file.read_text(errors="replace")
             matches = (reason for pattern, reason in _REASONS.items() if re.search(pattern, text, re.IGNORECASE))
             raise PromptError(
                 "not_fetched", next(matches, "git can't fetch it; `git ls-remote` with its URL says why")
             )
-        if answer.stat().st_size > max_bytes:
+        if output_file.stat().st_size > max_bytes:
             raise PromptError("too_large", "the library has too many files; name a subdirectory of the repository")
-        return answer.read_bytes()
+        return output_file.read_bytes()
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         while process.poll() is None:

@@ -50,7 +50,7 @@ class _Archive:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._above = ""
+        self._top_folder = ""
         """The folder that contains all files, as in archives of repositories, with a slash; empty if there is none,
         or if its name has a meaning."""
 
@@ -65,13 +65,13 @@ class _Archive:
             listed = [info for info in archive.infolist() if not info.is_dir()]
         paths = [info.filename for info in listed]
         tops = {path.partition("/")[0] for path in paths}
-        self._above = ""
+        self._top_folder = ""
         if len(tops) == 1 and all("/" in path for path in paths):
             (top,) = tops
             has_meaning = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
-            self._above = "" if has_meaning else f"{top}/"
+            self._top_folder = "" if has_meaning else f"{top}/"
         return [
-            Blob(info.filename.removeprefix(self._above), _find_mode(info), info.filename, info.file_size)
+            Blob(info.filename.removeprefix(self._top_folder), _find_mode(info), info.filename, info.file_size)
             for info in listed
         ]
 

@@ -73,19 +73,19 @@ def _require_items(value: Any) -> list[Any]:
     return list(value)
 
 
-def _each(value: Any) -> Iterable[Any]:
+def _iterate(value: Any) -> Iterable[Any]:
     budget = current_budget.get()
     for item in _require_items(value):
         budget.step()
         yield item
 
 
-def _on_text(function: Callable[..., str]) -> Callable[..., str]:
+def _text_filter(function: Callable[..., str]) -> Callable[..., str]:
     return lambda value, *rest: function(format_value(value), *rest)
 
 
-_ALL: dict[str, Callable[..., Any]] = {
-    "capitalize": _on_text(str.capitalize),
+_UNCOUNTED: dict[str, Callable[..., Any]] = {
+    "capitalize": _text_filter(str.capitalize),
     # Like Jinja's filter, except that an empty value counts as missing, as for arguments.
     "default": lambda value, default_value="", boolean=True: (
         default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
@@ -99,18 +99,18 @@ _ALL: dict[str, Callable[..., Any]] = {
     "join": _join,
     "last": lambda value: value[-1] if value else "",
     "length": lambda value: len(value if isinstance(value, str) else _require_items(value)),
-    "lower": _on_text(str.lower),
+    "lower": _text_filter(str.lower),
     "replace": _replace,
     "reverse": lambda value: value[::-1],
     "sort": lambda value: sorted(_require_items(value)),
-    "title": _on_text(str.title),
+    "title": _text_filter(str.title),
     "tojson": lambda value: json.dumps(value, ensure_ascii=False),
-    "trim": _on_text(str.strip),
+    "trim": _text_filter(str.strip),
     "unique": lambda value: list(dict.fromkeys(_require_items(value))),
-    "upper": _on_text(str.upper),
+    "upper": _text_filter(str.upper),
     STEPPED: lambda value: value,
     TAKEN: lambda value: value,
-    EACH: _each,
+    EACH: _iterate,
     JOINED: _join,
 }
 
@@ -129,4 +129,4 @@ def _count(function: Callable[..., Any], *, has_result: bool) -> Callable[..., A
     return counted
 
 
-FILTERS = {name: _count(function, has_result=name not in (STEPPED, EACH)) for name, function in _ALL.items()}
+FILTERS = {name: _count(function, has_result=name not in (STEPPED, EACH)) for name, function in _UNCOUNTED.items()}

@@ -27,7 +27,7 @@ _ALL = "arguments"
 _FRONT = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"!`[^`\n]+`")
 _SHELL_OR_BLOCK = re.compile(r"!`[^`\n]+`|^```!.*", re.MULTILINE)
-_LIVE: dict[Syntax, re.Pattern[str]] = {
+_DYNAMIC: dict[Syntax, re.Pattern[str]] = {
     "claude": _SHELL_OR_BLOCK,
     "gemini": re.compile(r"[!@]\{[^}\n]*\}"),
     "opencode": _SHELL,
@@ -37,9 +37,9 @@ _LIVE: dict[Syntax, re.Pattern[str]] = {
 _FIRST_LINE = 2
 """The line at which the front matter begins, counted from 1."""
 _MAX_CODEX_WORDS = 9
-_TESTED = ("string", "enum", "file", "url")
-_WRITTEN = (*_TESTED, "number")
-"""The types of arguments that are written as typed. A number is not in `_TESTED`: 0 is false."""
+_TESTABLE = ("string", "enum", "file", "url")
+_INSERTABLE = (*_TESTABLE, "number")
+"""The types of arguments that are written as typed. A number is not in `_TESTABLE`: 0 is false."""
 _AS_SKILL = "Export it as a skill, without --as."
 _MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
@@ -65,7 +65,7 @@ class Host(NamedTuple):
     """The placeholder for an argument with a name."""
 
 
-def _place_codex_word(number: int, argument: Argument) -> str:
+def _codex_placeholder(number: int, argument: Argument) -> str:
     if number >= _MAX_CODEX_WORDS:
         raise PromptError(
             "bad_prompt", f"Codex supports {_MAX_CODEX_WORDS} numbered arguments, and the command has more"
@@ -73,24 +73,30 @@ def _place_codex_word(number: int, argument: Argument) -> str:
     return f"${number + 1}"
 
 
-def _place_input(number: int, argument: Argument) -> str:
+def _input_placeholder(number: int, argument: Argument) -> str:
     label = re.sub(r"[{}\n]+", " ", argument.description or "")[:500].strip()
     return f"${{input:{argument.name}:{label}}}" if label else f"${{input:{argument.name}}}"
 
 
-_HINTED = ("description", "argument-hint")
+_HINT_KEYS = ("description", "argument-hint")
 HOSTS = {
     "claude": Host(
         "Claude Code",
         "claude",
         ".md",
-        _HINTED,
+        _HINT_KEYS,
         "$ARGUMENTS",
         lambda number, _: f"${number}",
         lambda _, argument: f"${argument.name}",
     ),
     "codex": Host(
-        "Codex", "codex", ".md", _HINTED, "$ARGUMENTS", _place_codex_word, lambda _, one: f"${one.name.upper()}"
+        "Codex",
+        "codex",
+        ".md",
+        _HINT_KEYS,
+        "$ARGUMENTS",
+        _codex_placeholder,
+        lambda _, argument: f"${argument.name.upper()}",
     ),
     "cursor": Host("Cursor", "plain", ".md", (), None),
     "gemini": Host("Gemini CLI", "gemini", ".toml", ("description",), "{{args}}"),
@@ -98,7 +104,13 @@ HOSTS = {
         "opencode", "opencode", ".md", ("description",), "$ARGUMENTS", lambda number, _: f"${number + 1}"
     ),
     "vscode": Host(
-        "VS Code", "vscode", ".prompt.md", ("description",), "${input:arguments}", _place_input, _place_input
+        "VS Code",
+        "vscode",
+        ".prompt.md",
+        ("description",),
+        "${input:arguments}",
+        _input_placeholder,
+        _input_placeholder,
     ),
 }
 """The hosts, by their names on the command line."""
@@ -119,12 +131,12 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     if prompt.syntax == host.syntax:
         return Command(data, ())
     chosen = _choose_arguments(rendering, host)
-    places = _choose_places(prompt, chosen, host)
+    placeholders = _choose_placeholders(prompt, chosen, host)
     fixed = {argument.name: parse_value(argument, "") for argument in prompt.arguments if argument not in chosen}
-    text = _render(rendering, fixed | places)
+    text = _render(rendering, fixed | placeholders)
     front, losses = _choose_front(prompt, data, host)
     ours, theirs = (
-        [match[0] for match in _LIVE[syntax].finditer(text)] if syntax in _LIVE else []
+        [match[0] for match in _DYNAMIC[syntax].finditer(text)] if syntax in _DYNAMIC else []
         for syntax in (prompt.syntax, host.syntax)
     )
     for item in theirs:
@@ -133,8 +145,8 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
             raise PromptError("bad_prompt", reason, _AS_SKILL)
     replaced = [item for item in ours if item not in theirs][:1]
     losses += tuple(f"the text that its host inserts for {escape(item[:100])}" for item in replaced)
-    if host.syntax == "claude" and not prompt.words and places and host.all not in places.values():
-        front += write_yaml({"arguments": list(places)})
+    if host.syntax == "claude" and not prompt.words and placeholders and host.all not in placeholders.values():
+        front += write_yaml({"arguments": list(placeholders)})
     written = _write(prompt, host, front, text, data)
     command = (
         parse_toml_command(written, prompt.name)
@@ -166,10 +178,10 @@ def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
         argument = by_name[use.name]
         used.add(use.name)
         if use.how == "written":
-            is_plain = argument.type in _WRITTEN
+            is_plain = argument.type in _INSERTABLE
         else:
             # A required argument is never empty.
-            is_plain = use.how == "tested" and argument.required and argument.type in _TESTED
+            is_plain = use.how == "tested" and argument.required and argument.type in _TESTABLE
         if not is_plain:
             judged.setdefault(use.name, use.line)
     for argument in prompt.arguments:
@@ -178,18 +190,18 @@ def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
             suggestion = f"Give {argument.name!r} a default, or export it as a skill, without --as."
             raise PromptError("bad_prompt", reason, suggestion, judged[argument.name])
     chosen = tuple(argument for argument in prompt.arguments if argument.name in used - judged.keys())
-    if _has_places(chosen, host):
+    if _has_placeholders(chosen, host):
         return chosen
     return tuple(argument for argument in chosen if argument.required)
 
 
-def _has_places(arguments: Sequence[Argument], host: Host) -> bool:
+def _has_placeholders(arguments: Sequence[Argument], host: Host) -> bool:
     return host.word is not None or len(arguments) <= (host.all is not None)
 
 
-def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) -> dict[str, str]:
+def _choose_placeholders(prompt: Prompt, arguments: Sequence[Argument], host: Host) -> dict[str, str]:
     """Return the host's placeholder for each argument, by name. Raises PromptError."""
-    if not _has_places(arguments, host):
+    if not _has_placeholders(arguments, host):
         accepted = "no arguments" if host.all is None else f"one argument, {host.all}"
         reason = f"commands of {host.title} take {accepted}, but it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
