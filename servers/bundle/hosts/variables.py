@@ -45,7 +45,17 @@ class Variables:
                 return text
             # `$NAME` stays if there is no such variable, since it may not be a variable at all.
             return _BARE.sub(lambda match: self._environment.get(match[1], match[0]), text)
-        return _NAMED.sub(self._expand_named, text)
+
+        # VS Code, Variables reference; Cursor has the same.
+        def expand(match: re.Match[str]) -> str:
+            kind = "pathSeparator" if match["slash"] else match["kind"]
+            if kind == "env" and match["name"]:
+                return self.value(match["name"])
+            if kind in self._folders and match["name"] is None:
+                return self._folders[kind]
+            raise ValueError(f"only {self._client.title} knows the value of {match[0]}")
+
+        return _NAMED.sub(expand, text)
 
     def value(self, name: str, default: str | None = None) -> str:
         """Return the value of a variable of this shell. Raises ValueError if it has neither a value nor a default."""
@@ -54,12 +64,3 @@ class Variables:
         if value is None:
             raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")
         return value
-
-    def _expand_named(self, match: re.Match[str]) -> str:
-        """Return the value of `${env:NAME}` or `${userHome}` (VS Code, Variables reference; Cursor has the same)."""
-        kind = "pathSeparator" if match["slash"] else match["kind"]
-        if kind == "env" and match["name"]:
-            return self.value(match["name"])
-        if kind in self._folders and match["name"] is None:
-            return self._folders[kind]
-        raise ValueError(f"only {self._client.title} knows the value of {match[0]}")

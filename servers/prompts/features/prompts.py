@@ -100,11 +100,21 @@ class LibraryPrompts:
         self, context: Context[LibraryState], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return completions of the argument. Raises InvalidParams for an argument that the prompt does not have."""
-        if not await _has_prompt(context.state, name):
+        state = context.state
+        if not await _has_prompt(state, name):
             return None
+
+        def find_completions() -> Completion:
+            declared = {item.name: item for item in state.libraries.prompt(name).arguments}
+            if argument.name not in declared:
+                reason = f"{argument.name[:64]!r} is not an argument of this prompt"
+                raise PromptError("bad_arguments", reason, f"Its arguments: {format_names(declared.values())}.")
+            paths = find_paths(state.files, argument.value) if declared[argument.name].type == "file" else ()
+            return complete(declared[argument.name], argument.value, paths)
+
         try:
             async with context.turn():
-                return await to_thread.run_sync(_complete, context.state, name, argument)
+                return await to_thread.run_sync(find_completions)
         except PromptError as error:
             raise make_refusal(error) from None
 
@@ -204,15 +214,6 @@ def _make_result(
 
 def _make_missing(name: str, missing: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
     return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(missing)}{why}")
-
-
-def _complete(state: LibraryState, name: str, argument: CompletionArgument) -> Completion:
-    declared = {item.name: item for item in state.libraries.prompt(name).arguments}
-    if argument.name not in declared:
-        suggestion = f"Its arguments: {format_names(declared.values())}."
-        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of this prompt", suggestion)
-    paths = find_paths(state.files, argument.value) if declared[argument.name].type == "file" else ()
-    return complete(declared[argument.name], argument.value, paths)
 
 
 def make_message(name: str, rendered: RenderedMessage) -> PromptMessage:

@@ -59,7 +59,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
         remarks.append((None, f"it is long: {size}; {_MAX_TOKENS:,} are a lot for one prompt"))
     read = library.reader(prompt)
     try:
-        _try(prompt, read)
+        _compile_and_read(prompt, read)
         names = find_used_names(prompt, read)
         unused = [argument for argument in prompt.arguments if argument.name not in names]
         remarks += [(_find_line(front, item), f"the argument {item.name!r} is not used") for item in unused]
@@ -123,7 +123,7 @@ def _remark_on_definition(prompt: Prompt, kind: Kind, front: YamlMapping) -> Rem
         yield message.line, "$1 is the second word: Claude Code counts from $0"
 
 
-def _try(prompt: Prompt, read: Read) -> None:
+def _compile_and_read(prompt: Prompt, read: Read) -> None:
     """Compile the templates, and read the embedded files. Raises PromptError."""
     Rendering(prompt, read)
     for message in prompt.messages:

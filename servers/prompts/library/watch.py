@@ -110,14 +110,6 @@ class Watch:
         self._parent_folders = frozenset(map(str, above - inside))
         return self._notices.arm(map(str, inside | above))
 
-    def _wait_for_notice(self, stop: threading.Event, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while (remaining := until - time.monotonic()) > 0 and not stop.is_set():
-            paths = self._notices.wait(stop, remaining)
-            if paths is None or any(self.is_relevant(path) for path in paths):
-                return True
-        return False
-
     def scan_soon(self) -> None:
         """Scan soon, because another process has detected a change that may cause no notification here."""
         self._stop.set()
@@ -127,8 +119,18 @@ class Watch:
         return path in self._roots or str(Path(path).parent) not in self._parent_folders
 
     async def _wait(self, seconds: float) -> bool:
+        """Return True after a notification that is a reason to scan, and False after these `seconds`."""
+
+        def wait(stop: threading.Event, seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            while (remaining := until - time.monotonic()) > 0 and not stop.is_set():
+                paths = self._notices.wait(stop, remaining)
+                if paths is None or any(self.is_relevant(path) for path in paths):
+                    return True
+            return False
+
         try:
-            return await wait_in_thread(self._wait_for_notice, seconds, self._limiter, self._stop)
+            return await wait_in_thread(wait, seconds, self._limiter, self._stop)
         finally:
             # Requests after this point cause another scan after the next one.
             self._stop = threading.Event()

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from servers.prompts.errors import PromptError
 from servers.prompts.remote.address import MARKETPLACE, Package
@@ -70,10 +70,20 @@ class _Archive:
             (top,) = tops
             has_meaning = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
             self._top_folder = "" if has_meaning else f"{top}/"
-        return [
-            Blob(info.filename.removeprefix(self._top_folder), _find_mode(info), info.filename, info.file_size)
-            for info in listed
-        ]
+        blobs: list[Blob] = []
+        for info in listed:
+            # The mode as in a git tree, or the reason that the file can't be unpacked.
+            attributes = info.external_attr >> 16
+            mode = "100755" if attributes & stat.S_IXUSR else "100644"
+            if stat.S_ISLNK(attributes):
+                mode = "120000"
+            elif info.flag_bits & 1:
+                mode = "encrypted"
+            elif info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                mode = "compressed"
+            path = info.filename.removeprefix(self._top_folder)
+            blobs.append(Blob(path, mode, info.filename, info.file_size))
+        return blobs
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
         with _open_archive(self._path) as archive:
@@ -91,18 +101,6 @@ def _unpack(archive: ZipFile, blob: Blob) -> bytes:
             return file.read(blob.size + 1)
     except (BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
         raise PromptError("not_fetched", f"the package is damaged at {blob.path[:200]!r}") from None
-
-
-def _find_mode(info: ZipInfo) -> str:
-    """Return the mode of a file as in a git tree, or the reason that it can't be unpacked."""
-    mode = info.external_attr >> 16
-    if stat.S_ISLNK(mode):
-        return "120000"
-    if info.flag_bits & 1:
-        return "encrypted"
-    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        return "compressed"
-    return "100755" if mode & stat.S_IXUSR else "100644"
 
 
 def _open_archive(path: Path) -> ZipFile:
