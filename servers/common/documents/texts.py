@@ -2,17 +2,17 @@
 memory."""
 
 import json
+from functools import cached_property
 from importlib.util import find_spec
 from typing import NamedTuple
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import COMPOUND, LOCAL, document_kind
-from servers.common.workers.pool import Limits, Pool, Program, WorkerError
+from servers.common.workers import pool
 from shared.text import join_lines
 
 LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
 """The packages that the extra `documents` installs."""
-LIMITS = Limits(seconds=10, mebibytes=512)
 MAX_BYTES = 64_000_000
 """Maximum size of a document, in bytes."""
 SIGNATURE_BYTES = 16
@@ -44,8 +44,14 @@ def require_libraries() -> None:
 class DocumentTexts:
     """A worker process that converts documents, started for the first one."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self._pool = Pool(Program(f"{__package__}.worker", "document"), 1, limits)
+    def __init__(self, limits: "pool.Limits | None" = None) -> None:
+        self._limits = limits
+
+    @cached_property
+    def _pool(self) -> "pool.Pool":
+        # Here `pool` is first used, and thus loaded.
+        limits = self._limits or pool.Limits(seconds=10, mebibytes=512)
+        return pool.Pool(pool.Program(f"{__package__}.worker", "document"), 1, limits)
 
     async def read(self, body: bytes, pages: str | None = None) -> DocumentText:
         """Return the text of a document, or of some of its `pages`. Raises DocumentError.
@@ -67,9 +73,10 @@ class DocumentTexts:
             if not isinstance(notes, list):
                 raise DocumentError("unreadable", f"the worker answered {json.dumps(sorted(answer))[:100]}")
             return DocumentText(text.decode("utf-8", "replace"), tuple(join_lines(str(note)) for note in notes))
-        except WorkerError as error:
+        except pool.WorkerError as error:
             raise DocumentError(error.code, error.reason) from None
 
     async def close(self) -> None:
         """Stop the worker."""
-        await self._pool.close()
+        if "_pool" in vars(self):
+            await self._pool.close()

@@ -17,7 +17,7 @@ from tests.servers.common.documents.test_word import paragraph, run
 
 
 @asynccontextmanager
-async def opened(limits: Limits = texts.LIMITS) -> AsyncIterator[DocumentTexts]:
+async def opened(limits: Limits | None = None) -> AsyncIterator[DocumentTexts]:
     reader = DocumentTexts(limits)
     try:
         yield reader
