@@ -21,6 +21,8 @@ _TOO_MUCH = "the call was made, but its result is left out, because the results 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Pending:
+    """A batch with calls in progress."""
+
     first: RequestId | None
     """The first request of the batch, which determines where HTTP sends the answer."""
     ids: set[RequestId] = field(default_factory=set)
