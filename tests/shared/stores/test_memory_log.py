@@ -6,7 +6,7 @@ from shared.contracts import EventReader, EventStream, Replica, SessionEvents, S
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
 from shared.transports.http.limits.endpoint_limits import SessionLimits
-from tests.shared.stores.conftest import Kind, joined, rest
+from tests.shared.stores.conftest import InMemory, Kind, joined, rest
 
 LIMITS = SessionLimits(stream_bytes=1_000, replay_events=10, replay_streams=5, session_replay_bytes=3_000)
 ENDED = refuse(404, "the session has ended")
@@ -127,6 +127,19 @@ class TestEventLog:
             again = await found(here)
             await read(again)
             assert texts(again) == [b"c"]
+
+    async def test_a_stream_does_not_expire_while_it_is_read_again(self) -> None:
+        async with joined(InMemory(), 1) as replicas:
+            (here,) = await events(*replicas)
+            stream = here.stream((1,))
+            stream.show()
+            first = await read(stream)
+            stream.put(b"a")
+            stream.leave(first)
+            stream.answer(b"b")
+            await read(stream, 0)
+            await InMemory().let_pass(LIMITS.replay_seconds + 1)
+            assert texts(stream) == [b"a", b"b"]
 
     async def test_what_all_replicas_tell_is_told_once(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:

@@ -11,6 +11,7 @@ from servers.gateway.rules.names import Rules
 from shared import Context
 from shared.protocol.types.tasks import TASKS
 from shared.protocol.versions import find_version
+from tests.quiet import quiet
 from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged, opened
 from tests.servers.gateway.joined.members import Door, joined, small
 from tests.servers.gateway.tasks import OURS, Working, looked_at, outcome, started, text_in, until
@@ -139,6 +140,22 @@ async def test_a_task_continues_after_its_client_has_left(version: str, mode: st
         work.go_on.set()
         async with talking(running, version, OURS) as peer:
             assert text_in(await outcome(peer, id_)) == "done"
+
+
+async def test_a_session_ends_after_the_task_of_a_client_that_has_left() -> None:
+    work = Working()
+    behind = Behind(work.app)
+    async with opened(behind) as running:
+        async with talking(running, NEWEST_HANDSHAKE, OURS) as peer:
+            await started(peer, "work")
+            await work.began.wait()
+        await quiet()
+        sessions = behind.running.changes.listeners
+        assert len(sessions) == 2  # with that of the bridge itself
+        work.go_on.set()
+        with anyio.fail_after(PATIENCE):
+            while len(behind.running.changes.listeners) == len(sessions):
+                await anyio.lowlevel.checkpoint()
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])

@@ -383,7 +383,9 @@ async def test_updates_of_another_replica_reach_subscribed_keys_only(changes):
     changes.on_remote_change = lambda change: ("b", "c") if change.uri == "a" else ()
     changes.receive(Change("written", "a"))
     changes.receive(Change("resource", "b"))
-    assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), Change("resource", "b")]
+    changes.receive(Change("resource", "a", "a#part"))  # which is no part of another resource
+    by_key = [Change("resource", "b")] * 2
+    assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), *by_key]
 
 
 async def test_a_lost_message_counts_as_a_change_of_everything(changes):
