@@ -22,8 +22,11 @@ class Login:
 
     discovery: Discovery
     client: ClientInformation | None
+    """None if the grant needs no client."""
     key: Key
+    """The key under which the login is stored."""
     proofs: Proofs | None
+    """The key of the tokens; None if they are not bound to one."""
 
 
 @record
@@ -47,8 +50,8 @@ def registration_key(issuer: str) -> Key:
 
 
 async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None:
-    """Return the one issuer to which the credential `binding` was presented for the server at `url`; None if there is
-    none."""
+    """Return the one issuer to which the credential `binding` was presented for the server at `url`; None for a
+    credential that has not been presented."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None or pointer.get("binding") != binding:
         return None

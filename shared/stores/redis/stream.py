@@ -68,7 +68,7 @@ class RedisStream:
         "_last_received",
         "_last_taken",
         "_remote_bytes",
-        "_settlement",
+        "_replication",
         "_untaken",
         "_untaken_bytes",
         "answered",
@@ -101,10 +101,12 @@ class RedisStream:
         self._last_received = self._last_taken = 0
         """The numbers of the last message here, and of the last message that the reader took."""
         self._last = self._dropped = 0
+        """The numbers, when the stream was found, of the last message and of the last one that is no longer
+        stored."""
         self._departure = 0
         """The number under which Redis recorded the departure of the last reader here; 0 if there was none."""
         self._is_read_elsewhere = False
-        self._settlement: asyncio.Future[None] | None = None
+        self._replication: asyncio.Future[None] | None = None
 
     # Writing
 
@@ -204,13 +206,15 @@ class RedisStream:
         """Return an awaitable that completes when other replicas know the messages that were put; await it before
         sending their bytes. None if they already know the messages. The awaitable raises OSError while they can't be
         reached."""
-        settling = self._settlement
-        return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
+        replication = self._replication
+        if replication is None or (replication.done() and replication.exception() is None):
+            return None
+        return self._wait_for_replication()
 
-    async def _wait(self) -> None:
-        if self._settlement is not None:
+    async def _wait_for_replication(self) -> None:
+        if self._replication is not None:
             # Several wait for it: a waiter that is cancelled must not cancel it for the other waiters.
-            await asyncio.shield(self._settlement)
+            await asyncio.shield(self._replication)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`; the
@@ -224,7 +228,7 @@ class RedisStream:
         # Messages that arrive before Redis has noted the new reader are for the previous one, and come again with its
         # reply.
         self._untaken, self._untaken_bytes, self._last_received = [], 0, _UNKNOWN
-        self._begin_to_settle()
+        self._begin_replication()
         self._events.log.link.enqueue(
             "read",
             *(self._events.id, self.name, int(self._is_own), "" if after is None else after),
@@ -244,7 +248,7 @@ class RedisStream:
                 self.receive(self._last_received + 1, message)
             if state:
                 self.on_ended(state.decode(), read_refusal(refusal))
-        self._settle()
+        self._complete_replication()
 
     def receive(self, number: int, message: bytes) -> None:
         """Take a message with its number from Redis; a repeated message is ignored."""
@@ -274,16 +278,16 @@ class RedisStream:
 
     def take(self) -> list[ServerSentEvent]:
         """Return the messages that the reader has not taken yet, which are considered sent from now on."""
-        fresh, self._untaken = self._untaken, []
-        numbered = enumerate(fresh, self._last_received - len(fresh) + 1)
+        messages, self._untaken = self._untaken, []
+        numbered = enumerate(messages, self._last_received - len(messages) + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
         self._last_taken = self._last_received
-        size = sum(map(len, fresh))
+        size = sum(map(len, messages))
         self._untaken_bytes -= size
-        if fresh and self._is_own:
+        if messages and self._is_own:
             self._events.log.link.enqueue("sent", self._events.id, self.name, self._last_taken)
         # The replica that serves it holds back messages that are too much for this reader.
-        elif fresh and self.owner is not None:
+        elif messages and self.owner is not None:
             self._events.log.link.enqueue("took", self._events.id, self.name, size)
         if self.reader is not None:
             self.reader.wake()
@@ -301,7 +305,7 @@ class RedisStream:
         self._untaken, self._untaken_bytes, self._departure = [], 0, 0
         log = self._events.log
         log.link.enqueue("unread", self._events.id, self.name, log.retention_ms, reply=self._set_departure)
-        self._settle()
+        self._complete_replication()
         if self._is_own:
             log.unread.start(self)
         if self.is_over or self.owner is not None:
@@ -327,17 +331,17 @@ class RedisStream:
         events = self._events
         self.name = secrets.token_hex(8)
         events.add(self)
-        waiting, self._untaken, self._untaken_bytes = self._untaken, [], 0
+        messages, self._untaken, self._untaken_bytes = self._untaken, [], 0
         self._last_received = self._last_taken = 0
-        settling = self._begin_to_settle()
+        replication = self._begin_replication()
         ids = b"\n".join(json_of(request_id) for request_id in self.ids)
         events.log.link.enqueue("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
         # Until now, the stream existed only in memory. Most streams end without ever being written to Redis.
-        for number, message in enumerate(waiting, 1):
-            self._append(message, "answer" if was_over and number == len(waiting) else "")
+        for number, message in enumerate(messages, 1):
+            self._append(message, "answer" if was_over and number == len(messages) else "")
         self._has_ended = was_over
-        events.log.link.enqueue("look", reply=lambda _: self._settle(settling))
+        events.log.link.enqueue("look", reply=lambda _: self._complete_replication(replication))
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
@@ -404,14 +408,14 @@ class RedisStream:
         """End the stream with its session."""
         self._has_ended = True
         self.on_ended("ended", refusal)
-        self._settle()
+        self._complete_replication()
 
     def lose(self) -> None:
         """Abandon the stream: this replica no longer shares it."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()
-        self._fail()
+        self._fail_replication()
 
     @property
     def is_beginning(self) -> bool:
@@ -423,33 +427,33 @@ class RedisStream:
         """The id of the stream's session."""
         return self._events.id
 
-    def _begin_to_settle(self) -> "asyncio.Future[None]":
-        previous, settling = self._settlement, asyncio.get_running_loop().create_future()
+    def _begin_replication(self) -> "asyncio.Future[None]":
+        previous, replication = self._replication, asyncio.get_running_loop().create_future()
         if previous is not None and not previous.done():
             # Redis answers in order: tasks that wait for the previous one wait no longer than this one.
-            settling.add_done_callback(partial(_copy_outcome, previous))
-        self._settlement = settling
+            replication.add_done_callback(partial(_copy_outcome, previous))
+        self._replication = replication
         if not self._events.log.link.is_joined:
-            self._fail()
-        return settling
+            self._fail_replication()
+        return replication
 
-    def _fail(self) -> None:
-        if self._settlement is not None and not self._settlement.done():
-            self._settlement.set_exception(Unavailable(may_have_run=True))
-            self._settlement.exception()  # marks it as retrieved
+    def _fail_replication(self) -> None:
+        if self._replication is not None and not self._replication.done():
+            self._replication.set_exception(Unavailable(may_have_run=True))
+            self._replication.exception()  # marks it as retrieved
 
-    def _settle(self, settling: "asyncio.Future[None] | None" = None) -> None:
-        settling = settling or self._settlement
-        if settling is not None and not settling.done():
-            settling.set_result(None)
+    def _complete_replication(self, replication: "asyncio.Future[None] | None" = None) -> None:
+        replication = replication or self._replication
+        if replication is not None and not replication.done():
+            replication.set_result(None)
 
     def _forget(self) -> None:
         if not self._is_local and not self._is_own:
             self._events.remove(self)
 
 
-def _copy_outcome(previous: "asyncio.Future[None]", settled: "asyncio.Future[None]") -> None:
-    error = settled.exception()
+def _copy_outcome(previous: "asyncio.Future[None]", ended_replication: "asyncio.Future[None]") -> None:
+    error = ended_replication.exception()
     if previous.done():
         return
     if error is None:
