@@ -415,7 +415,7 @@ async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest
         assert room.used > LARGE_RESULT_BYTES
         raise Unavailable
 
-    monkeypatch.setattr(MemoryStream, "settled", lambda _: lose_the_others())
+    monkeypatch.setattr(MemoryStream, "pending_replication", lambda _: lose_the_others())
     with pytest.raises(Unavailable):
         await session.resume(f"{reader.stream.name}_0")
     assert room.used == 0
