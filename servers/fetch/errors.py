@@ -50,18 +50,18 @@ class FetchError(CodedError):
     """A refusal or failure, with each text on one line.
 
     The texts contain no words from a page or a site, which are untrusted: those are in `quoted`, as lines, and in
-    `answered`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
+    `response`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
     """
 
     def __init__(
-        self, code: str, reason: str, suggestion: str = "", answered: ErrorResponse | None = None, quoted: str = ""
+        self, code: str, reason: str, suggestion: str = "", response: ErrorResponse | None = None, quoted: str = ""
     ) -> None:
         super().__init__(code, join_lines(reason), join_lines(suggestion))
-        self.answered = answered
+        self.response = response
         self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 
-    def naming(self, host: str, shown: str) -> "FetchError":
+    def replace_host(self, host: str, shown: str) -> "FetchError":
         """Return the same error with `shown` as its host."""
         name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
         reason, suggestion = (name.sub(shown, text) for text in (self.reason, self.suggestion))
-        return FetchError(self.code, reason, suggestion, self.answered, self.quoted)
+        return FetchError(self.code, reason, suggestion, self.response, self.quoted)

@@ -127,7 +127,7 @@ class Settings(BaseModel):
         """The rules for hosts that may be reached."""
         return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)
 
-    def narrowed(self, narrowing: Narrowing) -> Self:
+    def narrow(self, narrowing: Narrowing) -> Self:
         """Return these settings limited to the given hosts. Raises ValueError for one that is not allowed here."""
         if not narrowing.allow_host:
             raise ValueError("allow-host: name at least one")

@@ -137,7 +137,7 @@ class Settings(BaseModel):
         """The directories that limit the files of these settings; None for all."""
         return self._within
 
-    def narrowed(self, narrowing: Narrowing) -> Self:
+    def narrow(self, narrowing: Narrowing) -> Self:
         """Return these settings limited to the given directories, each with its current permission. Raises ValueError
         for one outside them.
         """

@@ -62,9 +62,9 @@ class Settings(SqlSettings, _Databases):
         targets = [parse_target(url, self.allow_write) for url in self.databases]
         return [url for url in targets if self._names is None or url.name in self._names]
 
-    def narrowed(self, narrowing: settings.Narrowing) -> Self:
+    def narrow(self, narrowing: settings.Narrowing) -> Self:
         """Return these settings for a principal whose databases must hide more. Raises ValueError."""
-        own = super().narrowed(narrowing)
+        own = super().narrow(narrowing)
         own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
         return own
 

@@ -112,7 +112,7 @@ class Settings(BaseModel):
     def _packages(self) -> list[Path]:
         return [path for path in self.libraries if is_package(path)]
 
-    def narrowed(self, narrowing: Narrowing) -> Self:
+    def narrow(self, narrowing: Narrowing) -> Self:
         """Return these settings for a principal with only these libraries and suggested files. The place for saved
         prompts stays the same, and may be outside all of them. Raises ValueError for a directory outside the current
         ones."""

@@ -132,10 +132,10 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
             sources.append(Source("demo", Path("demo.db"), self.allow_write, sample=True))
         return [source for source in sources if self._names is None or source.name in self._names]
 
-    def narrowed(self, narrowing: settings.Narrowing) -> Self:
+    def narrow(self, narrowing: settings.Narrowing) -> Self:
         """Return these settings for a principal that has only these databases, and may see less of them. Raises
         ValueError."""
-        own = super().narrowed(narrowing)
+        own = super().narrow(narrowing)
         own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
         if own.attach and own.hide:
             raise ValueError("hide: --attach lets statements read what would be hidden")

@@ -108,7 +108,7 @@ class SqlSettings(StatementLimits):
                 raise ValueError(f"two databases are called {name!r}; {self.naming_hint}")
         return self
 
-    def narrowed(self, narrowing: Narrowing) -> Self:
+    def narrow(self, narrowing: Narrowing) -> Self:
         """Return these settings for a principal that has only these databases, and part of the directory of files.
 
         Raises ValueError for a name or directory that the server does not have.

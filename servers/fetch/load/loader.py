@@ -125,7 +125,7 @@ class Loader:
             host = host_of(redirects.url)
             if redirects.shown_host == host:
                 raise
-            raise error.naming(host, redirects.shown_host) from None
+            raise error.replace_host(host, redirects.shown_host) from None
         raise FetchError("timeout", reason, TRY_LATER)
 
     async def _follow(self, redirects: Redirects, request: _Request) -> LoadedPage:
@@ -229,8 +229,8 @@ class Loader:
                 self._pauses.add(site, status, wait)
             text = excerpt(answer.body, *_parse_content_type(answer.headers))
             suggestion = _NOT_FOUND_ADVICE if status in GONE and answer.url.path != "/" else ""
-            answered = ErrorResponse(status, wait, text)
-            raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
+            response = ErrorResponse(status, wait, text)
+            raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, response)
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} returned {answer.status}, which was not requested"
             raise FetchError("bad_response", reason)

@@ -118,11 +118,11 @@ def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, A
 def explain(error: FetchError) -> str:
     """Return the description of an error for the model: code, reason, advice, and the site's response."""
     lines = [f"{error.code}: {error}"]
-    if error.answered is not None:
-        if error.answered.retry_after is not None:
-            lines.append(f"the site asks to wait {error.answered.retry_after:.0f} seconds before the next try")
-        if error.answered.excerpt:
-            lines.append(fence(error.answered.excerpt))
+    if error.response is not None:
+        if error.response.retry_after is not None:
+            lines.append(f"the site asks to wait {error.response.retry_after:.0f} seconds before the next try")
+        if error.response.excerpt:
+            lines.append(fence(error.response.excerpt))
     if error.quoted:
         lines.append(fence(error.quoted))
     return "\n".join(lines)

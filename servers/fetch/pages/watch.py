@@ -174,10 +174,10 @@ class Watcher:
             if is_first and error.code in _REFUSED:
                 raise
             page.failures += 1
-            requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
+            requested = 0.0 if error.response is None else error.response.retry_after or 0.0
             doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
             page.pause = min(max(requested, doubled), MAX_SECONDS)
-            if page.version is not None and error.answered is not None and error.answered.status in GONE:
+            if page.version is not None and error.response is not None and error.response.status in GONE:
                 self._record(url, page, _GONE)
             return
         finally:

@@ -246,7 +246,7 @@ class Link:
         self._is_working = False
         self._pgconn.finish()
 
-    def notice_end(self) -> None:
+    def detect_close(self) -> None:
         """Between statements, check whether the other side has closed the connection; if so, it counts as broken."""
         try:
             self._pgconn.consume_input()
@@ -254,11 +254,11 @@ class Link:
         except OperationalError:
             self.close()
 
-    async def wait_for_notices(self) -> None:
+    async def wait_for_notifications(self) -> None:
         """Wait for notifications between statements. Raises SqlError if the connection breaks."""
         while not self.notifications and not self.is_broken:
             await anyio.wait_readable(self._pgconn.socket)
-            self.notice_end()
+            self.detect_close()
         if self.is_broken:
             raise make_connection_error()
 

@@ -98,7 +98,7 @@ async def listen(ask: Ask) -> None:
 async def wait_for_notices(link: Link) -> AsyncIterator[Notice]:
     """Yield notices until the connection ends, which raises SqlError with code `unavailable`."""
     while True:
-        await link.wait_for_notices()
+        await link.wait_for_notifications()
         while link.notifications:
             notification = link.notifications.popleft()
             yield Notice(notification.be_pid, int(notification.extra))

@@ -75,22 +75,22 @@ class _Table(NamedTuple):
     """A SQL condition, with a placeholder for a transaction number, that is true if the number belongs to this
     transaction."""
 
-    def find(self, column: str) -> str:
+    def select_changed(self, column: str) -> str:
         """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
-        return f"{self._select()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
+        return f"{self._select_clause()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
 
-    def find_keys(self) -> str:
+    def select_by_keys(self) -> str:
         """Return a query for the rows with the keys given column by column."""
         texts = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         numbers = range(1, len(self.key) + 1)
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)
-        return f"{self._select()} WHERE ({texts}) IN (SELECT * FROM ROWS FROM ({arrays}) AS given)"  # noqa: S608
+        return f"{self._select_clause()} WHERE ({texts}) IN (SELECT * FROM ROWS FROM ({arrays}) AS given)"  # noqa: S608
 
-    def find_visible(self) -> str:
+    def select_visible(self) -> str:
         """Return a query for the visible rows at given positions."""
-        return f"{self._select()} WHERE ctid = ANY ($1::pg_catalog.text[]::pg_catalog.tid[])"
+        return f"{self._select_clause()} WHERE ctid = ANY ($1::pg_catalog.text[]::pg_catalog.tid[])"
 
-    def read(self) -> str:
+    def select_shown(self) -> str:
         """Return a query for the rows at given positions: the position, and the columns that are shown."""
         columns = "".join(f", {quote(name)}" for name in self.columns)
         return (
@@ -99,7 +99,7 @@ class _Table(NamedTuple):
             f"AND pg_catalog.octet_length(shown::pg_catalog.text) <= {_ROW_BYTES}"
         )
 
-    def _select(self) -> str:
+    def _select_clause(self) -> str:
         key = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         return f"SELECT ctid::pg_catalog.text, ARRAY[{key}]::pg_catalog.text[] FROM ONLY {self.name}"  # noqa: S608
 
@@ -160,7 +160,7 @@ class _Preview:
         after: dict[str, tuple[Any, ...]] = {}
         by_key: dict[Key, str] = {}
         if removed and table.key:
-            changed = await self._find_rows(self._link, table.find_keys(), *_transpose_keys(removed))
+            changed = await self._find_rows(self._link, table.select_by_keys(), *_transpose_keys(removed))
             by_key = {row.key: row.position for row in changed}
             after = await self._read(self._link, table, changed)
         pairs: list[tuple[Any, Any]] = [
@@ -177,19 +177,20 @@ class _Preview:
 
     async def _find_removed(self, table: _Table) -> list[_ChangedRow]:
         """Return rows that existed before and no longer do."""
-        candidates = await self._find_rows(self._reader, table.find("xmax"))
+        candidates = await self._find_rows(self._reader, table.select_changed("xmax"))
         # A row that is only locked looks the same to other connections, so check whether it still exists.
-        still = await self._find_rows(self._link, table.find_visible(), [row.position for row in candidates])
+        still = await self._find_rows(self._link, table.select_visible(), [row.position for row in candidates])
         positions = {row.position for row in still}
         return [row for row in candidates if row.position not in positions]
 
     async def _find_added(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
         """Return rows that exist now and did not before; without a key, also changed rows."""
-        candidates = await self._find_rows(self._link, table.find("xmin"))
+        candidates = await self._find_rows(self._link, table.select_changed("xmin"))
         if is_new or not table.key or not candidates:
             return candidates
         keys_before = {
-            row.key for row in await self._find_rows(self._reader, table.find_keys(), *_transpose_keys(candidates))
+            row.key
+            for row in await self._find_rows(self._reader, table.select_by_keys(), *_transpose_keys(candidates))
         }
         return [row for row in candidates if row.key not in keys_before]
 
@@ -203,7 +204,7 @@ class _Preview:
         if not changed_rows:
             return {}
         positions = "{" + ",".join(f'"{row.position}"' for row in changed_rows) + "}"
-        rows = await link.run(table.read(), [positions.encode()], deadline=self._session.deadline)
+        rows = await link.run(table.select_shown(), [positions.encode()], deadline=self._session.deadline)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         return {cells[0]: cells[1:] for cells in Codec(types).encode(rows.rows, _MAX_CELL_BYTES)}
 

@@ -44,7 +44,7 @@ class Narrowable(Protocol):
     narrowing: ClassVar[type[BaseModel]]
     """The model of an entry of a principal."""
 
-    def narrowed(self, narrowing: Any) -> BaseModel:
+    def narrow(self, narrowing: Any) -> BaseModel:
         """Return the settings for a principal with this `narrowing`. Raises ValueError for values that these
         settings do not allow."""
 
@@ -115,7 +115,7 @@ def _read_entitlement(content: dict[str, Any], path: Path, settings: object, wit
         return Entitlement(ceilings)
     narrowing = read_options(narrowable.narrowing, {}, file=narrower_values)
     try:
-        return Entitlement(ceilings, narrowable.narrowed(narrowing))
+        return Entitlement(ceilings, narrowable.narrow(narrowing))
     except ValueError as error:
         raise ValueError(f"{path}: {within.removesuffix('.')}: {error}") from None
 

@@ -79,7 +79,7 @@ OF_FILES: dict[str, Json] = {
 @asynccontextmanager
 async def of_files(folder: Path, lasts: bool) -> AsyncIterator[list[Party]]:
     settings = FilesystemSettings(roots=[folder / "all"], allow_write=True)
-    own = {name: settings.narrowed(Directories(roots=[folder / "all" / name])) for name in NAMES}
+    own = {name: settings.narrow(Directories(roots=[folder / "all" / name])) for name in NAMES}
     async with parties_of(filesystem, settings, own, lasts, folder) as given:
         yield given
 
@@ -146,7 +146,7 @@ async def test_subscriptions_to_files(folder: Path, lasts: bool) -> None:
 @every_era
 async def test_databases(folder: Path, lasts: bool) -> None:
     settings = SqliteSettings(databases=[folder / "all" / f"{name}.db" for name in NAMES], allow_write=True)
-    own = {name: settings.narrowed(Databases(databases=[name])) for name in NAMES}
+    own = {name: settings.narrow(Databases(databases=[name])) for name in NAMES}
     async with parties_of(sqlite, settings, own, lasts, folder) as (alice, bob):
         query = {"query": "SELECT n FROM alice_t"}
         assert "secret of alice" in await alice.text("read_query", **query)
@@ -181,7 +181,7 @@ async def test_prompts(folder: Path, lasts: bool) -> None:
     for name in NAMES:
         (folder / "all" / name / "note.md").rename(folder / "all" / name / f"note-{name}.md")
     settings = PromptsSettings(libraries=[folder / "all" / name for name in NAMES])
-    own = {name: settings.narrowed(Libraries(libraries=[folder / "all" / name])) for name in NAMES}
+    own = {name: settings.narrow(Libraries(libraries=[folder / "all" / name])) for name in NAMES}
     async with parties_of(prompts, settings, own, lasts, folder) as (alice, bob):
         assert "secret of alice" in str(await alice.ask("prompts/get", {"name": "note-alice"}))
         assert "error" in await bob.ask("prompts/get", {"name": "note-alice"})

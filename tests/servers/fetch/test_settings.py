@@ -77,7 +77,7 @@ def test_a_name_for_oneself_is_one_line_of_ascii() -> None:
 
 def test_hosts_have_to_be_reachable_for_all() -> None:
     for allowed, given in (([], ["example.org"]), (["example.org"], ["docs.example.org"])):
-        assert Settings(allow_host=allowed).narrowed(Narrowing(allow_host=given)).allow_host == given
+        assert Settings(allow_host=allowed).narrow(Narrowing(allow_host=given)).allow_host == given
     for settings, given, wrong in (
         (Settings(allow_host=["example.org"]), ["org"], "not among the hosts"),
         (Settings(allow_host=["docs.example.org"]), ["example.org"], "not among the hosts"),
@@ -85,7 +85,7 @@ def test_hosts_have_to_be_reachable_for_all() -> None:
         (Settings(), [], "name at least one"),
     ):
         with pytest.raises(ValueError, match=wrong):
-            settings.narrowed(Narrowing(allow_host=given))
+            settings.narrow(Narrowing(allow_host=given))
 
 
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,7 @@ def of_two(tmp_path: Path) -> Path:
 
 
 def in_ada(settings: Settings, of_two: Path) -> Settings:
-    return settings.narrowed(Narrowing(roots=[of_two / "ada"]))
+    return settings.narrow(Narrowing(roots=[of_two / "ada"]))
 
 
 async def test_a_principal_works_in_its_directories_alone(of_two: Path) -> None:
@@ -288,7 +288,7 @@ async def test_a_directory_keeps_its_permission_and_what_is_closed_to_all_stays_
 
 async def test_a_principal_may_have_no_directory_at_all(of_two: Path) -> None:
     settings = Settings(roots=[of_two])
-    async with ada_and_bob(app, settings, settings.narrowed(Narrowing(roots=[]))) as (ada, _):
+    async with ada_and_bob(app, settings, settings.narrow(Narrowing(roots=[]))) as (ada, _):
         assert "of ada" not in await ada.text("read_text_file", path=str(of_two / "ada/file.txt"))
 
 
@@ -297,12 +297,12 @@ def test_a_directory_has_to_be_in_those_of_the_server(root: str, of_two: Path) -
     (of_two / "ada" / "link").symlink_to(of_two / "bob")
     settings = Settings(roots=[of_two / "ada"])
     with pytest.raises(ValueError, match=r"is not in any directory|is not a directory"):
-        settings.narrowed(Narrowing(roots=[of_two / "ada" / root]))
+        settings.narrow(Narrowing(roots=[of_two / "ada" / root]))
 
 
 def test_roots_of_clients_and_of_principals_do_not_go_together(of_two: Path) -> None:
     with pytest.raises(ValueError, match="client-roots"):
-        Settings(roots=[of_two], client_roots=True).narrowed(Narrowing(roots=[of_two]))
+        Settings(roots=[of_two], client_roots=True).narrow(Narrowing(roots=[of_two]))
 
 
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

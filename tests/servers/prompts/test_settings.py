@@ -62,7 +62,7 @@ def libraries(tmp_path: Path) -> Path:
 
 async def test_a_principal_has_its_libraries_alone(libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada", libraries / "bob"])
-    ada_alone = settings.narrowed(Narrowing(libraries=[libraries / "ada"]))
+    ada_alone = settings.narrow(Narrowing(libraries=[libraries / "ada"]))
     async with ada_and_bob(prompts, settings, ada_alone) as (ada, bob):
         names = [
             [one["name"] for one in (await peer.request("prompts/list"))["result"]["prompts"]] for peer in (ada, bob)
@@ -77,15 +77,15 @@ async def test_a_principal_has_its_libraries_alone(libraries: Path) -> None:
 @pytest.mark.parametrize(("given", "writes"), [("ada", True), ("bob", False)])
 def test_prompts_are_written_where_they_are_for_all(given: str, *, writes: bool, libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada", libraries / "bob"], allow_write=True)
-    assert settings.narrowed(Narrowing(libraries=[libraries / given])).allow_write is writes
+    assert settings.narrow(Narrowing(libraries=[libraries / given])).allow_write is writes
 
 
 def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada"])
     with pytest.raises(ValueError, match="is not in any"):
-        settings.narrowed(Narrowing(libraries=[libraries / "bob"]))
+        settings.narrow(Narrowing(libraries=[libraries / "bob"]))
     with pytest.raises(ValueError, match="name at least one"):
-        settings.narrowed(Narrowing())
+        settings.narrow(Narrowing())
 
 
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def databases(tmp_path: Path) -> Settings:
 
 
 async def test_a_principal_has_its_databases_alone(databases: Settings) -> None:
-    shop = databases.narrowed(Narrowing(databases=["shop"]))
+    shop = databases.narrow(Narrowing(databases=["shop"]))
     async with ada_and_bob(app, databases, shop) as (ada, bob):
         assert "ware" in str(await ada.call("read_query", query="SELECT * FROM shop_table"))
         told = str(await ada.call("read_query", database="staff", query="SELECT * FROM staff_table"))
@@ -88,21 +88,21 @@ async def test_a_principal_has_its_databases_alone(databases: Settings) -> None:
 
 
 def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path: Path) -> None:
-    assert databases.narrowed(Narrowing(databases=["shop"])).files is None
-    given = databases.narrowed(Narrowing(databases=["shop"], files=tmp_path / "files"))
+    assert databases.narrow(Narrowing(databases=["shop"])).files is None
+    given = databases.narrow(Narrowing(databases=["shop"], files=tmp_path / "files"))
     assert given.files == tmp_path / "files"
     with pytest.raises(ValueError, match="is not in any"):
-        databases.narrowed(Narrowing(databases=["shop"], files=tmp_path))
+        databases.narrow(Narrowing(databases=["shop"], files=tmp_path))
 
 
 @pytest.mark.parametrize(("names", "wrong"), [(["nothing"], "available: shop, staff"), ([], "name at least one")])
 def test_a_database_has_to_be_one_of_the_servers(names: list[str], wrong: str, databases: Settings) -> None:
     with pytest.raises(ValueError, match=wrong):
-        databases.narrowed(Narrowing(databases=names))
+        databases.narrow(Narrowing(databases=names))
 
 
 def test_less_can_be_narrowed_further(databases: Settings) -> None:
-    shop = databases.narrowed(Narrowing(databases=["shop"]))
+    shop = databases.narrow(Narrowing(databases=["shop"]))
     assert [source.name for source in databases.sources] == ["shop", "staff"]
     with pytest.raises(ValueError, match="no database 'staff'"):
-        shop.narrowed(Narrowing(databases=["staff"]))
+        shop.narrow(Narrowing(databases=["staff"]))

@@ -317,7 +317,7 @@ async def test_h10_an_error_tells_its_status_and_its_text() -> None:
         for status in (400, 401, 404, 410, 451, 500, 599, 999):
             site.routes["/a"] = answer("<b>Sorry<script>x</script>", status, content_type="text/html")
             error = await refused(loader, site.url("/a"))
-            assert (error.code, error.answered) == ("status", (status, None, "Sorry"))
+            assert (error.code, error.response) == ("status", (status, None, "Sorry"))
 
 
 @pytest.mark.parametrize(("path", "has_step"), [("/a/b", True), ("/", False)])
@@ -334,11 +334,11 @@ async def test_h10_a_host_that_asks_to_wait_is_not_asked_again_meanwhile(status:
         opened_loader() as loader,
     ):
         error = await refused(loader, site.url("/a"))
-        assert error.answered is not None
-        assert (error.answered.status, error.answered.retry_after) == (status, 30)
+        assert error.response is not None
+        assert (error.response.status, error.response.retry_after) == (status, 30)
         again = await refused(loader, site.url("/b"))
-        assert again.answered is not None
-        assert (again.answered.status, again.answered.retry_after) == (status, 30)
+        assert again.response is not None
+        assert (again.response.status, again.response.retry_after) == (status, 30)
         assert site.paths == ["/a"]
 
 
@@ -346,8 +346,8 @@ async def test_h10_a_date_to_wait_for_is_told_in_seconds() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)
     async with opened_site({"/a": answer(status=503, retry_after=date)}) as site, opened_loader() as loader:
         error = await refused(loader, site.url("/a"))
-    assert error.answered is not None
-    assert error.answered.retry_after == pytest.approx(600, abs=60)
+    assert error.response is not None
+    assert error.response.retry_after == pytest.approx(600, abs=60)
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "Mon, 99 Foo 2020 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"])
@@ -368,7 +368,7 @@ async def test_h10_a_body_of_an_error_that_drips_does_not_hide_the_status() -> N
 
     async with opened_site({"/a": late}) as site, opened_loader(timeout=2, ignore_robots=True) as loader:
         error = await refused(loader, site.url("/a"))
-    assert (error.code, error.answered) == ("status", (404, None, "Not here"))
+    assert (error.code, error.response) == ("status", (404, None, "Not here"))
 
 
 # Item H14, what is sent to whom

@@ -280,5 +280,5 @@ def test_a_pause_is_an_hour_at_most() -> None:
     pauses.add("a.example", 503, 1e9)
     with pytest.raises(FetchError) as caught:
         pauses.check("a.example")
-    assert caught.value.answered is not None
-    assert caught.value.answered.retry_after == 3_600
+    assert caught.value.response is not None
+    assert caught.value.response.retry_after == 3_600

@@ -190,7 +190,7 @@ def folder(tmp_path: Path) -> Path:
 
 def files(folder: Path) -> Member:
     settings = FilesystemSettings(roots=[folder], poll=True)
-    narrowed = {name: settings.narrowed(Narrowing(roots=[folder / name])) for name in ("ada", "bob")}
+    narrowed = {name: settings.narrow(Narrowing(roots=[folder / name])) for name in ("ada", "bob")}
     return filesystem, settings, Rules(principals={name: Entitlement((), one) for name, one in narrowed.items()})
 
 

@@ -154,7 +154,7 @@ async def test_what_is_left_of_a_table_is_named_where_all_of_it_is_refused(datab
 
 def test_the_databases_of_a_principal_may_have_to_hide_more() -> None:
     settings = settings_of(app, "--hide", "vault", "all=postgresql://a/shop", "shop=postgresql://b/shop")
-    own = settings.narrowed(Narrowing(databases=["shop"], hide=["account.secret"]))
+    own = settings.narrow(Narrowing(databases=["shop"], hide=["account.secret"]))
     assert (own.hide, [source.name for source in own.sources]) == (["vault", "account.secret"], ["shop"])
     assert settings.hide == ["vault"]
 

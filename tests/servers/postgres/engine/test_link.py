@@ -139,5 +139,5 @@ async def test_a_connection_that_the_server_closed_is_broken(link: Link, postgre
 async def test_notifications_are_heard(link: Link, postgres: PostgresServer) -> None:
     await link.run("LISTEN news", deadline=soon())
     postgres.run("NOTIFY news, 'it rains'")
-    await link.wait_for_notices()
+    await link.wait_for_notifications()
     assert [one.extra for one in link.notifications] == [b"it rains"]

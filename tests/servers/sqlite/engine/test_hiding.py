@@ -349,6 +349,6 @@ async def test_what_can_not_be_hidden_ends_the_start(path: Path, hide: str, reas
 
 async def test_a_principal_may_see_less_than_others(path: Path) -> None:
     settings = settings_of(app, "--hide", "vault", path)
-    own = settings.narrowed(Narrowing(databases=["data"], hide=[f"users.{COLUMN}"]))
+    own = settings.narrow(Narrowing(databases=["data"], hide=[f"users.{COLUMN}"]))
     assert [one.name for one in own.connection_options.hidden] == ["vault", f"users.{COLUMN}"]
     assert [one.name for one in settings.connection_options.hidden] == ["vault"]

@@ -182,4 +182,4 @@ async def test_a_start_that_can_not_attach_says_why(tmp_path: Path) -> None:
             Settings.model_validate({"attach": True, **bad})
     settings = Settings.model_validate({"attach": True, "db": ["a=a.db", "b=b.db"]})
     with pytest.raises(ValueError, match="hide: --attach"):
-        settings.narrowed(Narrowing(databases=["a"], hide=["t"]))
+        settings.narrow(Narrowing(databases=["a"], hide=["t"]))

@@ -21,7 +21,7 @@ class Settings(BaseModel):
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     roots: list[Path] = []
 
-    def narrowed(self, narrowing: Narrowing) -> "Settings":
+    def narrow(self, narrowing: Narrowing) -> "Settings":
         if any("outside" in str(root) for root in narrowing.roots):
             raise ValueError("roots: that is outside")
         return Settings(roots=narrowing.roots)
