@@ -105,7 +105,7 @@ _uris = _complete_from_list(lambda client: client.plain.list_resources(), "uri")
 def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
     """Return the names of arguments, or the values of one argument if the schema lists them."""
 
-    async def of_tool(client: Client) -> list[str]:
+    async def complete_for_tool(client: Client) -> list[str]:
         tools = records_of(await client.plain.list_tools())
         schema = next((tool.get("inputSchema") for tool in tools if tool.get("name") == parsed_args.tool), None)
         parameters = parameters_of(schema)
@@ -114,7 +114,7 @@ def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
         values = [*chosen.choices, *((True, False) if "boolean" in chosen.types else ())]
         return [f"{chosen.name}={as_text(value)}" for value in values]
 
-    async def of_prompt(client: Client) -> list[str]:
+    async def complete_for_prompt(client: Client) -> list[str]:
         prompts = records_of(await client.plain.list_prompts())
         declared = next((item.get("arguments") for item in prompts if item.get("name") == parsed_args.prompt), None)
         name, equals, value = prefix.partition("=")
@@ -123,7 +123,7 @@ def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
         completion = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
         return [f"{name}={item}" for item in completion.values]
 
-    return _request_candidates(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
+    return _request_candidates(parsed_args, complete_for_tool if "tool" in parsed_args else complete_for_prompt)
 
 
 _COMPLETERS: dict[str, Callable[..., list[str]]] = {

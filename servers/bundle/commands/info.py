@@ -66,21 +66,24 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
             "then connect to http://127.0.0.1:8000/mcp; to serve other machines, add --host and --token-file FILE"
         )
         command = _example(entry, ["--transport", "http", "--port", "8000"])
-        yield "Start over HTTP", [command, *_wrapped(advice, width)]
-    yield "Add to a client", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
-    yield "Asks for", [line for demand in list_demands(entry) for line in _wrapped(demand, width)]
+        yield "Start over HTTP", [command, *_wrap(advice, width)]
+    yield (
+        "Add to a client",
+        [" ".join([f"{program_name()} config {entry.name}", *_required_words(entry), "--client CLIENT"])],
+    )
+    yield "Asks for", [line for demand in list_demands(entry) for line in _wrap(demand, width)]
     if entry.tools.read:
-        yield "Tools", _wrapped(", ".join(entry.tools.read), width)
+        yield "Tools", _wrap(", ".join(entry.tools.read), width)
     if entry.tools.write:
-        yield f"Tools that write, with {entry.permissions.writing}", _wrapped(", ".join(entry.tools.write), width)
+        yield f"Tools that write, with {entry.permissions.writing}", _wrap(", ".join(entry.tools.write), width)
     for scope, tools in entry.scopes.items():
         also = ", as resources and prompts do" if scope.endswith(":read") else ""
         title = f"Tools that need the scope {scope}{also}"
-        yield title, _wrapped(", ".join(tools), width)
+        yield title, _wrap(", ".join(tools), width)
     if entry.resources or entry.resource_templates:
         yield "Resources", [*entry.resources, *entry.resource_templates]
     if entry.prompts:
-        yield "Prompts", _wrapped(", ".join(entry.prompts), width)
+        yield "Prompts", _wrap(", ".join(entry.prompts), width)
     if entry.documentation:
         yield "Documentation", [entry.documentation]
     named = {"license": entry.license, "container image": entry.image, "extra of the package": entry.extra}
@@ -88,16 +91,16 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
     yield "Besides", [f"{what} {value}" for what, value in named.items() if value]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _example(entry: Entry, options: Sequence[str]) -> str:
     start = [entry.script] if entry.script else ["python", "-m", entry.module]
-    return " ".join([*start, *options, *_needed(entry)])
+    return " ".join([*start, *options, *_required_words(entry)])
 
 
-def _needed(entry: Entry) -> list[str]:
+def _required_words(entry: Entry) -> list[str]:
     """Return the arguments that are required by default."""
     unnamed = [argument.metavar or argument.name.upper() for argument in entry.arguments if argument.option is None]
     named = [argument for argument in entry.arguments if argument.option is not None and argument.required]

@@ -27,7 +27,7 @@ from ..host_entries import BUNDLE
 from ..hosts import installing
 from ..hosts.checking import public_arguments
 from ..hosts.clients import get_client
-from ..hosts.configured import as_configured, read_entries
+from ..hosts.configured import parse_entry, read_entries
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
@@ -99,7 +99,7 @@ def _former_arguments(target: Target, selection: EntryChoice) -> str | None:
     present = read_entries(target.client, target.path).get(selection.server.name)
     if present is None or selection.entry is BUNDLE:
         return None
-    former, program = as_configured(target.client, selection.server.name, present), launch_command(selection.entry)
+    former, program = parse_entry(target.client, selection.server.name, present), launch_command(selection.entry)
     words = [] if former is None else [former.command or "", *former.args]
     if words[: len(program)] != program:
         return None

@@ -36,17 +36,17 @@ class DemoOutput(NamedTuple):
     async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
         """Call a tool; return the lines of its text, without the fence if there is one. Raises RuntimeError if it
         failed."""
-        return await self._call(client, tool, arguments, refused=False)
+        return await self._call(client, tool, arguments, expect_refusal=False)
 
-    async def refused(self, client: Client, tool: str, **arguments: Any) -> list[str]:
+    async def expect_refusal(self, client: Client, tool: str, **arguments: Any) -> list[str]:
         """Call a tool that must refuse, and return the lines with the reason. Raises RuntimeError if it did not
         refuse."""
-        return await self._call(client, tool, arguments, refused=True)
+        return await self._call(client, tool, arguments, expect_refusal=True)
 
-    async def _call(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
+    async def _call(self, client: Client, tool: str, arguments: dict[str, Any], *, expect_refusal: bool) -> list[str]:
         result = await client.call_tool(tool, arguments)
-        if bool(result.is_error) != refused:
-            raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {result.text}")
+        if bool(result.is_error) != expect_refusal:
+            raise RuntimeError(f"{tool} {'was not expect_refusal' if expect_refusal else 'failed'}: {result.text}")
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         self.show(f"-> {tool}({shown})")
         for line in result.text.splitlines():

@@ -182,7 +182,7 @@ class _UsersDatabase(Part):
             "read_query", f"numbers by their remainder: {', '.join(line for line in rests if line[0] == '[')}"
         )
         await output.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
-        why = await output.refused(client, "read_query", query="DELETE FROM pg_class")
+        why = await output.expect_refusal(client, "read_query", query="DELETE FROM pg_class")
         output.summarize("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
         health = await output.call(client, "check_health")
         output.summarize("check_health", health[1].strip())
@@ -224,8 +224,8 @@ class _Pages(Part):
         part = await output.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
         output.summarize("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
         await output.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
-        await output.refused(client, "fetch", url=f"{site}/basket")
-        why = await output.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
+        await output.expect_refusal(client, "fetch", url=f"{site}/basket")
+        why = await output.expect_refusal(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
         output.summarize("fetch, refused", why[0].partition(": ")[2])
 
 

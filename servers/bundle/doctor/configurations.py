@@ -15,7 +15,7 @@ from shared.text import format_count
 from ..host_entries import BUNDLE
 from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client
-from ..hosts.configured import ConfiguredServer, as_configured, project_entries, read_bytes, read_entries
+from ..hosts.configured import ConfiguredServer, parse_entry, project_entries, read_bytes, read_entries
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine, warning
 
@@ -131,8 +131,8 @@ def _read_file(configuration: Configuration, source: _Source, project: Path, ent
     for name, value in listed.items():
         _add_launch(configuration, source, name, value, entries)
     count = len(configuration.launches) - before
-    ours = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
-    configuration.findings.append(fine(where, f"can be read; {ours}"))
+    matched = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
+    configuration.findings.append(fine(where, f"can be read; {matched}"))
 
 
 def _add_launch(
@@ -141,17 +141,17 @@ def _add_launch(
     """Add the server that `value` describes, if it belongs to the bundle."""
     client = source.client
     try:
-        server = as_configured(client, name, value)
+        server = parse_entry(client, name, value)
     except ValueError as error:
         # Only the name shows whether it belongs to the bundle.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
             configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
         return
-    ours = None if server is None else _match_entry(server, entries)
-    if server is not None and ours is not None:
-        is_foreign = ours[0] is BUNDLE
-        configuration.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
+    matched = None if server is None else _match_entry(server, entries)
+    if server is not None and matched is not None:
+        is_foreign = matched[0] is BUNDLE
+        configuration.launches.append(Launch(client, source.path, source.directory, server, *matched, is_foreign))
 
 
 def _match_entry(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:

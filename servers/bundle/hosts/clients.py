@@ -60,7 +60,7 @@ class Client(NamedTuple):
         return project / self.project
 
 
-def _claude_desktop(machine: Machine) -> PurePath:
+def _claude_desktop_file(machine: Machine) -> PurePath:
     """Return the user's file; the version from the Store has its own folder instead of the common one."""
     package = next((name for name in machine.packages if name.startswith("Claude_")), None)
     settings = machine.settings()
@@ -69,7 +69,7 @@ def _claude_desktop(machine: Machine) -> PurePath:
     return settings / "Claude" / "claude_desktop_config.json"
 
 
-def _zed(machine: Machine) -> PurePath:
+def _zed_file(machine: Machine) -> PurePath:
     if machine.system == "windows":
         return machine.settings() / "Zed" / "settings.json"
     # On macOS too it is not `Application Support`; see `config_dir` in its crates/paths/src/paths.rs.
@@ -82,7 +82,7 @@ CLIENTS = (
     Client(
         name="claude-desktop",
         title="Claude Desktop",
-        user=_claude_desktop,
+        user=_claude_desktop_file,
         # It reaches remote servers as connectors, which are configured in its window.
         http=None,
         renewal="quit Claude Desktop and start it again",
@@ -133,7 +133,7 @@ CLIENTS = (
     Client(
         name="zed",
         title="Zed",
-        user=_zed,
+        user=_zed_file,
         project=".zed/settings.json",
         key="context_servers",
         format="jsonc",

@@ -61,7 +61,7 @@ def project_entries(client: Client, path: Path, project: Path) -> dict[str, Any]
     return node
 
 
-def as_configured(client: Client, name: str, entry: Any) -> ConfiguredServer | None:
+def parse_entry(client: Client, name: str, entry: Any) -> ConfiguredServer | None:
     """Return the record of an entry; None for the settings of a server that an extension of the client provides.
 
     Raises ValueError that names the server and the field for an entry that the client could not use.
@@ -87,7 +87,7 @@ def as_configured(client: Client, name: str, entry: Any) -> ConfiguredServer | N
     raise ValueError(f"{name!r} has no {expected}")
 
 
-def as_entry(client: Client, server: ConfiguredServer) -> dict[str, Any]:
+def build_entry(client: Client, server: ConfiguredServer) -> dict[str, Any]:
     """Return the entry for `server` in the client's file. Raises ValueError if the client can't use such a server."""
     if server.url is None:
         env = {"env": dict(server.env)} if server.env else {}
@@ -165,7 +165,7 @@ def write_snippet(client: Client, servers: Sequence[ConfiguredServer], ascii_onl
     With `ascii_only` all other characters are escaped, with the same meaning. Raises ValueError for a server that the
     client can't use.
     """
-    part = {client.key: {server.name: as_entry(client, server) for server in servers}}
+    part = {client.key: {server.name: build_entry(client, server) for server in servers}}
     if client.format != "toml":
         return json.dumps(part, indent=2, ensure_ascii=ascii_only)
     text = tomli_w.dumps(part).rstrip("\n")

@@ -31,7 +31,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
     Leftovers of a killed process next to the file are removed, so only one process may write at a time. Raises
     ValueError if the file can't be written.
     """
-    with as_value_errors(path):
+    with translate_os_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         # The names that `temporary_entry` gives to incomplete files.
@@ -53,7 +53,7 @@ def back_up(folder: Path, path: Path, text: bytes) -> Path:
     name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}-{path.name}"
     backup = folder / f"{stamp}-{name}"
     write_atomically(backup, text)
-    with as_value_errors(folder):
+    with translate_os_errors(folder):
         # `write_atomically` removes the leftovers of the same name only, and no later backup has the name of an
         # interrupted one.
         for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-MAX_BACKUPS], *folder.glob(".*.tmp")]:
@@ -66,7 +66,7 @@ def remove_file(path: Path, max_parents: int) -> None:
 
     Raises ValueError if the file can't be removed.
     """
-    with as_value_errors(path):
+    with translate_os_errors(path):
         path.unlink()
     with suppress(OSError):
         # Stops at the first that is not empty.
@@ -75,7 +75,7 @@ def remove_file(path: Path, max_parents: int) -> None:
 
 
 @contextmanager
-def as_value_errors(path: Path) -> Iterator[None]:
+def translate_os_errors(path: Path) -> Iterator[None]:
     """Translate an OSError in the block to ValueError, with the path."""
     try:
         yield
@@ -99,7 +99,7 @@ def hold_lock(path: Path) -> Iterator[None]:
     The system releases the lock of a process that dies. The file is removed afterwards, and so are the empty
     directories created for it. Raises ValueError if the lock can't be acquired.
     """
-    with as_value_errors(path):
+    with translate_os_errors(path):
         lock, created_parents = _acquire(path)
     try:
         yield

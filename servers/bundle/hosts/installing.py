@@ -16,7 +16,7 @@ from servers.common.machine import Machine, state_folder
 
 from . import json_edits, jsonc, toml_edits
 from .clients import Client, Scope
-from .configured import ConfiguredServer, as_entry, read_bytes, read_entries
+from .configured import ConfiguredServer, build_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
 from .json_edits import Receipt, digest_of
 
@@ -45,7 +45,7 @@ class Receipts:
         """Return the additions to the file at `path`. Raises ValueError if the receipts can't be read."""
         return self._all().get(str(path), Record())
 
-    def keep(self, path: Path, record: Record) -> None:
+    def store(self, path: Path, record: Record) -> None:
         """Store the additions to the file at `path`. Raises ValueError if they can't be written."""
         records = dict(self._all())
         if record.entries:
@@ -123,11 +123,11 @@ class Change(NamedTuple):
             if self.shown is not None:
                 # Before the entry: a receipt without its entry has no effect, and if it can't be stored the change
                 # stops here. A receipt is needed as long as its entry exists.
-                receipts.keep(path, record)
+                receipts.store(path, record)
             # Writing the backup and the receipts takes time, and clients write their files often.
             write_atomically(path, self.after, self._check)
         if self.shown is None:
-            receipts.keep(path, record)
+            receipts.store(path, record)
         return backup
 
     def _check(self) -> None:
@@ -142,7 +142,7 @@ def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     by the bundle, or has been changed since, unless `replace` is given.
     """
     client, path = target.client, target.path
-    entry = as_entry(client, server)
+    entry = build_entry(client, server)
     before = read_bytes(path)
     entries = read_entries(client, path)
     present, record = entries.get(server.name), _record(target, entries)

@@ -117,10 +117,10 @@ def _client_target(client_name: str, name: str, request: ServerChoice) -> Target
         raise Misuse(unknown("server", name, existing) + f" ({client.title})")
     path, directory, entries = file
     from ..doctor.arguments import environment_from
-    from ..hosts.configured import as_configured
+    from ..hosts.configured import parse_entry
     from ..hosts.variables import Variables
 
-    server = as_configured(client, name, entries[name])
+    server = parse_entry(client, name, entries[name])
     if server is None:
         raise Misuse(f"{name!r} belongs to an extension of {client.title}: {path} does not say how it is started")
     if not server.enabled:

@@ -122,12 +122,12 @@ class Base:
 
     async def live(self) -> None:
         """Keep the connection open until cancelled."""
-        pauses, tasks = self._pauses, TaskSet(self._failed)
+        pauses, tasks = self._pauses, TaskSet(self._on_failure)
         try:
             while True:
                 pauses.record_start(anyio.current_time())
                 self._is_trying = True
-                # Not awaited directly: `_failed` reports its error, which must not end anything else.
+                # Not awaited directly: `_on_failure` reports its error, which must not end anything else.
                 await asyncio.wait([tasks.start(self._connect_once())])
                 self._is_trying = False
                 self._connection_requested = anyio.Event()
@@ -152,7 +152,7 @@ class Base:
         except (McpError, OSError, ValueError) as error:
             self._settle(None, reason_of(error))
 
-    def _failed(self, error: BaseException) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         _log.error("the connection with the server %s failed", self.upstream.name, exc_info=error)
         self._settle(None, "the connection failed")
 

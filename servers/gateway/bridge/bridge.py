@@ -40,7 +40,7 @@ from .calls.own_sessions import OwnSession, OwnSessions
 from .calls.pool import Pool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessCalls
-from .forwarding import as_newest, error_for, lost_error
+from .forwarding import drop_era_fields, error_for, lost_error
 from .repairs import repair
 from .session_messages import SessionMessages
 from .tasks import UpstreamTasks, declare_tasks, has_tasks
@@ -105,7 +105,7 @@ class Bridge:
 
     def session(self, context: Context[Any]) -> OwnSession | None:
         """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
-        return self.own.of(context.link) if context.peer.has_handshake and self._has_own() else None
+        return self.own.session_of(context.link) if context.peer.has_handshake and self._has_own() else None
 
     @property
     def differs_by_client(self) -> bool:
@@ -117,7 +117,7 @@ class Bridge:
         request."""
         self.session_messages.greet(link)
         if self._has_own():
-            self.own.of(link).begin()
+            self.own.session_of(link).begin()
 
     def _has_own(self) -> bool:
         return self.base.description is not None and not self.base.stateless and not self.upstream.shared
@@ -128,7 +128,7 @@ class Bridge:
         async with self.translate_errors(context):
             if not self.base.up:
                 await self.base.wait_until_up()
-            result = repair(method, as_newest(await self.place(context).call(context, params)))
+            result = repair(method, drop_era_fields(await self.place(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         if method != "tools/list":

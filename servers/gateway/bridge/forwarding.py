@@ -88,7 +88,7 @@ def require_result(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
     return result
 
 
-def as_newest(result: dict[str, Any]) -> dict[str, Any]:
+def drop_era_fields(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result from the server in the form that the bundle's handlers return, without fields that only one era
     has."""
     meta = result.get("_meta")

@@ -77,22 +77,22 @@ class SessionMessages:
         """Forward a notification from the server to the client of `link`. Never waits or raises."""
         forward(link, notice)
 
-    def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
+    def on_update(self, session: OwnSession, notice: Notified | Gap) -> None:
         """Notify clients that a resource to which `session` has subscribed has changed, or, after a gap, may have
         changed. Never waits or raises."""
-        self.subscriptions.updated(session, notice)
+        self.subscriptions.on_update(session, notice)
         if isinstance(notice, Gap):
             for change in LISTS:
                 session.link.on_change(change)
 
-    async def reopened(self, session: OwnSession) -> None:
+    async def on_reopen(self, session: OwnSession) -> None:
         """Restore the log level and the subscriptions in a session that was lost and opened again. Never raises."""
         client = session.client
         if client is not None:
             if session.level is not None:
                 with suppress(McpError, OSError):
                     await send_level(client, session.level, ANSWER_SECONDS)
-            await self.subscriptions.reopened(session, client)
+            await self.subscriptions.on_reopen(session, client)
             for change in LISTS:
                 session.link.on_change(change)
 

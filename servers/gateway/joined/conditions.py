@@ -32,10 +32,10 @@ class Conditions(MutableMapping[str, LogMessage]):
 
     def _all(self) -> dict[str, LogMessage]:
         running = [(part.name, part.running) for part in self._parts]
-        theirs = {
+        inherited = {
             f"{name} {key}": message
             for name, run in running
             if run is not None
             for key, message in run.conditions.active.items()
         }
-        return {**theirs, **self._own}
+        return {**inherited, **self._own}

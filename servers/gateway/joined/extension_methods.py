@@ -22,11 +22,11 @@ from .part import Part, absence_note
 
 def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
     """Return the methods that the servers have in addition to the methods in `own`, which are handled here."""
-    ours = {method.name for method in own}
+    own_names = {method.name for method in own}
     methods: dict[str, Method] = {}
     for part in parts:
         for method in part.running.features.methods if part.running is not None else ():
-            if method.name not in PROTOCOL_METHODS and method.name not in ours:
+            if method.name not in PROTOCOL_METHODS and method.name not in own_names:
                 methods.setdefault(method.name, replace(method, handler=FALLBACK))
     return list(methods.values())
 

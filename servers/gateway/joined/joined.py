@@ -100,11 +100,11 @@ class JoinedServers:
         if part.running is not None:
             self._tasks.start(self._renew(part))
 
-    def changed(self, part: Part, change: Change) -> None:
+    def handle_change(self, part: Part, change: Change) -> None:
         """Handle a change at `part`."""
         if change.uri is not None:
             base_uri = None if change.part is None else self.owners.shown_uri(part, change.part)
-            self.subscriptions.changed(part, change.uri, base_uri)
+            self.subscriptions.handle_change(part, change.uri, base_uri)
         elif change.what in LISTS:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
@@ -198,7 +198,7 @@ class _Presence:
 
     def on_change(self, change: Change) -> None:
         """Forward a change at it."""
-        self._joined.changed(self._part, change)
+        self._joined.handle_change(self._part, change)
 
     def announce(self, message: LogMessage) -> None:
         """Forward a message from it for all clients."""

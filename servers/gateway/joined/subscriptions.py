@@ -77,7 +77,7 @@ class Subscriptions:
         self._remove(own_key, subscription)
         await _release(subscription.part, subscription.running, subscription.key)
 
-    def changed(self, part: Part, key: str, part_uri: str | None) -> None:
+    def handle_change(self, part: Part, key: str, part_uri: str | None) -> None:
         """Notify clients that the resource with `key` at `part` has changed; `part_uri` is the URI of the changed
         part, if known."""
         for own_key in self._own_keys.get((part, key), ()):

@@ -80,8 +80,8 @@ def stored_credentials(url: str, folder: Path) -> Credentials | None:
     if not accounts.knows(url):
         return None
 
-    def how_to_log_in(lacks: Collection[str]) -> str:
-        scopes = "".join(f" --scope {scope}" for scope in sorted(lacks))
+    def advise_login(missing_scopes: Collection[str]) -> str:
+        scopes = "".join(f" --scope {scope}" for scope in sorted(missing_scopes))
         return plain(f"run `mcp-server-bundle login {display_url(url)}{scopes}`")
 
-    return OAuth(url, AuthorizationCode(None, advice=how_to_log_in), tokens=accounts.tokens)
+    return OAuth(url, AuthorizationCode(None, advice=advise_login), tokens=accounts.tokens)

@@ -221,7 +221,7 @@ def _find_exposed(settings: ForeignSettings, where: str, directory: Path, *, rea
         return str(settings.env_file)
     for kind, values in (("env", settings.env), ("headers", settings.headers)):
         for name, value in values.items():
-            if value.exposed(name, directory, readable=readable):
+            if value.is_exposed(name, directory, readable=readable):
                 return f"{where}.{kind}.{name}"
     return None
 

@@ -43,7 +43,7 @@ class Value(NamedTuple):
         """Return the path of its file."""
         return directory / expand_home(self.text)
 
-    def exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
+    def is_exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
         """Return True if other users of the machine can read it and its `name` suggests a secret. `readable` is true
         if they can read the configuration."""
         if self.kind == "file":

@@ -52,7 +52,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
     return f"---\n{write_yaml(front)}---\n\n{body}\n"
 
 
-def require_named(prompt: Prompt, document: Document) -> None:
+def require_valid_manifest(prompt: Prompt, document: Document) -> None:
     """Check that the SKILL.md of the prompt is valid for other readers too. Raises PromptError."""
     _require_valid(prompt)
     front = document.front or YamlMapping(1)

@@ -18,7 +18,13 @@ from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MAX_BYTES, find_excess_files, format_manifest, require_named, require_size
+from servers.prompts.format.skills import (
+    MAX_BYTES,
+    find_excess_files,
+    format_manifest,
+    require_size,
+    require_valid_manifest,
+)
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, File, ScanChanges, Snapshot, advance, compare
 from servers.prompts.templates.budget import MAX_FILE_BYTES
@@ -152,7 +158,7 @@ class Library:
         prompt = self._prompt(file)
         read = self.reader(prompt)
         if file.kind.form == "skill":
-            require_named(prompt, parse_document(file.data))
+            require_valid_manifest(prompt, parse_document(file.data))
             sibling_files = _find_siblings(snapshot, file)
             sizes = [signature[1] for signature in sibling_files.values() if signature is not None]
             require_size([len(file.data), *sizes])

@@ -138,12 +138,12 @@ class Watch:
     async def scan(self) -> None:
         """Scan now. The state at the beginning of the scan is served and announced at its end, so code that has
         written a file scans before it reports that."""
-        changed = await to_thread.run_sync(self._find_changed, limiter=self._scan_limiter)
+        changed = await to_thread.run_sync(self._find_changes, limiter=self._scan_limiter)
         self._report_problems()
         if changed is not None:
             self._on_change(changed)
 
-    def _find_changed(self) -> ScanChanges | None:
+    def _find_changes(self) -> ScanChanges | None:
         start = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.scan()

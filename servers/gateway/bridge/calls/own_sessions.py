@@ -36,11 +36,11 @@ class SessionListener(Protocol):
     def on_session_notification(self, link: Connection, notice: Notified) -> None:
         """Handle a notification from the server to the client of `link`. Never waits."""
 
-    def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
+    def on_update(self, session: "OwnSession", notice: Notified | Gap) -> None:
         """Called when a resource to which `session` has subscribed has changed, or, after a gap, may have changed.
         Never waits."""
 
-    async def reopened(self, session: "OwnSession") -> None:
+    async def on_reopen(self, session: "OwnSession") -> None:
         """Restore the state of a session that was lost and reopened."""
 
 
@@ -155,7 +155,7 @@ class OwnSession:
     async def _run_connected(self, server_session: _ServerSession) -> None:
         async with self._upstream.connect(self._options) as server_session.client:
             if self._was_open:
-                await self._listener.reopened(self)
+                await self._listener.on_reopen(self)
             self._was_open = True
             server_session.settled.set()
             await wait_for_first(server_session.client.ended, server_session.closing.wait)
@@ -200,7 +200,7 @@ class OwnSession:
     def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message that belongs to no call."""
         if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
-            self._listener.updated(self, notice)
+            self._listener.on_update(self, notice)
         else:
             self._listener.on_session_notification(self.link, notice)
 
@@ -254,7 +254,7 @@ class OwnSessions:
         self._process_limit = None if max_processes is None else _ProcessLimit(max_processes)
         self._by_link: dict[Connection, OwnSession] = {}
 
-    def of(self, link: Connection) -> OwnSession:
+    def session_of(self, link: Connection) -> OwnSession:
         """Return the session of `link`'s client, which has completed its handshake. This does not open the
         session."""
         session = self._by_link.get(link)
@@ -272,7 +272,7 @@ class OwnSessions:
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError if there is no
         session.
         """
-        session = self.of(context.link)
+        session = self.session_of(context.link)
         if self._process_limit is not None:
             self._process_limit.use(session)
         client = await session.open()

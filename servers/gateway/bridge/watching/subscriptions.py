@@ -122,7 +122,7 @@ class Subscriptions:
 
     # Events of clients' sessions
 
-    def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
+    def on_update(self, session: OwnSession, notice: Notified | Gap) -> None:
         """Report that a resource to which `session` has subscribed has changed, or, after a gap, may have changed."""
         subscriptions = self._by_session.get(session)
         if subscriptions is None:
@@ -138,7 +138,7 @@ class Subscriptions:
         for whole in [*find_covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
             self._changes.resource(subscriptions.keys[whole], None if whole == uri else uri)
 
-    async def reopened(self, session: OwnSession, client: Client) -> None:
+    async def on_reopen(self, session: OwnSession, client: Client) -> None:
         """Subscribe again in a session that was lost, with its new `client`, and report that its resources may have
         changed."""
         subscriptions = self._by_session.get(session)

@@ -14,7 +14,7 @@ from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.checking import check
 from servers.bundle.hosts.clients import CLIENTS, get_client
-from servers.bundle.hosts.configured import ConfiguredServer, as_configured, read_entries
+from servers.bundle.hosts.configured import ConfiguredServer, parse_entry, read_entries
 from servers.bundle.hosts.installing import Receipts, Target
 from servers.bundle.hosts.installing import install as plan
 from servers.bundle.hosts.installing import uninstall as plan_removal
@@ -71,7 +71,7 @@ def test_a_file_is_as_it_was_after_the_way_there_and_back(name: str, home: Path)
         spot.path.write_bytes(before)
         plan(spot, SERVER, replace=False).make()
         entry = read_entries(spot.client, spot.path)["notes"]
-        assert as_configured(spot.client, "notes", entry) == SERVER
+        assert parse_entry(spot.client, "notes", entry) == SERVER
         plan_removal(spot, "notes", []).make()
         assert spot.path.read_bytes() == before
         new = target(name, home / f"new-{system}", system)

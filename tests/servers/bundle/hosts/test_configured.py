@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.hosts.clients import CLIENTS, get_client
-from servers.bundle.hosts.configured import ConfiguredServer, as_configured, as_entry, read_entries
+from servers.bundle.hosts.configured import ConfiguredServer, build_entry, parse_entry, read_entries
 
 STARTED = ConfiguredServer("a", command="/bin/a", args=("--x", "1"), env={"K": "V"})
 REACHED = ConfiguredServer("a", url="https://example.com/mcp", headers={"X-Key": "V"})
@@ -14,13 +14,13 @@ REACHED = ConfiguredServer("a", url="https://example.com/mcp", headers={"X-Key":
 
 def test_what_is_written_for_a_server_is_read_back() -> None:
     for client in CLIENTS:
-        assert as_configured(client, "a", as_entry(client, STARTED)) == STARTED
+        assert parse_entry(client, "a", build_entry(client, STARTED)) == STARTED
         if client.http:
-            assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
+            assert parse_entry(client, "a", build_entry(client, REACHED)) == REACHED
     codex, server = get_client("codex"), REACHED._replace(token_variable="MCP_TOKEN")
-    assert as_configured(codex, "a", as_entry(codex, server)) == server
+    assert parse_entry(codex, "a", build_entry(codex, server)) == server
     with pytest.raises(ValueError, match="the file of Claude Desktop can list only servers that it starts"):
-        as_entry(get_client("claude-desktop"), REACHED)
+        build_entry(get_client("claude-desktop"), REACHED)
 
 
 def write(folder: Path, text: str | bytes) -> Path:
@@ -76,13 +76,13 @@ UNUSABLE: list[tuple[object, str]] = [
 def test_an_entry_the_client_could_not_use_is_refused() -> None:
     for entry, reason in UNUSABLE:
         with pytest.raises(ValueError, match=reason):
-            as_configured(get_client("vscode"), "a", entry)
-    assert as_configured(get_client("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
+            parse_entry(get_client("vscode"), "a", entry)
+    assert parse_entry(get_client("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
 
 
 def test_some_entries_start_nothing() -> None:
     """Servers that are switched off, and what an extension of Zed brings."""
-    found = as_configured(get_client("cline"), "a", {"command": "x", "disabled": True})
+    found = parse_entry(get_client("cline"), "a", {"command": "x", "disabled": True})
     assert found is not None
     assert not found.enabled
-    assert as_configured(get_client("zed"), "a", {"settings": {}}) is None
+    assert parse_entry(get_client("zed"), "a", {"settings": {}}) is None
