@@ -11,7 +11,7 @@ import errno
 import os
 from contextlib import AbstractContextManager
 
-from .text import quoted
+from .text import quote_name
 
 _RETRY = "Try again."
 _BY_ERRNO: dict[int, tuple[str, str, str]] = {
@@ -68,7 +68,7 @@ class PathError(CodedError):
         self.path = path
 
     def __str__(self) -> str:
-        return f"{quoted(self.path)}: {super().__str__()}" if self.path else super().__str__()
+        return f"{quote_name(self.path)}: {super().__str__()}" if self.path else super().__str__()
 
 
 def from_os_error(path: str, error: OSError) -> PathError:

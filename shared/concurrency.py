@@ -102,10 +102,10 @@ class Entered:
 
 class TaskSet:
     """Tasks of one owner, which stops them. It is meant for many small tasks: in a task group, each would cost more
-    than its work. `failed` is called with an exception that leaves one of them."""
+    than its work. `on_failure` is called with an exception that leaves one of them."""
 
-    def __init__(self, failed: Callable[[BaseException], None]) -> None:
-        self._failed = failed
+    def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
+        self._on_failure = on_failure
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class TaskSet:
     def _on_end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed(error)
+            self._on_failure(error)
 
     async def finish(self, seconds: float) -> None:
         """Wait until the tasks have ended, at most `seconds`."""

@@ -1,7 +1,7 @@
 """Work in steps: a generator that yields wherever other work may come in between, and returns the result.
 
 A large message takes a tenth of a second to read, check and log. Functions that do such work return `Steps`: an event
-loop runs each step in a turn of its own (`concurrency.py: in_turns`), and other callers run all of them at once.
+loop runs each step in a turn of its own (`concurrency.py: run_in_turns`), and other callers run all of them at once.
 """
 
 from collections.abc import Generator

@@ -47,7 +47,7 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def marks(kind: str, description: str) -> tuple[str, str]:
+def make_marks(kind: str, description: str) -> tuple[str, str]:
     """Return two lines to put around untrusted text. The first contains the `description`.
 
     Both contain an unpredictable word, so the text between them can't end the block and continue as if it were the
@@ -91,7 +91,7 @@ def nearest_option(name: str, known: Collection[str]) -> str | None:
     return nearest(name, known, 0.75) or (containing[0] if len(containing) == 1 else None)
 
 
-def escaped(match: re.Match[str]) -> str:
+def escape_match(match: re.Match[str]) -> str:
     """Return the escape for the matched character, for the display of a file name."""
     char = match[0]
     if char in _SHORT:
@@ -103,7 +103,7 @@ def escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
 
 
-def displayed(name: str) -> str:
+def display_name(name: str) -> str:
     """Return the name of a file for display: on one line, in reading order, and distinct for distinct names.
 
     File names are bytes. Bytes that are not UTF-8 arrive as lone surrogates (`os.fsdecode`) and are shown as `\\xff`.
@@ -112,10 +112,10 @@ def displayed(name: str) -> str:
     reversible.
     """
     # All of these characters but the backslash are unprintable, and nearly no name has any.
-    return name if name.isprintable() and "\\" not in name else re.sub(_DECEPTIVE, escaped, name)
+    return name if name.isprintable() and "\\" not in name else re.sub(_DECEPTIVE, escape_match, name)
 
 
-def quoted(name: str) -> str:
-    """Return `name` as `displayed`, in quotes if it could be mistaken for words of the surrounding sentence."""
-    shown = displayed(name)
+def quote_name(name: str) -> str:
+    """Return `name` as `display_name`, in quotes if it could be mistaken for words of the surrounding sentence."""
+    shown = display_name(name)
     return '"' + shown.replace('"', '\\"') + '"' if _WORDS.search(shown) else shown

@@ -19,7 +19,7 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from shared.coded_errors import PathError
-from shared.text import quoted
+from shared.text import quote_name
 
 MAX_ALTERNATIVES = 64
 """Maximum number of patterns that `{a,b}` groups may expand to."""
@@ -128,7 +128,7 @@ def reachable_patterns(pattern: str) -> tuple[str, ...]:
 
 
 def _bad_pattern(pattern: str, reason: str) -> PathError:
-    shown = f"pattern {quoted(pattern[:80])}: " if pattern else ""
+    shown = f"pattern {quote_name(pattern[:80])}: " if pattern else ""
     return PathError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
 
 

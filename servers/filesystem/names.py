@@ -8,7 +8,7 @@ of several words is quoted. To refer to such an entry, a client passes its URI.
 import re
 from collections.abc import Callable
 
-from shared.text import escaped
+from shared.text import escape_match
 
 _SERVER_WORDS = (
     r"\A (?=.)"
@@ -31,6 +31,6 @@ def add_uri(name: str, uri: Callable[[], str]) -> str:
     """Return a `displayed` name or path for a result, followed by its URI if escapes change it."""
     # Everything that looks like the server's own words has a space in it.
     if " " in name:
-        name = re.sub(_SERVER_WORDS, escaped, name)
+        name = re.sub(_SERVER_WORDS, escape_match, name)
     # No name can imitate the URI, which has more consecutive slashes than any path.
     return f"{name} ({uri()})" if "\\" in name else name

@@ -16,7 +16,7 @@ from shared.extensions.tasks import tasks
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
 from shared.server.dispatch.changes import Changes
-from shared.text import displayed
+from shared.text import display_name
 
 from .errors import FilesError, format_error
 from .features import edit, read, reports, resources, search, undo, watch
@@ -80,7 +80,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         history = None if settings.history is None else recording.History(settings.history)
         files = replace(opened, not_offered=not_offered, history=history)
         for path in await to_thread.run_sync(files.missing_roots):
-            log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))
+            log.warning("the allowed directory %s can't be reached, and is skipped until it can", display_name(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
         opening.changes.on_remote_change = partial(_on_remote_change, files, opening.changes)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from servers.common.documents.document import DocumentError
-from shared.text import quoted
+from shared.text import quote_name
 
 _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 
@@ -25,7 +25,7 @@ def choose_pages(requested: str | None, total: int) -> list[int]:
         if first > total:
             raise DocumentError("bad_argument", f"there are only {total} pages, so there is no page {first}")
         if not first <= last or not first:
-            reason = f"pages={quoted(part)} is neither a page nor a range of pages"
+            reason = f"pages={quote_name(part)} is neither a page nor a range of pages"
             raise DocumentError("bad_argument", reason, 'Write pages as "3", "251-300" or "1,4-6".')
         numbers.update(range(first, min(last, total) + 1))
     return sorted(numbers)

@@ -7,7 +7,7 @@ from servers.common.documents.kinds import DocumentKind
 from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
 from servers.common.workers.serving import Read, serve
-from shared.text import quoted
+from shared.text import quote_name
 
 _MAX_CHARACTERS = 5_000_000
 """Maximum number of characters of one text."""
@@ -83,4 +83,4 @@ def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> No
 
 
 def _quote_name(name: str) -> str:
-    return quoted(name[:100])
+    return quote_name(name[:100])

@@ -21,7 +21,7 @@ from servers.common.files.denylist import Denylist, DenylistState
 from servers.common.files.names import collapse, components, differ_in_case, fold, path_of, uri
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
-from shared.text import quoted
+from shared.text import quote_name
 
 
 class Roots:
@@ -124,7 +124,7 @@ class Roots:
 
     def outside_error(self, path: str) -> PathError:
         """Return the same error for everything that is not below a root."""
-        shown = ", ".join(quoted(str(root)) for root in self.paths[:3])
+        shown = ", ".join(quote_name(str(root)) for root in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
             "outside_roots", path, "is outside the allowed directories", f"Use a path beneath {shown}{others}."
@@ -152,7 +152,7 @@ class Roots:
         named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
         if len(named) == 1:
             return Place(named[0], tuple(collapsed[1:]), path_or_uri)
-        names = ", ".join(quoted(str(path)) for path in self.paths)
+        names = ", ".join(quote_name(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of a root"
         raise PathError("bad_path", path_or_uri, reason, f"Use an absolute path; the roots are {names}.")
 

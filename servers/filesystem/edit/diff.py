@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from servers.filesystem.edit.text import EditedText, Span, has_cr_alone
-from shared.text import displayed
+from shared.text import display_name
 
 _MAX_COST = 2_000_000
 """Maximum number of pairs of equal lines that difflib compares."""
@@ -44,7 +44,7 @@ def unified_diff(edited: EditedText, path: str, context: int = 3) -> str:
         group.append(change)
     if group:
         pieces += _hunk(edited.before, group, context)
-    shown = displayed(path)
+    shown = display_name(path)
     return f"--- a/{shown}\n+++ b/{shown}\n{''.join(pieces)}" if pieces else ""
 
 

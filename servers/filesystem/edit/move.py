@@ -48,7 +48,7 @@ from shared.program.files.entries import (
     unlink,
 )
 from shared.program.files.metadata import Attributes, attributes_of, initial_mode, set_link_owner, set_metadata
-from shared.text import quoted
+from shared.text import quote_name
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Maximum number of bytes that one call copies."""
@@ -245,7 +245,7 @@ class _Copy:
         elif stat.S_ISREG(mode):
             self._copy_file(old, new, durable=depth == 1 or self._is_move)
         else:
-            shown = quoted(old.place.parts[-1])
+            shown = quote_name(old.place.parts[-1])
             raise FilesError("special_file", self._path, f"{shown} is neither a file, nor a directory, nor a link")
 
     def require_unchanged(self, old: Entry) -> None:

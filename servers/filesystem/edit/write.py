@@ -45,7 +45,7 @@ from shared.program.files.entries import (
     stat_entry,
 )
 from shared.program.files.metadata import Attributes, attributes_of, lost_owner
-from shared.text import quoted
+from shared.text import quote_name
 
 MAX_EDITED = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is edited or appended to, and of all files of one call combined."""
@@ -276,7 +276,7 @@ def _make_directory(rooted: RootedFiles, place: Place) -> bool:
     with rooted.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):
-                reason = f"{quoted(place.parts[-1])} exists and is not a directory"
+                reason = f"{quote_name(place.parts[-1])} exists and is not a directory"
                 raise FilesError("not_a_directory", place.path, reason)
             return False
         if entry.linked:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from anyio import from_thread, to_thread
 
 from shared.program.files.entries import Place, etag_of
-from shared.text import quoted
+from shared.text import quote_name
 
 from ..edit.edit import FileEdits, edit_files
 from ..edit.preconditions import require_free, require_same
@@ -117,7 +117,7 @@ async def _require_status(ctx: Ctx, place: Place, follow: bool = False) -> os.st
 
 
 def _path(ctx: Ctx, place: Place) -> str:
-    return quoted(ctx.state.rooted.roots.path(place))
+    return quote_name(ctx.state.rooted.roots.path(place))
 
 
 def _describe(ctx: Ctx, place: Place, status: os.stat_result) -> str:

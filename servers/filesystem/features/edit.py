@@ -11,7 +11,7 @@ from anyio import from_thread, to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.text import displayed, format_count, quoted
+from shared.text import display_name, format_count, quote_name
 
 from ..edit import delete, edit, move, replacements, write
 from ..edit import patch as patches
@@ -63,7 +63,7 @@ async def write_file(
         result = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
     ctx.state.report_changes(place)
     verb = "Created" if result.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{verb} {quoted(path)}: {_facts(result)}{_undo_note(recorder)}"
+    return f"{verb} {quote_name(path)}: {_facts(result)}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, app=EDIT_APP)
@@ -100,7 +100,7 @@ async def edit_file(
     paths = [file.place.path for file in file_edits]
     show_edit(ctx, paths, edited, applied=not dryRun)
     parts = [
-        f"{quoted(name)}: {_facts(result)}\n"
+        f"{quote_name(name)}: {_facts(result)}\n"
         + "".join(f"[{note}]\n" for note in result.tolerated)
         + (escape_breaks(result.diff) or "no change")
         for name, result in zip(paths, edited, strict=True)
@@ -122,7 +122,7 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     recorder = ctx.state.recorder()
     created = await to_thread.run_sync(write.create_directory, ctx.state.rooted, place, recorder)
     ctx.state.report_changes(place)
-    return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _existing_note(path)
+    return f"Created {quote_name(path)}{_undo_note(recorder)}" if created else _existing_note(path)
 
 
 @tools.tool(unavailable=read_only, destructive=False)
@@ -136,7 +136,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
         arguments = (*places, from_thread.check_cancelled, etag, recorder)
         await to_thread.run_sync(move.move, files.rooted, *arguments)
     files.report_changes(*places)
-    return f"Moved {quoted(source)} to {quoted(destination)}{_undo_note(recorder)}"
+    return f"Moved {quote_name(source)} to {quote_name(destination)}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, destructive=False)
@@ -151,9 +151,8 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
         copied = await to_thread.run_sync(move.copy, files.rooted, *arguments)
     files.report_changes(places[1])
     counts = f"{format_count(copied.entries, 'entry', 'entries')}, {format_count(copied.size, 'byte')}"
-    return (
-        f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost_note(copied.lost)}{_undo_note(recorder)}"
-    )
+    notes = f"{_lost_note(copied.lost)}{_undo_note(recorder)}"
+    return f"Copied {quote_name(source)} to {quote_name(destination)}: {counts}{notes}"
 
 
 @tools.tool(unavailable=read_only)
@@ -166,7 +165,7 @@ async def delete_file(ctx: Ctx, path: str, recursive: bool = False) -> str:
     async with ctx.turn():
         count = await to_thread.run_sync(delete.delete, ctx.state.rooted, place, *options)
     ctx.state.report_changes(place)
-    return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
+    return f"Deleted {quote_name(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
 
 
 def _edits_by_file(
@@ -200,13 +199,13 @@ def _facts(file: "write.WriteResult | edit.EditResult") -> str:
 
 def _lost_note(lost: Sequence[str]) -> str:
     """Return a note on attributes that could not be kept, or ""."""
-    return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
+    return f" [not kept: {display_name(', '.join(lost))}]" if lost else ""
 
 
 def _undo_note(recorder: "recording.Recorder") -> str:
     """Return a note on why the change can't be undone, or "" if it can be."""
-    return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
+    return f" [no undo: {display_name(recorder.note)}]" if recorder.note else ""
 
 
 def _existing_note(path: str) -> str:
-    return f"{quoted(path)} already exists"
+    return f"{quote_name(path)} already exists"

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shared import Annotations, Resource
-from shared.text import displayed
+from shared.text import display_name
 
 from ..read.media_types import media_type_of
 from ..watch.tree import IGNORED
@@ -61,8 +61,8 @@ def root_resource_of(uri: str, path: PurePath, modified: float) -> Resource:
     """Return an allowed directory as a resource, with its path as its name and the path's last component as its
     title."""
     annotations = Annotations(last_modified=format_time(modified))
-    title = displayed(path.name) or None
-    return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
+    title = display_name(path.name) or None
+    return Resource(uri=uri, name=display_name(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
 @lru_cache(1_024)  # many files have the same time

@@ -8,7 +8,7 @@ from shared import Context, ResourceNotFound, Run
 from shared.protocol.methods import Method
 from shared.server.extension import Extension
 from shared.server.features import Handler
-from shared.text import displayed, quoted
+from shared.text import display_name, quote_name
 
 from ..errors import FilesError
 from ..files import Files
@@ -26,7 +26,7 @@ _LIMITS = {"time": "ran out of time", "budget": "reached the limit on files per 
 async def report_truncation(ctx: Ctx, path: str, read: TextRead) -> None:
     """Log that a text was too long for one answer."""
     shown = f"{len(read.text.encode()):,} of {read.size:,} bytes"
-    await ctx.log("info", f"{quoted(path)} was truncated: {shown} shown", _LOGGER)
+    await ctx.log("info", f"{quote_name(path)} was truncated: {shown} shown", _LOGGER)
 
 
 async def report_early_end(ctx: Ctx, reason: str | None) -> None:
@@ -39,7 +39,7 @@ async def report_missing_roots(ctx: Context[Files]) -> None:
     """Log the allowed directories that can no longer be reached, if there are any."""
     if ctx.wants_log("warning"):
         for path in await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True):
-            await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
+            await ctx.log("warning", f"the allowed directory {display_name(path)} can't be reached", _LOGGER)
 
 
 def _wrap_handler(method: Method, handler: Handler) -> Handler:

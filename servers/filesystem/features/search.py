@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shared import CallToolResult, Features, TextContent
 from shared.concurrency import background
-from shared.text import displayed
+from shared.text import display_name
 
 from ..files import Files
 from ..search import content, files, listing, matcher, summaries, tree
@@ -159,7 +159,7 @@ async def list_allowed_directories(ctx: Ctx) -> str:
     roots = ctx.state.rooted.roots
     missing = await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True)
     lines = [
-        f"{displayed(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"
+        f"{display_name(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"
         for root, writes in zip(map(str, roots.paths), roots.may_change, strict=True)
     ]
     none = ["none, because none of the client's roots is in a directory of this server"]

@@ -7,7 +7,7 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.text import displayed, format_count, quoted
+from shared.text import display_name, format_count, quote_name
 
 from ..errors import FilesError, format_error
 from ..files import Files
@@ -62,10 +62,10 @@ async def undo(
         except FilesError as error:
             if not lines:
                 raise
-            lines.append(f"[stopped at change {change_to_undo.number}: {displayed(format_error(error))}]")
+            lines.append(f"[stopped at change {change_to_undo.number}: {display_name(format_error(error))}]")
             break
         await files.report_all_changes(undone.places)
-        lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
+        lost = f" [not kept: {display_name(', '.join(undone.lost))}]" if undone.lost else ""
         lines.append(
             f"Change {change_to_undo.number} undone by change {undone.number} ({_describe_act(change_to_undo)}){lost}"
         )
@@ -97,7 +97,7 @@ def _parse_time(text: str) -> float:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise FilesError("bad_undo", "", f"{quoted(text)} is not a time", "Write 2026-01-31T12:00:00Z.") from None
+        raise FilesError("bad_undo", "", f"{quote_name(text)} is not a time", "Write 2026-01-31T12:00:00Z.") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
@@ -106,7 +106,7 @@ def _describe(change: "Change") -> str:
 
 
 def _describe_act(change: "Change") -> str:
-    paths = [quoted(path) for path in change.paths[:_MAX_PATHS]]
+    paths = [quote_name(path) for path in change.paths[:_MAX_PATHS]]
     more = [f"{len(change.paths) - _MAX_PATHS:,} more"] if len(change.paths) > _MAX_PATHS else []
     return f"{change.act}: {', '.join([*paths, *more])}"
 

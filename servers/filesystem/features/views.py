@@ -12,7 +12,7 @@ from urllib.parse import quote
 from shared import Context
 from shared.extensions.apps import show, shows_apps
 from shared.program.files.entries import Place
-from shared.text import displayed
+from shared.text import display_name
 
 from ..files import Files
 from ..names import escape_breaks
@@ -97,7 +97,7 @@ def _show(ctx: Ctx, place: Place, entries: list[Entry], more: bool, cursor: str 
     roots = ctx.state.rooted.roots
     path = roots.path(place)
     # A path that is displayed with escapes can only be requested by its URI.
-    address = path if displayed(path) == path else roots.uri(place)
+    address = path if display_name(path) == path else roots.uri(place)
     view = {"path": address, "entries": entries, "more": more}
     show(ctx, view if cursor is None else {**view, "cursor": cursor})
 

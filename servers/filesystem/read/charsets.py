@@ -23,7 +23,7 @@ from servers.common.charsets import (
     wide_codec,
 )
 from servers.filesystem.errors import FilesError
-from shared.text import quoted
+from shared.text import quote_name
 
 
 class Charset(NamedTuple):
@@ -172,7 +172,7 @@ def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = 
             return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
         pass
-    reason = f"the charset {quoted(encoding[:40])} is unknown"
+    reason = f"the charset {quote_name(encoding[:40])} is unknown"
     raise FilesError("bad_encoding", path, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030.")
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.rooted_files import RootedFiles
-from shared.text import quoted
+from shared.text import quote_name
 
 from ..errors import FilesError, format_error
 from .binary import read_bytes
@@ -84,7 +84,7 @@ def read_many(
     for done, index in enumerate(sorted(range(shown), key=sizes.__getitem__)):
         check()
         path = paths[index]
-        heading = f"{mark} {quoted(path)}:"
+        heading = f"{mark} {quote_name(path)}:"
         room = budget // (shown - done) - json_size(heading + "\n\n")
         try:
             place = rooted.roots.place(path)
@@ -113,7 +113,7 @@ def _size(rooted: RootedFiles, path: str) -> int:
 def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> int:
     """Return how many files, from the first, fit with at least their beginning; at least 1."""
     for count, (path, size) in enumerate(zip(paths, sizes, strict=True)):
-        budget -= _HEADING_BYTES + json_size(quoted(path)) + min(max(size, _MIN_FILE_BYTES), _BEGINNING_BYTES)
+        budget -= _HEADING_BYTES + json_size(quote_name(path)) + min(max(size, _MIN_FILE_BYTES), _BEGINNING_BYTES)
         if budget < 0:
             return max(count, 1)
     return len(paths)

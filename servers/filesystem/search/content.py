@@ -25,7 +25,7 @@ from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, 
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Handle, Place
-from shared.text import displayed
+from shared.text import display_name
 
 Output = Literal["matches", "files", "counts"]
 
@@ -244,7 +244,7 @@ class _Search:
         if hit is None:
             self._stopped = self._control.stop_reason()
             return None
-        file = FileMatches(path=add_uri(displayed("/".join(path)), partial(uri, path)))
+        file = FileMatches(path=add_uri(display_name("/".join(path)), partial(uri, path)))
         if searched.charset != UTF8.name:
             file["charset"] = searched.charset
         if self._request.output == "matches":

@@ -23,7 +23,7 @@ from servers.filesystem.names import add_uri
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, kind_of
-from shared.text import displayed
+from shared.text import display_name
 
 MAX_STEPS = 2_000_000
 """Maximum number of comparisons of names with glob components in one call."""
@@ -256,7 +256,7 @@ def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, co
     with descent(rooted, place) as below:
         listed = walk.directories(below, after)
         for path, name, kind in ((path, *entry) for path, entries in listed for entry in entries):
-            shown = add_uri(displayed("/".join((*path, name))), partial(below.uri, (*path, name)))
+            shown = add_uri(display_name("/".join((*path, name))), partial(below.uri, (*path, name)))
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break

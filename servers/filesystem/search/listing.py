@@ -18,7 +18,7 @@ from servers.filesystem.names import add_uri
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, etag_of, kind_of, list_entries
-from shared.text import displayed, format_count
+from shared.text import display_name, format_count
 
 _OVERHEAD_BYTES = 10
 """Size in bytes of the rest of an entry's line."""
@@ -131,7 +131,7 @@ def _size(entry: "os.DirEntry[str]", denied: Set[str]) -> int:
 
 
 def _describe_child(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> ListedEntry:
-    kind, name = kind_of(entry), displayed(entry.name)
+    kind, name = kind_of(entry), display_name(entry.name)
     try:
         status = entry.stat(follow_symlinks=False) if with_stat else None
     except OSError:
@@ -160,7 +160,7 @@ def describe(rooted: RootedFiles, place: Place, status: os.stat_result) -> FileI
         kind = "file" if stat.S_ISREG(status.st_mode) else "other"
     path = rooted.roots.path(place)
     return FileInfo(
-        path=add_uri(displayed(path), lambda: rooted.roots.uri(place)),
+        path=add_uri(display_name(path), lambda: rooted.roots.uri(place)),
         kind=kind,
         size=status.st_size,
         created=getattr(status, "st_birthtime", None),

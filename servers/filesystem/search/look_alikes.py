@@ -13,7 +13,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
-from shared.text import quoted
+from shared.text import quote_name
 
 MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared."""
@@ -75,5 +75,5 @@ def _nearest(rooted: RootedFiles, directory: Place, name: str, names: Sequence[s
         return (
             f"Did you mean one of {', '.join(rooted.roots.uri(directory.child(alt)) for alt in names[:_MAX_SHOWN])}?"
         )
-    shown = ", ".join(quoted(folded[alt]) for alt in nearest)
+    shown = ", ".join(quote_name(folded[alt]) for alt in nearest)
     return f"The nearest names there: {shown}." if shown else ""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
-from shared.text import quoted
+from shared.text import quote_name
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` match at each line."""
@@ -219,7 +219,7 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
         matcher: Matcher = re2.compile(pattern if query.literal else _EACH_LINE + pattern, options)
     except re2.error as error:
         message: bytes = error.args[0] if error.args else b""
-        reason = quoted(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
+        reason = quote_name(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
         raise _bad_pattern(query.pattern, f"is not a valid RE2 expression: {reason}") from None
     # The module would cache the last 128 patterns, each with up to 8 MiB of automaton states.
     re2.purge()
@@ -243,4 +243,4 @@ def compile_any(expressions: Sequence[str]) -> Matcher | None:
 
 def _bad_pattern(pattern: str, reason: str) -> FilesError:
     suggestion = "RE2 has no backreferences and no lookaround; set literal to search for plain text."
-    return FilesError("bad_pattern", "", f"pattern {quoted(pattern[:80])}: {reason}", suggestion)
+    return FilesError("bad_pattern", "", f"pattern {quote_name(pattern[:80])}: {reason}", suggestion)

@@ -21,7 +21,7 @@ from servers.filesystem.search.files import Control
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget
 from shared.program.files.entries import Place, kind_of
-from shared.text import displayed
+from shared.text import display_name
 
 MAX_DEPTH = 64
 """Maximum depth of a tree, whatever the caller requests."""
@@ -76,7 +76,7 @@ def directory_tree(
     """Return the directory at `place` and everything below it, without excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else rooted.roots.paths[place.root_index].name
-    root = TreeNode(name=add_uri(displayed(name), lambda: rooted.roots.uri(place)), kind="directory")
+    root = TreeNode(name=add_uri(display_name(name), lambda: rooted.roots.uri(place)), kind="directory")
     with descent(rooted, place) as below:
         reader = _TreeReader(below, exclude, limits, control)
         rules = Rules() if limits.with_ignored else rules_above(rooted, place)
@@ -127,7 +127,7 @@ class _TreeReader:
             self._control.seen += 1
             if self._exclude.completes(states, name):
                 continue
-            shown = add_uri(displayed(name), partial(self._below.uri, (*path, name)))
+            shown = add_uri(display_name(name), partial(self._below.uri, (*path, name)))
             if self._is_full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):
                 return self._mark_cut(node, branches)
             self.entries += 1

@@ -14,7 +14,7 @@ from servers.filesystem.history.states import State, digest_of
 from servers.filesystem.read.charsets import decode
 from servers.filesystem.undo.undoing import open_journal, visible_changes
 from shared.program.files.entries import read_bytes
-from shared.text import displayed
+from shared.text import display_name
 
 _MAX_FILES = 20
 """Maximum number of files of one change whose diffs are shown."""
@@ -60,7 +60,7 @@ def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
     try:
         before, after = (_text(journal, rooted, step.path, state) for state in (step.before, step.after))
     except FilesError as error:
-        return f"[no diff: {displayed(path)} {error.reason}]\n"
+        return f"[no diff: {display_name(path)} {error.reason}]\n"
     diff = unified_diff(EditedText(before, after, [(0, len(before), 0, len(after))]), path)
     return (
         diff

@@ -29,7 +29,7 @@ from servers.filesystem.watch.watcher import Watcher
 from shared.concurrency import run_in_turns
 from shared.program.files.entries import Place
 from shared.steps import Steps, complete
-from shared.text import displayed
+from shared.text import display_name
 
 MAX_ENTRIES = 10_000
 """Maximum number of entries in the journal."""
@@ -245,7 +245,7 @@ class Journal:
 
 
 def _display(path: str) -> str:
-    return add_uri(displayed(path), partial(uri, path))
+    return add_uri(display_name(path), partial(uri, path))
 
 
 def _check_places(tree: Tree, rooted: RootedFiles, places: Sequence[Place] | None) -> None:

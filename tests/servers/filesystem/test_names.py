@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.names import add_uri
-from shared.text import displayed
+from shared.text import display_name
 
 SHOWN = [
     ("plain name.txt", "plain name.txt"),
@@ -21,12 +21,12 @@ SHOWN = [
 
 
 def test_names_are_shown_on_one_line():
-    assert [(name, displayed(name)) for name, _ in SHOWN] == SHOWN
+    assert [(name, display_name(name)) for name, _ in SHOWN] == SHOWN
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20))
 def test_distinct_names_look_distinct_and_can_be_encoded(one, other):
-    shown = [displayed(os.fsdecode(name)) for name in (one, other)]
+    shown = [display_name(os.fsdecode(name)) for name in (one, other)]
     assert (shown[0] == shown[1]) == (one == other)
     assert len(shown[0].encode().splitlines()) <= 1
 
