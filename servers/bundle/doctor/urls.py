@@ -67,7 +67,7 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
     if failed:
         yield _explain_failure(launch, failed[0], secrets)
         return
-    place = display_url(launch.server.url or "")
+    shown_url = display_url(launch.server.url or "")
     tried = TriedServer(
         launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign
     )
@@ -75,16 +75,16 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
     yield from mismatches
     if not mismatches:
         yield fine(
-            launch.where, f"{place} answers, and speaks {' and '.join(attempt.version for attempt in attempts)}"
+            launch.where, f"{shown_url} answers, and speaks {' and '.join(attempt.version for attempt in attempts)}"
         )
     yield from problem_findings(launch.where, attempts[0].problems)
 
 
 def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:
-    where, place, entry = launch.where, display_url(launch.server.url or ""), launch.entry
+    where, shown_url, entry = launch.where, display_url(launch.server.url or ""), launch.entry
     reason = mask(attempt.reason, secrets)
     if reason.startswith(_UNREACHED):
-        what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
+        what = f"nothing answers at {shown_url} ({reason.partition(': ')[2]})"
         start = "start it"
         if not launch.is_foreign:
             port = urlsplit(launch.server.url or "").port
@@ -95,21 +95,21 @@ def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -
     if attempt.outcome is Outcome.SILENT:
         return fault(
             where,
-            f"{place} accepts the connection, but gives {attempt.reason}",
+            f"{shown_url} accepts the connection, but gives {attempt.reason}",
             "stop the program that listens there, and restart it",
         )
     if attempt.code == 401 and (variable := launch.server.token_variable):
-        what = f"{place} does not accept the token in {variable}"
+        what = f"{shown_url} does not accept the token in {variable}"
         return fault(where, what, f"set it to the correct one where {launch.client.title} is started")
     if attempt.code == 401:
         fix = f"put its token in {launch.file}, as the header Authorization: Bearer TOKEN"
         if not _has_token(launch):
             # Some clients store it elsewhere.
-            return warning(where, f"{place} requires a token, and no header of the entry has one", fix)
-        return fault(where, f"{place} does not accept the token of the entry", fix)
+            return warning(where, f"{shown_url} requires a token, and no header of the entry has one", fix)
+        return fault(where, f"{shown_url} does not accept the token of the entry", fix)
     if attempt.code == 403:
-        return fault(where, f"{place} refuses this client", "start it with --allowed-host or --allowed-origin")
-    what = f"the program that listens at {place} is not an MCP server, or has another path: {reason}"
+        return fault(where, f"{shown_url} refuses this client", "start it with --allowed-host or --allowed-origin")
+    what = f"the program that listens at {shown_url} is not an MCP server, or has another path: {reason}"
     fix = "the path is /mcp, or /NAME/mcp with serve; if it is another program, give the server another --port"
     return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
 

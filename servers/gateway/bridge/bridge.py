@@ -1,6 +1,6 @@
 """`bridge`: a server that represents another one, of any version and over any transport.
 
-    a call ──▶ forward ──▶ Bridge.call ──▶ the place where it belongs ──▶ the server
+    a call ──▶ forward ──▶ Bridge.call ──▶ the kind of session for it ──▶ the server
                                               stateless server            one connection for all
                                               sessions on both sides      a session for each client
                                               sessions on the server      one that is lent for the call
@@ -94,7 +94,7 @@ class Bridge:
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
-    def place(self, context: Context[Any]) -> SessionKind:
+    def session_kind(self, context: Context[Any]) -> SessionKind:
         """Return the kind of session for the call of `context`. Raises RpcError while the server is still unknown."""
         if self.base.description is None or self.base.stateless:
             self.base.client  # noqa: B018 - raises the reason
@@ -128,7 +128,7 @@ class Bridge:
         async with self.translate_errors(context):
             if not self.base.up:
                 await self.base.wait_until_up()
-            result = repair(method, drop_era_fields(await self.place(context).call(context, params)))
+            result = repair(method, drop_era_fields(await self.session_kind(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         if method != "tools/list":

@@ -160,6 +160,8 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
 
 
 def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
+    """Return the server of an entry, with its settings. One that can't be loaded is replaced by one that fails when
+    it is started. Raises ValueError for an invalid setting, and if the module has no server."""
     # In a thread, because there any exception is returned as a value.
     with ThreadPoolExecutor(1) as thread:
         loading = thread.submit(import_module, f"{entry.module}.server")

@@ -64,11 +64,11 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
     return TextArguments((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
 
 
-def _find_word_arguments(matches: Sequence[str | None], first: int, hint: str) -> TextArguments:
+def _find_word_arguments(numerals: Sequence[str | None], first: int, hint: str) -> TextArguments:
     """Return the arguments of a text with these placeholders; the first word has the number `first`, and a
     placeholder without a number is for all words."""
-    numbers = sorted({int(place) for place in matches if place and place.isdecimal()})
-    numbered = all(place and place.isdecimal() for place in matches)
+    numbers = sorted({int(numeral) for numeral in numerals if numeral and numeral.isdecimal()})
+    numbered = all(numeral and numeral.isdecimal() for numeral in numerals)
     # Prices, and the fields of an awk program, are rarely numbered without gaps.
     if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MAX_WORDS:
         written = [item[0] for item in re.finditer(_HINT, hint)]
@@ -77,7 +77,7 @@ def _find_word_arguments(matches: Sequence[str | None], first: int, hint: str) -
         words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
         needed = {word for word, item in zip(words, written, strict=False) if fits and item.startswith("<")}
         return TextArguments(tuple(Argument(word, required=word in needed) for word in words), words)
-    if not matches and not hint:
+    if not numerals and not hint:
         return TextArguments()
     required = hint.startswith("<") and "[" not in hint and "optional" not in hint.lower()
     return TextArguments((Argument(_ALL, description=hint or None, required=required),))

@@ -209,10 +209,12 @@ def _choose_placeholders(prompt: Prompt, arguments: Sequence[Argument], host: Ho
     is_text = prompt.syntax == "jinja" and host.named is not host.word
     if len(arguments) == 1 and host.all and (arguments[0].name == _ALL or host.word is None or is_text):
         return {arguments[0].name: host.all}
-    place = (host.word if prompt.words and not prompt.declared else host.named) or host.word
+    make_placeholder = (host.word if prompt.words and not prompt.declared else host.named) or host.word
     ordered = prompt.words or tuple(argument.name for argument in arguments)
     by_name = {argument.name: argument for argument in arguments}
-    return {name: place(number, by_name[name]) for number, name in enumerate(ordered)} if place else {}
+    if make_placeholder is None:
+        return {}
+    return {name: make_placeholder(number, by_name[name]) for number, name in enumerate(ordered)}
 
 
 def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
