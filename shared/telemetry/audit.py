@@ -246,9 +246,6 @@ def audit_calls(audit: Audit, server: str) -> Extension[Any]:
             raw, peer = call.raw, call.peer
             fields = request_fields(server, method.name, raw, peer, peer.principal)
             audit.write_later(audit.line(fields, raw, result, seconds))
-            # A handler that answers at once makes no other call, but may be called by one.
-            if (outer := _outer.get()) is not None:
-                outer[0] = True
             return result
 
         return handle

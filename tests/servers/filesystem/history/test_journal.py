@@ -123,6 +123,18 @@ def test_a_deletion_and_an_edit_of_two_files_wait_for_their_record_alone(
     assert waits == [True, False] * 2
 
 
+def test_a_change_that_is_too_large_to_record_leaves_no_image(files, root, folder) -> None:
+    (root / "directory").mkdir()
+    for name in "ab":
+        (root / "directory" / name).write_text(LARGE)
+    history = History(HistoryOptions(folder, 150_000, 7))
+    recorder = Recorder(history)
+    assert delete(files, place(files, "directory"), recursive=True, recorder=recorder) == 3
+    assert "exceeds the journal's limit" in recorder.note
+    assert list((folder / "images").iterdir()) == []
+    history.close()
+
+
 def test_what_is_too_old_is_gone_with_the_next_start(files, root, folder, history) -> None:
     (root / "a").write_text(LARGE)
     write_file(files, place(files), "", recorder=Recorder(history))

@@ -86,6 +86,17 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
         assert numbers(second) == list(range(10, 20))
 
 
+async def test_a_database_keeps_its_queries_whatever_another_one_keeps(file: Path) -> None:
+    other = Database(Source("other", file, False), Limits(), 2)
+    async with opened(file, readers=2) as (database, snapshots):
+        for kept in (database, other):
+            await snapshots.read(kept, ALL, TEN, None, None)
+        for kept in (database, other):
+            async with kept.readers.lend():
+                assert not kept.readers.is_free
+    await other.close()
+
+
 async def test_a_cursor_is_good_only_for_whom_it_was_given_and_for_its_parameters(file: Path) -> None:
     asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
     async with opened(file) as (database, snapshots):
