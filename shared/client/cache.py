@@ -1,8 +1,8 @@
 """A cache of reusable server results (2026-07-28, Caching), bounded in bytes.
 
-    track(key) ──▶ Pending ──▶ keep(result) ──▶ find(key) ──▶ CacheEntry
-                      │                             │
-            changed() makes it stale      changed() ends its freshness
+    track(key) ──▶ PendingRequest ──▶ store(result) ──▶ find(key) ──▶ CacheEntry
+                          │                                 │
+                expire() makes it stale          expire() ends its freshness
 
 A result is fresh for its `ttlMs`, or until a notification says otherwise. One that is no longer fresh is kept if it
 has an etag, so that the server need not send it again. A result that the server calls "public" is found by every

@@ -51,8 +51,8 @@ class KeyringTokens:
         self._backend = backend
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """Return the stored value; None if it was removed from the keyring. Raises OutOfReach if the keyring can't be
-        used, and AuthError for a value that can't be read."""
+        """Return the stored value; None if it was removed from the keyring. Raises TokensUnavailable if the keyring
+        can't be used, and AuthError for a value that can't be read."""
         entry = self._file.entries().get(key)
         if entry is None or not entry.get(IN_KEYRING):
             return entry
@@ -97,8 +97,8 @@ class KeyringTokens:
             return
 
     async def _try_store(self, name: str, text: str) -> bool:
-        """Store `text` in the keyring. Returns False if it is too long for it; raises OutOfReach if the keyring can't
-        be used."""
+        """Store `text` in the keyring. Returns False if it is too long for it; raises TokensUnavailable if the
+        keyring can't be used."""
         try:
             await self._call_keyring(self._backend.set_password, SERVICE, name, text)
         except TokensUnavailable as error:

@@ -45,8 +45,8 @@ class FileTokens:
         self._folder = folder
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """Return the stored value. Raises AuthError for a file that can't be read, and OutOfReach for tokens that a
-        `KeyringTokens` has stored."""
+        """Return the stored value. Raises AuthError for a file that can't be read, and TokensUnavailable for tokens
+        that a `KeyringTokens` has stored."""
         entry = self.entries().get(key)
         if entry is None or not entry.get(IN_KEYRING):
             return entry

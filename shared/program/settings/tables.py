@@ -69,21 +69,21 @@ def read_rules(
         for name, (entry, source) in principals.items()
     }
     limits = {
-        name: _read_entitlement(_check_mapping(*value_and_place), path, None, f'principal."{name}".')
-        for name, value_and_place in _read_table(common).items()
+        name: _read_entitlement(_check_mapping(*value_and_source), path, None, f'principal."{name}".')
+        for name, value_and_source in _read_table(common).items()
     }
     return Rules(
-        {key: _read_needed_scopes(key, *value_and_place) for key, value_and_place in scopes.items()},
+        {key: _read_needed_scopes(key, *value_and_source) for key, value_and_source in scopes.items()},
         _unite(own_entitlements, limits),
     )
 
 
-def _read_table(file_values: FileValue | None) -> dict[str, tuple[Any, str]]:
+def _read_table(file_value: FileValue | None) -> dict[str, tuple[Any, str]]:
     """Return the values of a table, by its keys, with their places."""
-    if file_values is None:
+    if file_value is None:
         return {}
-    content = _check_mapping(file_values.value, file_values.source)
-    return {key: (value, f'{file_values.source}."{key}"') for key, value in content.items()}
+    content = _check_mapping(file_value.value, file_value.source)
+    return {key: (value, f'{file_value.source}."{key}"') for key, value in content.items()}
 
 
 def _check_mapping(value: Any, source: str) -> dict[str, Any]:
