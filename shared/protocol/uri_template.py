@@ -144,9 +144,7 @@ def expand_uri(template: str, **variables: str) -> str:
     return compiled.expand(variables)
 
 
-@lru_cache(1_000)
-def _compile(template: str) -> UriTemplate:
-    return UriTemplate(template)
+_compile = lru_cache(1_000)(UriTemplate)
 
 
 def add_query(uri: str, values: Mapping[str, str]) -> str:

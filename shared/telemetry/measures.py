@@ -34,12 +34,6 @@ class Measure(NamedTuple):
     only_grows: bool = True
 
 
-def _errors(figures: Figures) -> Samples:
-    for labels, series in figures.metrics:
-        for kind, count in sorted(series.errors.items()):
-            yield (figures.server, *labels, kind), count
-
-
 def _single(name: str, text: str, value: Callable[[Figures], float | None], *, only_grows: bool = False) -> Measure:
     """Return the measure with one value per server, or none for a server without the value."""
 
@@ -61,7 +55,11 @@ MEASURES = (
         "mcp.request.errors",
         "Requests answered with an error, by its origin: the tool, the client or the server.",
         (*REQUEST_LABELS, "kind"),
-        _errors,
+        lambda figures: (
+            ((figures.server, *labels, kind), count)
+            for labels, series in figures.metrics
+            for kind, count in sorted(series.errors.items())
+        ),
     ),
     Measure(
         "mcp.http.refused",

@@ -203,7 +203,9 @@ class _Outage(logging.Handler):
         exporter_log = logging.getLogger("opentelemetry.exporter")
         # The library logs each failed attempt, several per second while a collector is unavailable.
         exporter_log.handlers, exporter_log.propagate = [self], False
-        logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_available)
+        # The filtered records report a full queue, a consequence of the outage.
+        queue_log = logging.getLogger("opentelemetry.sdk._shared_internal")
+        queue_log.addFilter(lambda _record: not self._is_unavailable)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a failed attempt."""
@@ -217,10 +219,6 @@ class _Outage(logging.Handler):
         if self._is_unavailable:
             self._is_unavailable = False
             log.warning("%s accepts spans and metrics again", self._url)
-
-    def _is_available(self, _record: logging.LogRecord) -> bool:
-        # The filtered records report a full queue, a consequence of the outage.
-        return not self._is_unavailable
 
 
 class _SpanExporter(OTLPSpanExporter):

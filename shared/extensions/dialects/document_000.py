@@ -60,7 +60,13 @@ async def list_resources(run: Run[Any], context: Context[Any], params: Params) -
     entries = [{"resourceId": resource["uri"], **resource, "querySchema": _NO_QUERY} for resource in fixed]
     for resource in templates:
         uri = resource["uriTemplate"]
-        entries.append({"resourceId": uri, **resource, "querySchema": schemas.get(uri) or _schema_of(uri)})
+        schema = schemas.get(uri)
+        if schema is None:
+            # The variables of a template that is declared elsewhere are strings.
+            template = _compile(uri)
+            names = () if template is None else template.names
+            schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        entries.append({"resourceId": uri, **resource, "querySchema": schema})
     return {"value": entries}
 
 
@@ -142,13 +148,6 @@ def _compile(uri: str) -> UriTemplate | None:
         return UriTemplate(uri)
     except DeclarationError:  # a combined server may list anything
         return None
-
-
-def _schema_of(uri: str) -> dict[str, Any]:
-    """Return the schema of the variables of a template that is declared elsewhere; all are strings."""
-    template = _compile(uri)
-    names = () if template is None else template.names
-    return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
 
 
 def _name_of(run: Run[Any]) -> str:

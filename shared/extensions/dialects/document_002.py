@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import ResourceNotFound
 from ...protocol.types.base import Params
-from ...protocol.types.prompts import Prompt, PromptArgument
+from ...protocol.types.prompts import Prompt
 from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
@@ -95,14 +95,9 @@ def _pick_names(entry: _Object) -> _Object:
 
 def _schema_of(prompt: Prompt) -> _Object:
     """Return the schema of a prompt's arguments, which have no types: all are text."""
-    arguments = prompt.arguments or []
-    return {
-        "type": "object",
-        "properties": {argument.name: _schema(argument) for argument in arguments},
-        "required": [argument.name for argument in arguments if argument.required],
-    }
-
-
-def _schema(argument: PromptArgument) -> _Object:
-    schema = {"type": "string", "description": argument.description, "default": argument.default}
-    return {key: value for key, value in schema.items() if value is not None}
+    properties: _Object = {}
+    for argument in prompt.arguments or ():
+        schema = {"type": "string", "description": argument.description, "default": argument.default}
+        properties[argument.name] = {key: value for key, value in schema.items() if value is not None}
+    required = [argument.name for argument in prompt.arguments or () if argument.required]
+    return {"type": "object", "properties": properties, "required": required}

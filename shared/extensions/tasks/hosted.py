@@ -206,7 +206,14 @@ class HostedCall:
             answers = self._task.answers
         finally:
             self._tasks.background.start(self._change(lambda task, now: states.withdraw(task, requests, now)))
-        return {key: _read_answer(answers[task_key]) for task_key, key in keys.items()}
+        results: dict[str, Any] = {}
+        for task_key, key in keys.items():
+            answer = answers[task_key]
+            if "error" in answer:
+                error = answer["error"]
+                raise PeerError(error["message"], code=error["code"], data=error.get("data"))
+            results[key] = answer["result"]
+        return results
 
     def _make_key(self, key: str) -> str:
         """Return a key that this task has not used before."""
@@ -228,10 +235,13 @@ class HostedCall:
         if isinstance(answer, RpcError):
             self._tasks.background.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
         else:
-            status = self._form.status_of(answer)
-            self._tasks.background.start(
-                self._end(status, {"result": answer}, _failure_reason(answer) if status == "failed" else None)
-            )
+            status, reason = self._form.status_of(answer), None
+            if status == "failed":  # the reason is the first text of the result
+                content = answer.get("content")
+                blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+                texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+                reason = next((text[:MAX_REASON_LENGTH] for text in texts if isinstance(text, str)), None)
+            self._tasks.background.start(self._end(status, {"result": answer}, reason))
 
     async def fail(self, reason: str) -> None:
         """Cancel the call with a reason; a call that has ended keeps its outcome."""
@@ -289,22 +299,6 @@ class HostedCall:
             self._report_timer.cancel()
         if not self._is_done:
             self._context.link.calls.cancel(self._context.call)
-
-
-def _failure_reason(result: Mapping[str, Any]) -> str | None:
-    """Return the reason that a tool has failed, from its result."""
-    content = result.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-    return next((text[:MAX_REASON_LENGTH] for text in texts if isinstance(text, str)), None)
-
-
-def _read_answer(answer: Mapping[str, Any]) -> Any:
-    """Return the result in an answer from the store. Raises PeerError for an error."""
-    if "error" in answer:
-        error = answer["error"]
-        raise PeerError(error["message"], code=error["code"], data=error.get("data"))
-    return answer["result"]
 
 
 def _error_of(error: RpcError) -> dict[str, Any]:

@@ -100,18 +100,12 @@ def read_params(params: _Object) -> _Object:
 
 def read_result(result: _Object) -> _Object:
     """Return the contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
-    value = result["value"]
-    return {
-        "content": [_convert_content(item) for item in value["contents"]],
-        "isError": False,
-        "meta": value["meta"],
-    }
-
-
-def _convert_content(contents: _Object) -> _Object:
-    kind = "text" if "text" in contents else "blob"
-    mime_type = {"mimeType": contents["mimeType"]} if "mimeType" in contents else {}
-    return {"type": kind, kind: contents[kind], **mime_type}
+    value, content = result["value"], []
+    for contents in value["contents"]:
+        kind = "text" if "text" in contents else "blob"
+        mime_type = {"mimeType": contents["mimeType"]} if "mimeType" in contents else {}
+        content.append({"type": kind, kind: contents[kind], **mime_type})
+    return {"content": content, "isError": False, "meta": value["meta"]}
 
 
 # Tools
