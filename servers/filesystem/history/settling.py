@@ -62,7 +62,7 @@ def current_state(rooted: RootedFiles, path: str) -> State:
 
 def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
     """Delete the temporary names of new files, and the old names of moved ones, whose process was killed just after
-    giving them their final name (see `give_name`): a file with two names is never changed."""
+    giving them their final name (see `rename_to_unused`): a file with two names is never changed."""
     for step in steps:
         with suppress(FilesError), rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             status = stat_entry(entry)
