@@ -13,6 +13,7 @@ from servers.common.html.blocks import code_text, is_data, language, write_rows,
 from servers.common.html.inline import Inline, code_span
 from servers.common.html.markup.embedded import EMBEDDED
 from servers.common.html.markup.footnotes import NOTE
+from servers.common.html.markup.labels import separate_labels
 from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, is_paragraph, length, squeeze
 from shared.text import code_block
 
@@ -26,6 +27,7 @@ _SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
 
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
     """Write an element as Markdown or, if `plain`, as text. `base` is the base URL of links."""
+    separate_labels(element)
     return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).whole(element))
 
 

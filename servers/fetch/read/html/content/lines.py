@@ -6,6 +6,7 @@ order, and all lines within a block have consecutive numbers. `evidence` examine
 """
 
 import re
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from lxml.html import HtmlElement
@@ -90,6 +91,12 @@ class Place(NamedTuple):
     follows: bool
     text: str
     line: int
+
+
+def kind_of(element: HtmlElement) -> Hashable:
+    """Return a key that is the same for similar elements. Classes after the first mark a single one, such as the
+    accepted answer."""
+    return element.tag, (element.get("class") or "").partition(" ")[0]
 
 
 def _is_action(element: HtmlElement) -> bool:

@@ -6,9 +6,11 @@ table, a list, or a heading and its section is kept as a whole, and so are lines
 links to something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
 """
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Hashable
 from itertools import accumulate, compress, islice, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from lxml.etree import strip_elements
@@ -16,11 +18,12 @@ from lxml.html import HtmlElement
 
 from servers.common.html.markup.footnotes import NOTE
 from servers.common.html.tree import BLOCKS, MAX_CAPTION_LENGTH, drop, length
+from servers.fetch.read.html.content.authors import complete_authors
 from servers.fetch.read.html.content.copies import find_copies, find_surrounding_links
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import IN_BRACKETS, KINDS, Block, Line, Lines
-from servers.fetch.read.html.content.pairs import complete_pairs
+from servers.fetch.read.html.content.pairs import complete_names, complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
 
 _MAX_ELEMENTS = 40_000
@@ -55,8 +58,12 @@ _LINK_SHARE = 0.5
 """Minimum share of links in a line that leads elsewhere."""
 _MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
 """Minimum shares of content on a page that is a manual, and on one that may be."""
+_MAX_PICTURE_CAPTION, _MIN_PARAGRAPH = 200, 80
+"""Maximum length of a caption that is not marked as one, and minimum length of the paragraphs around it."""
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
+_CODE_SHARE = 0.5
+"""Minimum share of content in the part of a page that describes code."""
 _OUTLINE = ("dt", "pre")
 _SMALL_SHARE = 0.25
 """If less than this share of a page's text is kept, the outline of the rest is listed."""
@@ -65,6 +72,8 @@ _MIN_PAGE_LENGTH = 200
 _FURNITURE_NAMES = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE_NAMES))
 _BUTTON = KINDS.index("button")
+_SECTION = KINDS.index("section")
+_CELLS = ("td", "th")
 _PRE, _DL = map(KINDS.index, ("pre", "dl"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
@@ -166,13 +175,18 @@ def _complete(page: Lines, probabilities_by_line: list[float], keep: list[bool])
     _complete_tables(page, probabilities_by_line, keep)
     complete_pairs(page, keep)
     _complete_manual(page, keep)
+    _complete_rows(page, keep)
     for block in page.blocks:
         if block.element.tag == "dl" and any(keep[block.first : block.end]):
             keep[block.first : block.end] = [True] * (block.end - block.first)
     _complete_introduced(page, keep)
     _complete_items(page, keep)
     _complete_sections(page, keep)
+    _complete_sections_of_code(page, keep)
+    complete_names(page, keep)
+    complete_authors(page, keep)
     _complete_captions(page, keep)
+    _complete_picture_captions(lines, keep)
     _complete_notes(page, keep)
     _omit_actions(lines, keep)
     # Keep the heading of kept text.
@@ -251,6 +265,22 @@ def _complete_tables(page: Lines, probabilities_by_line: list[float], keep: list
             keep[block.first : block.end] = [True] * len(lines)
 
 
+def _complete_rows(page: Lines, keep: list[bool]) -> None:
+    """Keep the other cells of a row, such as the type beside the name of a function, if most of its text is kept."""
+    for block in page.blocks:
+        numbers = range(block.first, block.end)
+        if block.element.tag == "tr" and any(map(keep.__getitem__, numbers)):
+            own, size = _own_and_size(page.lines, keep, block)
+            if 2 * own >= size and all(page.lines[number].block.element.tag in _CELLS for number in numbers):
+                keep[block.first : block.end] = [True] * len(numbers)
+
+
+def _own_and_size(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, int]:
+    """Return the number of kept characters in a block, and of all."""
+    sizes = [len(line.text) for line in lines[block.first : block.end]]
+    return sum(compress(sizes, keep[block.first : block.end])), sum(sizes)
+
+
 def _complete_introduced(page: Lines, keep: list[bool]) -> None:
     """Keep a list that a kept sentence before it introduces with a colon."""
     for block in page.blocks:
@@ -297,6 +327,27 @@ def _complete_sections(page: Lines, keep: list[bool]) -> None:
                 keep[number] = not _is_in_landmark(page.lines[number], omitted[0])
 
 
+def _complete_sections_of_code(page: Lines, keep: list[bool]) -> None:
+    """Keep all sections of a page about code, such as the return value of a function, except for links that lead
+    elsewhere. At least half of the block with the headline and the code has to be kept.
+    """
+    lines = page.lines
+    code = [number for number, line in enumerate(lines) if keep[number] and line.within[_PRE]]
+    headline = next((number for number, line in enumerate(lines) if line.block.element.tag == "h1"), None)
+    if not code or headline is None or headline > code[0]:
+        return
+    block = lines[code[0]].block
+    while not (block.first <= headline and code[-1] < block.end) and block.around is not None:
+        block = block.around
+    own, size = _own_and_size(lines, keep, block)
+    if own >= _CODE_SHARE * size:
+        for number in range(block.first, block.end):
+            line = lines[number]
+            # The links in a sentence or in a type lead to what it is about.
+            is_text = line.linked < _MOSTLY * len(line.text) and not _leads_away(line._replace(linked=0), block)
+            keep[number] = keep[number] or (is_text and line.within[_SECTION] > 0)
+
+
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
     """Keep all of a manual: if a page with terms and examples is mostly content, only landmarks are omitted. If less
     of it is content, links that lead elsewhere are omitted too.
@@ -322,6 +373,31 @@ def _complete_captions(page: Lines, keep: list[bool]) -> None:
         if block.element.tag == "figure" and any(keep[block.first : block.end]):
             for number in range(block.first, block.end):
                 keep[number] = keep[number] or _is_caption(page.lines[number])
+
+
+def _complete_picture_captions(lines: list[Line], keep: list[bool]) -> None:
+    """Keep a short text below a picture between kept paragraphs of the same block."""
+    kept: list[tuple[int, Line]] = [(number, line) for number, line in enumerate(lines) if keep[number]]
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        if keep[number] or line.pictures == before.pictures or len(line.text) > _MAX_PICTURE_CAPTION:
+            continue
+        block = line.block
+        while block.around is not None and block.around.end - block.around.first == 1:
+            block = block.around
+        place = bisect(kept, number, key=itemgetter(0))
+        beside = (other for _, other in kept[max(0, place - 1) : place + 1])
+        is_text = line.linked < _LINK_SHARE * len(line.text)
+        if is_text and 0 < place < len(kept) and all(_is_text_in(other, block.around) for other in beside):
+            keep[number] = True
+
+
+def _is_text_in(line: Line, around: Block | None) -> bool:
+    """Return True if a line is a paragraph or a heading in a block."""
+    block: Block | None = line.block
+    while block is not None and block is not around:
+        block = block.around
+    is_text = is_heading(line) or len(line.text) >= _MIN_PARAGRAPH
+    return block is not None and is_text and line.linked < _LINK_SHARE * len(line.text)
 
 
 def _is_caption(line: Line) -> bool:

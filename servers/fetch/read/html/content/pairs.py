@@ -1,17 +1,20 @@
-"""Names and their descriptions in adjacent blocks, as in Javadoc summaries, which have the structure of lists of
-terms.
+"""Names and their descriptions, which have the structure of lists of terms.
 
-The name is a link to details, so it looks as if it leads elsewhere.
+In adjacent blocks, as in Javadoc summaries, the name is a link to details, so it looks as if it leads elsewhere. At
+the beginning of similar blocks, as in lists of parameters or of properties, it is a short line.
 """
 
 from collections.abc import Hashable
 
-from servers.fetch.read.html.content.lines import Block, Line, Lines
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, kind_of
 
 _MIN_PAIRS = 3
 """Minimum number of pairs."""
 _MIN_SHARE = 0.8
 """Minimum share of names whose description is content."""
+_MIN_NAMED, _MAX_NAME = 2, 60
+"""Minimum number of blocks that begin with a name, and the maximum length of a name in characters."""
+_BUTTON = KINDS.index("button")
 
 
 def complete_pairs(page: Lines, keep: list[bool]) -> None:
@@ -36,6 +39,29 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
         if len(group) >= _MIN_PAIRS and len(names) >= _MIN_SHARE * len(group):
             for number in names:
                 keep[number] = True
+
+
+def complete_names(page: Lines, keep: list[bool]) -> None:
+    """Keep the names at the beginning of similar blocks that are kept otherwise."""
+    groups: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.around is not None and block.end - block.first > 1:
+            groups.setdefault((block.around, kind_of(block.element)), []).append(block)
+    for group in groups.values():
+        names = [block.first for block in group if _begins_with_name(block, page.lines, keep)]
+        if len(names) >= max(_MIN_NAMED, _MIN_SHARE * len(group)):
+            for number in names:
+                keep[number] = True
+
+
+def _begins_with_name(block: Block, lines: list[Line], keep: list[bool]) -> bool:
+    name = lines[block.first]
+    if len(name.text) > _MAX_NAME or _is_linked(name) or name.within[_BUTTON]:
+        return False
+    described = range(block.first + 1, block.end)
+    return all(map(keep.__getitem__, described)) and sum(len(lines[number].text) for number in described) > len(
+        name.text
+    )
 
 
 def _is_linked(line: Line) -> bool:

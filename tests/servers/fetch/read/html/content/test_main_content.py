@@ -438,3 +438,44 @@ def test_many_brackets_take_linear_time():
     assert IN_BRACKETS.fullmatch("[" + "a]1" * 1_000_000 + "x") is None
     assert IN_BRACKETS.fullmatch("[edit]")
     assert IN_BRACKETS.fullmatch("[ 12 ]") is None
+
+
+@pytest.mark.parametrize("caption", ["Foxes, 1925", "A den", "<a href=/shop>Buy prints of our foxes</a>"])
+def test_a_text_below_a_picture_between_paragraphs_is_its_caption(caption: str) -> None:
+    page = f"""<title>Foxes</title><body><main><h1>Foxes</h1><div><div>From the encyclopedia</div><p>{WORDS * 2}</p>
+<div class=thumb><div><a href=/fox.html><img alt="" src=/fox.jpg></a><div>{caption}</div></div></div>
+<div role=navigation><h2>Contents</h2><ul><li><a href=#work>1 Work</a><li><a href=#tools>2 Tools</a></ul></div>
+<h2>Work</h2><p>{WORDS * 2}</p><h2>Tools</h2><p>{WORDS * 2}</p></div></main><footer>Edited in May.</footer>"""
+    assert (caption in read_html(page, URL, "text", None).text) is not caption.startswith("<a")
+
+
+def test_all_cells_of_a_row_stay() -> None:
+    rows = "".join(
+        f"<tr><td><a href=/count>Fox::count</a></td><td><a href=#{name}>{name}</a> (int days, bool wild)</td></tr>"
+        for name in ("foxes", "dens", "litters")
+    )
+    table = f"<table><tr><td colspan=2><h2>Functions</h2></td></tr>{rows}</table>"
+    assert text_of(table).count("Fox::count") == 3
+
+
+def test_all_sections_of_a_page_about_code_stay() -> None:
+    source = "<a href=/source>[src]</a>"
+    sections = (
+        ("Declaration " + source, "<pre><code>Den* vixen_get_den (Vixen* self)</code></pre>"),
+        (
+            "Description " + source,
+            "<p>Gets the den in which a vixen lives.</p><p>If it is in no den, there is none.</p>",
+        ),
+        (
+            "Return value",
+            "<div><p>Type: <a href=/den><code>FoxDen</code></a></p><p>The den of <code>self</code>.</p></div>",
+        ),
+    )
+    content = "".join(f"<div><h4>{heading}</h4><div class=block>{text}</div></div>" for heading, text in sections)
+    links = "".join(f"<a href=/{number}>method_{number}</a> " for number in range(9))
+    page = f"""<title>Vixen.get_den</title><body><nav><h3>Foxes</h3><p>Version: 4.0</p><div>{links}</div></nav>
+<section><header><h3>Method</h3><h1><a href=/>Fox</a> <a href=/vixen>Vixen</a> get_den</h1></header>
+<section>{content}</section></section>"""
+    text = read_html(page, URL, "text", None).text
+    assert [part for part in ("Return value", "Type: FoxDen", "The den of self.") if part not in text] == []
+    assert "Version" not in text

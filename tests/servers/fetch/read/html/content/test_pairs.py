@@ -1,6 +1,7 @@
-"""The names of a list whose terms and meanings are blocks side by side are content."""
+"""The names of a list whose terms and meanings are blocks side by side, or follow each other, are content."""
 
-from tests.servers.fetch.read.html.content.test_main_content import WORDS, text_of
+from servers.fetch.read.html.page import read_html
+from tests.servers.fetch.read.html.content.test_main_content import URL, WORDS, text_of
 
 NAMES = ("bark", "dig", "eat", "run")
 
@@ -20,3 +21,18 @@ def test_a_name_with_a_description_beside_it_stays() -> None:
 def test_a_link_with_links_beside_it_leads_away() -> None:
     text = text_of(pairs_of("<a href=#{0}>{0}()</a>", "<a href=/{0}>More about foxes</a>") + f"<p>{WORDS}</p>")
     assert [name for name in NAMES if f"{name}()" in text] == []
+
+
+def test_a_name_at_the_beginning_of_similar_blocks_stays() -> None:
+    parameters = (
+        f"<div class=parameter><div class=head><label for={name}>{name}</label> <span>integer</span></div>"
+        f"<div><p>How long the fox is to {name}, from 1 to 30 days. Without it, the fox decides.</p></div>"
+        f"<input id={name}></div>"
+        for name in NAMES[:2]
+    )
+    page = f"""<title>Call a fox</title><body><nav><a href=/>Foxes</a> <a href=/dens>Dens</a></nav>
+<main><article><h1>Call a fox</h1><div><p>Calls a fox. It comes within two hours, and can be sent home until then.</p>
+</div><section><form><header><h2>Parameters</h2></header>{"".join(parameters)}</form></section>
+<section><h2>Answers</h2><dl><dt>201<dd>The fox comes.<dt>409<dd>There is no fox.</dl></section></article></main>"""
+    text = read_html(page, URL, "text", None).text
+    assert [name for name in NAMES[:2] if f"{name} integer" not in text] == []

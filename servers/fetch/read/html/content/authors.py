@@ -1,0 +1,69 @@
+"""The authors of a thread's posts.
+
+Posts are similar adjacent blocks with a text each. An author is a short link in a similar element of each post,
+to the same place of the site, but not with the same words: those are actions, such as "Reply".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from itertools import accumulate, chain
+
+from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of
+
+_MIN_POSTS, _MIN_SHARE = 2, 0.8
+"""Minimum number of posts, and the minimum share of them that have a text, and of these that have an author."""
+_MIN_TEXT, _MAX_LINKS = 40, 0.2
+"""Minimum length of a line of a post's text in characters, and the maximum share of links in it."""
+_MAX_NAME = 25
+"""Maximum length of a name in characters."""
+_MIN_LINK = 0.5
+"""Minimum share of the link in the line with a name, which may begin with "By"."""
+_MAX_SAME = 0.75
+"""Maximum share of posts by the same author; a link that more posts have is an action."""
+_DIRECTORY = re.compile(r"[^/]*\Z|\d+")
+"""What the addresses of different authors differ in."""
+
+
+def complete_authors(page: Lines, keep: list[bool]) -> None:
+    """Keep the authors of kept posts."""
+    posts: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.around is not None and block.end - block.first > 1:
+            posts.setdefault((block.around, kind_of(block.element)), []).append(block)
+    texts = [0, *accumulate(map(_is_text, page.lines, keep))]
+    for group in posts.values():
+        written = [block for block in group if texts[block.first] < texts[block.end]]
+        if len(written) >= max(_MIN_POSTS, _MIN_SHARE * len(group)):
+            for number in _names_in(written, page.lines):
+                keep[number] = True
+
+
+def _names_in(posts: list[Block], lines: list[Line]) -> Iterator[int]:
+    """Yield the numbers of the lines with the posts' authors."""
+    links: dict[Hashable, list[int]] = {}
+    for number in chain.from_iterable(range(post.first, post.end) for post in posts):
+        if _may_be_name(lines[number]):
+            [link] = lines[number].links
+            parent = link.getparent()
+            links.setdefault((kind_of(link), kind_of(parent)), []).append(number)
+    for numbers in links.values():
+        is_complete = _MIN_SHARE * len(posts) <= len(numbers) <= len(posts)
+        if is_complete and _are_names([lines[number] for number in numbers]):
+            yield from numbers
+
+
+def _is_text(line: Line, is_kept: bool) -> bool:
+    return is_kept and len(line.text) > _MIN_TEXT and line.linked < _MAX_LINKS * len(line.text)
+
+
+def _may_be_name(line: Line) -> bool:
+    is_short = len(line.text) <= _MAX_NAME and line.text[-1].isalnum()
+    return is_short and len(line.links) == 1 and line.linked >= _MIN_LINK * len(line.text)
+
+
+def _are_names(lines: list[Line]) -> bool:
+    texts = Counter(line.text for line in lines)
+    places = {_DIRECTORY.sub("", line.links[0].get("href") or "") for line in lines}
+    numbered = sum(any(map(str.isdigit, line.text)) for line in lines)
+    return len(places) == 1 and max(texts.values()) <= _MAX_SAME * len(lines) and 2 * numbered <= len(lines)

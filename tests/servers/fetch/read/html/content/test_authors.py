@@ -1,0 +1,36 @@
+"""The posts of a thread stay with their authors, and without what one can do with a post."""
+
+import pytest
+
+from tests.servers.fetch.read.html.content.test_main_content import WORDS, text_of
+
+NAMES = ("vixen", "reynard", "tod", "vixen", "brock")
+
+
+def thread_of(author: str) -> str:
+    """Posts with their authors, actions, numbers and dates."""
+    posts = (
+        f"<div class='post post-{number}'><div class=text><p>Post {number}: {WORDS}</p></div><div class=meta>"
+        f"<div class=author>{author.format(name=name, number=number)}</div>"
+        f"<ul><li><a href=/posts/{number}>#{number}</a><li><a href=/posts/{number}/reply>Reply</a></ul></div></div>"
+        for number, name in enumerate(NAMES)
+    )
+    return "".join(posts)
+
+
+@pytest.mark.parametrize(
+    "author",
+    [
+        "<a href=/users/{number}/{name}>{name}</a>",
+        "<h4><a href=/members/{name} class='name {name}'>{name}</a></h4>",
+        "By <a href='/who?{name}'>{name}</a>",
+    ],
+)
+def test_posts_stay_with_their_authors(author: str) -> None:
+    words = text_of(thread_of(author)).split()
+    assert [words.count(name) for name in ("vixen", "reynard", "tod", "brock")] == [2, 1, 1, 1]
+    assert "Reply" not in words
+
+
+def test_a_link_that_all_posts_have_is_no_author() -> None:
+    assert "Follow" not in text_of(thread_of("<a href=/users/{number}>Follow</a>"))
