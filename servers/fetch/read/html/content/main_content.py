@@ -270,12 +270,12 @@ def _complete_rows(page: Lines, keep: list[bool]) -> None:
     for block in page.blocks:
         numbers = range(block.first, block.end)
         if block.element.tag == "tr" and any(map(keep.__getitem__, numbers)):
-            own, size = _own_and_size(page.lines, keep, block)
-            if 2 * own >= size and all(page.lines[number].block.element.tag in _CELLS for number in numbers):
+            kept_size, size = _sizes_of(page.lines, keep, block)
+            if 2 * kept_size >= size and all(page.lines[number].block.element.tag in _CELLS for number in numbers):
                 keep[block.first : block.end] = [True] * len(numbers)
 
 
-def _own_and_size(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, int]:
+def _sizes_of(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, int]:
     """Return the number of kept characters in a block, and of all."""
     sizes = [len(line.text) for line in lines[block.first : block.end]]
     return sum(compress(sizes, keep[block.first : block.end])), sum(sizes)
@@ -339,12 +339,14 @@ def _complete_sections_of_code(page: Lines, keep: list[bool]) -> None:
     block = lines[code[0]].block
     while not (block.first <= headline and code[-1] < block.end) and block.around is not None:
         block = block.around
-    own, size = _own_and_size(lines, keep, block)
-    if own >= _CODE_SHARE * size:
+    kept_size, size = _sizes_of(lines, keep, block)
+    if kept_size >= _CODE_SHARE * size:
         for number in range(block.first, block.end):
             line = lines[number]
             # The links in a sentence or in a type lead to what it is about.
-            is_text = line.linked < _MOSTLY * len(line.text) and not _leads_away(line._replace(linked=0), block)
+            is_text = line.linked < _TOGETHER_SHARE * len(line.text) and not _leads_away(
+                line._replace(linked=0), block
+            )
             keep[number] = keep[number] or (is_text and line.within[_SECTION] > 0)
 
 
