@@ -17,6 +17,7 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.types.base import LOG_LEVEL
 from shared.protocol.types.client import Root
 from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response, Unanswered
+from tests.quiet import quiet
 from tests.shared.client.small import Small, text_of
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
@@ -102,6 +103,30 @@ async def test_a_lost_connection_is_opened_again_for_the_next_request(mode: str)
         assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
         assert len(small.lines) == 2
         assert client.connected
+
+
+async def test_a_connection_is_opened_again_after_the_last_one_is_closed() -> None:
+    may_close, opened = anyio.Event(), list[Played]()
+
+    class Slow(Played):
+        async def aclose(self) -> None:
+            await may_close.wait()
+            await super().aclose()
+
+    @asynccontextmanager
+    async def start() -> AsyncIterator[ClosableTransport]:
+        opened.append(Slow(good))
+        yield opened[-1]
+
+    with anyio.fail_after(30):
+        async with start() as transport, Client(transport, ClientOptions(mode="handshake"), reopen=start) as client:
+            opened[0].end()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "any")
+                await quiet()
+                assert len(opened) == 1
+                may_close.set()
+            assert len(opened) == 2
 
 
 async def test_what_came_to_the_server_is_not_called_twice() -> None:
