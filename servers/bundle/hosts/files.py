@@ -31,6 +31,14 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
     Leftovers of a killed process next to the file are removed, so only one process may write at a time. Raises
     ValueError if the file can't be written.
     """
+
+    def replace(fresh: Entry, entry: Entry) -> None:
+        existing = stat_entry(entry)
+        # The present owner must still be able to read the file.
+        if existing is not None and fresh.stat is not None and existing.st_uid != fresh.stat.st_uid:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        rename(fresh, entry)
+
     with translate_os_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +48,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
         entry = entry_at(target)
         existing = stat_entry(entry)
         fresh = prepare_replacement(entry, text, existing, temporary_entry(entry, f".{target.name}."), 0o600)
-        put_in_place(fresh, entry, existing, check, _replace_with_same_owner)
+        put_in_place(fresh, entry, existing, check, replace)
 
 
 def back_up(folder: Path, path: Path, text: bytes) -> Path:
@@ -81,15 +89,6 @@ def translate_os_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"{error.filename or path}: {error.strerror or error}") from None
-
-
-def _replace_with_same_owner(fresh: Entry, entry: Entry) -> None:
-    """Replace the existing file with `fresh`. Raises PermissionError if the owner would change, since the present
-    owner must still be able to read it."""
-    existing = stat_entry(entry)
-    if existing is not None and fresh.stat is not None and existing.st_uid != fresh.stat.st_uid:
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-    rename(fresh, entry)
 
 
 @contextmanager
