@@ -223,10 +223,10 @@ class Quota(Protocol):
 class Observer(Protocol):
     """An observer of every message of a connection, such as a trace or a counter. It never waits or raises."""
 
-    def received(self, message: Message) -> None:
+    def on_received(self, message: Message) -> None:
         """Record a message that was received."""
 
-    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+    def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
         """Record messages that are being sent."""
 
 

@@ -181,7 +181,7 @@ class Meter:
         # This is None while no request is in progress, since a used dict keeps its memory even when empty.
         self._in_progress: dict[RequestId, tuple[Series, float]] | None = None
 
-    def received(self, message: Message) -> None:
+    def on_received(self, message: Message) -> None:
         """Count a request, or each request of a batch."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
@@ -191,9 +191,9 @@ class Meter:
             self._in_progress[message.id] = series, perf_counter()
         elif isinstance(message, Batch):
             for item in message.messages:
-                self.received(item)
+                self.on_received(item)
 
-    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+    def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
         """Record the duration of each request that is answered. A cancelled request has no answer."""
         for item in outgoing:
             if item.message is None and item.retry_ms is None and item.about is not None:

@@ -64,11 +64,11 @@ class Trace:
         trace.extra_fields = {"server": server}
         return trace
 
-    def received(self, message: Message) -> None:
+    def on_received(self, message: Message) -> None:
         """Write a received message."""
         self._write("received", message)
 
-    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+    def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
         """Write sent messages."""
         for item in outgoing:
             if item.message is not None:

@@ -43,7 +43,7 @@ class RootsWatcher:
         self._base = base
         self._forget = forget
 
-    def roots_changed(self) -> None:
+    def on_roots_changed(self) -> None:
         """Notify the server that the roots of the client have changed."""
         if self._base.up and not self._base.stateless and not self._base.client.is_behind:
             self._base.client.roots_changed()

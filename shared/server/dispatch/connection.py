@@ -57,7 +57,7 @@ _NO_ANSWER = Failure(None, -32603, "the client ended its stream")
 class Watcher(Protocol):
     """Receives the events of a connection. Its methods neither wait nor raise."""
 
-    def roots_changed(self) -> None:
+    def on_roots_changed(self) -> None:
         """Handle the peer's notification that its roots have changed."""
 
     def on_client_notification(self, event: UnknownNotification) -> None:
@@ -276,7 +276,7 @@ class Connection:
     def receive(self, message: Message) -> None:
         """Receive a message, and begin the call that it requests."""
         if self._observer is not None:
-            self._observer.received(message)
+            self._observer.on_received(message)
         for number, event in enumerate(self.session.receive(message)):
             if isinstance(event, Call):
                 # A thousand answers at once, to the calls of a batch, would block the event loop.
@@ -316,7 +316,7 @@ class Connection:
         if self._progress is not None:
             self._progress.wake()
         if self._observer is not None:
-            self._observer.sent(outgoing)
+            self._observer.on_sent(outgoing)
         return outgoing
 
     def _notify_watchers(self, event: RootsChanged | UnknownNotification) -> None:
@@ -324,7 +324,7 @@ class Connection:
             if isinstance(event, UnknownNotification):
                 watcher.on_client_notification(event)
             else:
-                watcher.roots_changed()
+                watcher.on_roots_changed()
 
     @property
     def is_behind(self) -> bool:

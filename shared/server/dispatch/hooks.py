@@ -64,10 +64,10 @@ class _TwoObservers:
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
-    def received(self, message: Message) -> None:
+    def on_received(self, message: Message) -> None:
         for observer in self._observers:
-            observer.received(message)
+            observer.on_received(message)
 
-    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+    def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
         for observer in self._observers:
-            observer.sent(outgoing)
+            observer.on_sent(outgoing)

@@ -117,10 +117,10 @@ async def test_the_lists_are_made_once_for_all_hosts() -> None:
     lists: list[dict[str, Any]] = []
 
     class Watching:
-        def received(self, _message: Message) -> None:
+        def on_received(self, _message: Message) -> None:
             pass
 
-        def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
             answers = [item.message for item in outgoing if isinstance(item.message, Response)]
             lists.extend(answer.result for answer in answers if "tools" in answer.result)
 

@@ -125,10 +125,10 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
     class Trace:
         count = 0
 
-        def received(self, message: Any) -> None:
+        def on_received(self, message: Any) -> None:
             self.count += 1
 
-        def sent(self, outgoing: Any) -> None:
+        def on_sent(self, outgoing: Any) -> None:
             pass
 
     trace = Trace()

@@ -37,9 +37,9 @@ def passed(*messages: tuple[Message, Message | None]) -> dict[Labels, Series]:
     """The counts after these messages came, each with its answer."""
     metrics, meter = counting()
     for message, answer in messages:
-        meter.received(message)
+        meter.on_received(message)
         if answer is not None:
-            meter.sent([Outgoing(answer)])
+            meter.on_sent([Outgoing(answer)])
     return dict(metrics)
 
 
@@ -103,9 +103,9 @@ def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPat
 
 def test_counts_go_on_when_the_server_was_opened_again() -> None:
     metrics, meter = counting()
-    meter.received(call(1, "echo"))
+    meter.on_received(call(1, "echo"))
     metrics.count(asyncio.run(prepared()))
-    metrics.meter().received(call(1, "echo"))
+    metrics.meter().on_received(call(1, "echo"))
     assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 
 
@@ -121,9 +121,9 @@ def test_a_batch_is_as_many_requests_as_it_has() -> None:
 
 def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
     metrics, meter = counting()
-    meter.received(call(1, "wait"))
-    meter.sent([Outgoing(None, 1)])
-    meter.sent([Outgoing(Response(1, {}))])
+    meter.on_received(call(1, "wait"))
+    meter.on_sent([Outgoing(None, 1)])
+    meter.on_sent([Outgoing(Response(1, {}))])
     ((_, series),) = metrics
     assert (series.requests, sum(series.buckets)) == (1, 0)
     assert not meter._in_progress  # nothing else tells that it keeps no memory of it
@@ -131,9 +131,9 @@ def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
 
 def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
     metrics, meter = counting()
-    meter.received(call(1, "wait"))
-    meter.sent([Outgoing(None, 1, retry_ms=10)])
-    meter.sent([Outgoing(Response(1, {"content": []}))])
+    meter.on_received(call(1, "wait"))
+    meter.on_sent([Outgoing(None, 1, retry_ms=10)])
+    meter.on_sent([Outgoing(Response(1, {"content": []}))])
     ((_, series),) = metrics
     assert sum(series.buckets) == 1
 

@@ -35,8 +35,8 @@ def test_what_is_named_like_a_secret_is_hidden() -> None:
 def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
     trace = Trace(tmp_path / "trace")
     for server in ("one", "two"):
-        trace.for_server(server).received(Request(1, "ping"))
-    trace.received(Request(1, "ping"))
+        trace.for_server(server).on_received(Request(1, "ping"))
+    trace.on_received(Request(1, "ping"))
     trace.close()
     lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
     assert [line.get("server") for line in lines] == ["one", "two", None]
@@ -65,11 +65,11 @@ def traced(path: Path, *messages: tuple[str, Message]) -> list[dict[str, Any]]:
     trace = Trace(path)
     for direction, message in messages:
         if direction == "received":
-            trace.received(message)
+            trace.on_received(message)
         else:
-            trace.sent([Outgoing(message)])
+            trace.on_sent([Outgoing(message)])
     trace.close()
-    trace.sent([Outgoing(Notification("late"))])
+    trace.on_sent([Outgoing(Notification("late"))])
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

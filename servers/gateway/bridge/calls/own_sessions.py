@@ -162,7 +162,7 @@ class OwnSession:
 
     # Events of the client's connection
 
-    def roots_changed(self) -> None:
+    def on_roots_changed(self) -> None:
         """Notify the server, which may request the roots."""
         if (client := self.client) is not None and not client.is_behind:
             client.roots_changed()
@@ -304,7 +304,7 @@ class _CloseListener:
     def __init__(self, forget: Callable[[], object]) -> None:
         self._forget = forget
 
-    def roots_changed(self) -> None:
+    def on_roots_changed(self) -> None:
         pass
 
     def on_client_notification(self, event: UnknownNotification) -> None:

@@ -29,7 +29,7 @@ class Ears:
     def __init__(self, on_client_notification: Callable[[UnknownNotification], None]) -> None:
         self.on_client_notification = on_client_notification
 
-    def roots_changed(self) -> None:
+    def on_roots_changed(self) -> None:
         pass
 
     def on_close(self) -> None:
