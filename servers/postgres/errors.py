@@ -88,10 +88,10 @@ class PostgresError(SqlError):
         return error
 
 
-def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
+def from_result(result: PGresult, sql: str, prefix_length: int = 0) -> PostgresError:
     """Return the error of a `result`, for the caller's statement `sql`.
 
-    `before` is the number of characters sent before that statement.
+    `prefix_length` is the number of characters sent before that statement.
     """
 
     def read(field: Field) -> str:
@@ -103,7 +103,7 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     matching_state = next((state[:length] for length in (5, 3, 2) if state[:length] in _BY_STATE), "")
     code, reason, suggestion = _BY_STATE.get(matching_state, ("bad_statement", "", ""))
     position_text = read(Field.STATEMENT_POSITION)
-    position = int(position_text) - 1 - before if position_text.isdecimal() else -1
+    position = int(position_text) - 1 - prefix_length if position_text.isdecimal() else -1
     where = ""
     if 0 <= position <= len(sql):
         line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)

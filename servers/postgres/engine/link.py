@@ -69,7 +69,7 @@ class Link:
         """PostgreSQL's messages in addition to results: the first ones since the list was cleared."""
         self._pgconn = pgconn
         self._pgconn.notice_handler = self._store_notice
-        self._start = TransactionStart(limits, {}, checks_client=False)
+        self._transaction_start = TransactionStart(limits, {}, checks_client=False)
         self._writes = False
         """True if the current transaction, or the last one, may change the database."""
         self._is_working = False
@@ -108,7 +108,7 @@ class Link:
         Raises SqlError."""
         deadline = Deadline(self.limits.seconds)
         ((self.backend, checks_client),) = await self.ask(SERVER_PROCESS, deadline=deadline)
-        self._start = TransactionStart(self.limits, settings, checks_client=checks_client)
+        self._transaction_start = TransactionStart(self.limits, settings, checks_client=checks_client)
 
     async def run(
         self,
@@ -116,18 +116,18 @@ class Link:
         parameters: Sequence[Cell] = (),
         *,
         deadline: Deadline,
-        before: str = "",
+        prefix: str = "",
         max_bytes: int | None = None,
         on_rows: OnRows | None = None,
     ) -> Rows:
-        """Run one statement, sent after the text `before`, which positions in errors don't count.
+        """Run one statement, sent after the text `prefix`, which positions in errors don't count.
 
         At least one row is kept, and further rows up to `max_bytes` bytes of memory. Without `max_bytes`, the
         statement is stopped if its rows exceed the maximum size of one value. With `on_rows`, no rows are kept; they
         are passed to it while they arrive. A list becomes JSON where the statement expects JSON. Raises SqlError,
         including `timeout` at the `deadline`. The statement is also stopped if the caller is cancelled.
         """
-        text = encode_text(before + sql, "bad_statement")
+        text = encode_text(prefix + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
             raise SqlError(
                 "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
@@ -135,7 +135,7 @@ class Link:
         max_row_bytes = self.limits.value_bytes
         room = Room(max_row_bytes if max_bytes is None else max_bytes, max_row_bytes, max_bytes is not None, on_rows)
         if any(isinstance(value, ListText) for value in parameters):
-            types = (await self._describe(sql, before, deadline)).parameter_types
+            types = (await self._describe(sql, prefix, deadline)).parameter_types
             # If their number differs, PostgreSQL reports the error when the statement is run.
             if len(types) == len(parameters):
                 parameters = [
@@ -144,10 +144,10 @@ class Link:
                 ]
         async with self._guard(deadline):
             self._pgconn.send_query_params(text, parameters or None)
-            # libpq accepts it only directly after a query.
+            # libpq accepts this mode only directly after a query.
             self._pgconn.set_single_row_mode()
             await self._send()
-            return await self._read(sql, len(before), room)
+            return await self._read(sql, len(prefix), room)
 
     async def copy_in(self, sql: str, parts: AsyncIterator[bytes], *, deadline: Deadline) -> None:
         """Run one of the server's own COPY … FROM STDIN statements with all `parts`, each of whole rows.
@@ -166,23 +166,23 @@ class Link:
                 raise from_result(result, sql)
             await self._read(sql, 0, _NO_ROOM)
 
-    async def describe(self, sql: str, *, deadline: Deadline, before: str = "") -> tuple[Column, ...]:
+    async def describe(self, sql: str, *, deadline: Deadline) -> tuple[Column, ...]:
         """Return the columns of the rows of a statement.
 
         Raises SqlError for a statement that is not allowed or not valid.
         """
-        return (await self._describe(sql, before, deadline)).columns
+        return (await self._describe(sql, "", deadline)).columns
 
-    async def _describe(self, sql: str, before: str, deadline: Deadline) -> Rows:
-        text = encode_text(before + sql, "bad_statement")
+    async def _describe(self, sql: str, prefix: str, deadline: Deadline) -> Rows:
+        text = encode_text(prefix + sql, "bad_statement")
         async with self._guard(deadline):
             self._pgconn.send_prepare(b"", text)
             await self._send()
-            await self._read(sql, len(before), _NO_ROOM)
+            await self._read(sql, len(prefix), _NO_ROOM)
         async with self._guard(deadline):
             self._pgconn.send_describe_prepared(b"")
             await self._send()
-            return await self._read(sql, len(before), _NO_ROOM)
+            return await self._read(sql, len(prefix), _NO_ROOM)
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
         """Return the rows of one of the server's own queries. Their values are str, int, float, bool, None, or lists
@@ -213,7 +213,7 @@ class Link:
         self._writes = mode.endswith("WRITE")
         seconds = deadline.left if patience is None else min(patience, deadline.left)
         async with self._guard(Deadline(seconds), cancels=False):
-            await self._send_own(self._start.format(mode, deadline.seconds))
+            await self._send_own(self._transaction_start.format(mode, deadline.seconds))
 
     async def commit(self, deadline: Deadline) -> None:
         """Commit the changes of the transaction, and remove everything else that they left in the session.
@@ -330,7 +330,7 @@ class Link:
                 await self._flush()
                 unless_ended.pop_all()
 
-    async def _read(self, sql: str, before: int, room: Room) -> Rows:
+    async def _read(self, sql: str, prefix_length: int, room: Room) -> Rows:
         collector, rows, error = Collector(room), Rows((), [], ""), None
         while (result := await self._fetch_result()) is not None:
             match result.status:
@@ -344,7 +344,7 @@ class Link:
                     self.close()
                     raise SqlError("refused", "COPY from or to a client is not supported")
                 case _:
-                    error = from_result(result, sql, before)
+                    error = from_result(result, sql, prefix_length)
         if error is not None:
             raise error
         return rows

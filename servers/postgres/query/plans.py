@@ -87,7 +87,7 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
     # VERBOSE adds the schemas of tables; the output columns of each step are left out below.
     command = f"EXPLAIN ({options}, VERBOSE, FORMAT JSON) "
     if parameters or _PLACEHOLDER.search(sql) is None:
-        result = await session.run(sql, parameters, before=command)
+        result = await session.run(sql, parameters, prefix=command)
     else:
         result = await _explain_generically(session, sql, command)
     ((text,),) = result.rows
@@ -97,7 +97,7 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
 
 async def _explain_generically(session: Session, sql: str, command: str) -> Any:
     """Explain a statement without values for its parameters."""
-    await session.run(sql, (), before=f"PREPARE {_NAME} AS ")
+    await session.run(sql, (), prefix=f"PREPARE {_NAME} AS ")
     try:
         await session.ask(f"SAVEPOINT {_NAME}")
         ((count,),) = await session.ask(

@@ -127,7 +127,7 @@ async def run_query(
     statement = await check(sql)
     if statement.first_word in CURSOR_WORDS:
         declare = f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR "
-        await link.run(statement.body, values, deadline=deadline, before=declare)
+        await link.run(statement.body, values, deadline=deadline, prefix=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
         # A waiting transaction would take one of the pooler's connections from other clients.

@@ -45,7 +45,7 @@ CODES = {
 async def raise_error(postgres: PostgresServer, sql: str, *, before: str = "") -> PostgresError:
     link: Link = await open_link(parse_target(postgres.url(), False), LIMITS)
     try:
-        await link.run(sql, deadline=soon(), before=before)
+        await link.run(sql, deadline=soon(), prefix=before)
     except PostgresError as error:
         return error
     finally:
