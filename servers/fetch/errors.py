@@ -32,6 +32,11 @@ CODES = {
 """Each code and its meaning."""
 TRY_LATER = "Try again later, or another page."
 """The advice if a site is too slow."""
+_ADVICE = {
+    "connect": "Check the host and the port of the URL, or try again later.",
+    "tls": "Check the host and the port of the URL, or fetch another page: certificates are always verified.",
+}
+"""The advice for the codes of which every failure has the same next step."""
 GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 
@@ -56,7 +61,7 @@ class FetchError(CodedError):
     def __init__(
         self, code: str, reason: str, suggestion: str = "", response: ErrorResponse | None = None, quoted: str = ""
     ) -> None:
-        super().__init__(code, join_lines(reason), join_lines(suggestion))
+        super().__init__(code, join_lines(reason), join_lines(suggestion or _ADVICE.get(code, "")))
         self.response = response
         self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 

@@ -106,7 +106,8 @@ class _ProxyBackend(httpcore.AnyIOBackend):
         except httpcore.ConnectTimeout as error:
             raise FetchError("timeout", f"the proxy was not reached within {timeout:g} s", TRY_LATER) from error
         except httpcore.ConnectError as error:
-            raise FetchError("connect", "the proxy can't be reached") from error
+            advice = "Try again later. The operator can check --proxy-url."
+            raise FetchError("connect", "the proxy can't be reached", advice) from error
         return TlsStream(stream, host)
 
 

@@ -99,7 +99,7 @@ async def test_a_proxy_is_asked_for_a_tunnel_where_tls_is_wanted() -> None:
         async with reaching(NAMES, ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")) as web:
             error = await web.refused("https://public.test/page")
         assert proxy.requests[0].startswith(b"CONNECT public.test:443 HTTP/1.1\r\n")
-    assert (error.code, str(error)) == ("connect", "the proxy refused to connect to the site")
+    assert (error.code, error.reason) == ("connect", "the proxy refused to connect to the site")
 
 
 async def test_a_proxy_hears_nothing_of_what_is_not_allowed() -> None:
@@ -134,7 +134,8 @@ async def test_a_proxy_that_is_not_there_is_not_shown_with_its_password() -> Non
     options = ClientOptions(proxy_url=f"http://me:hunter2@127.0.0.1:{closed.port}")
     async with reaching(NAMES, options) as web:
         error = await web.refused("http://public.test/")
-    assert (error.code, str(error)) == ("connect", "the proxy can't be reached")
+    assert (error.code, error.reason) == ("connect", "the proxy can't be reached")
+    assert "--proxy-url" in error.suggestion
 
 
 def test_a_proxy_is_shown_without_its_credentials() -> None:

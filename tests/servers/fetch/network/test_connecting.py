@@ -72,7 +72,7 @@ async def test_an_address_that_does_not_answer_holds_up_no_other() -> None:
 
 
 async def test_a_site_of_which_nothing_answers_can_t_be_reached() -> None:
-    with pytest.raises(FetchError, match=r"^site\.test accepts no connections on port 80$") as caught:
+    with pytest.raises(FetchError, match=r"^site\.test accepts no connections on port 80\. Check the host") as caught:
         await backend(Network(), DEAD).connect_tcp("site.test", 80)
     assert caught.value.code == "connect"
 
