@@ -143,9 +143,9 @@ class Settings(BaseModel):
         """
         if self.client_roots:
             raise ValueError("roots: can't be combined with --client-roots")
-        own = self.model_copy()
-        own.limit_to([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
-        return own
+        settings = self.model_copy()
+        settings.limit_to([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
+        return settings
 
     def limit_to(self, directories: Sequence[Path]) -> None:
         """Limit the files to these directories."""

@@ -79,7 +79,7 @@ class PostgresError(SqlError):
         self.context = ""
         """PostgreSQL's description of the error's context."""
 
-    def at(self, where: str) -> SqlError:
+    def add_place(self, where: str) -> SqlError:
         """Return the same error, with the place `where` it happened added if that is not empty."""
         if not where:
             return self

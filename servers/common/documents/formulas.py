@@ -66,7 +66,7 @@ def _root(element: Element) -> str:
     return f"\\sqrt[{degree}]{{{_part(element, 'e')}}}" if degree else f"\\sqrt{{{_part(element, 'e')}}}"
 
 
-def _large(element: Element) -> str:
+def _large_operator(element: Element) -> str:
     sign = _value(element, "naryPr/chr", "∫")
     limits = "".join(
         f"{mark}{_group(element, name)}" for mark, name in (("_", "sub"), ("^", "sup")) if _part(element, name)
@@ -74,7 +74,7 @@ def _large(element: Element) -> str:
     return f"{_OPERATORS.get(sign, sign)}{limits} {_part(element, 'e')}"
 
 
-def _delimited(element: Element) -> str:
+def _delimiters(element: Element) -> str:
     opening, closing = _value(element, "dPr/begChr", "("), _value(element, "dPr/endChr", ")")
     between = _value(element, "dPr/sepChr", "|")
     escaped = {"{": "\\{", "}": "\\}"}
@@ -96,8 +96,8 @@ def _matrix(element: Element) -> str:
 _STRUCTURES: dict[str, Callable[[Element], str]] = {
     "f": lambda element: f"\\frac{{{_part(element, 'num')}}}{{{_part(element, 'den')}}}",
     "rad": _root,
-    "nary": _large,
-    "d": _delimited,
+    "nary": _large_operator,
+    "d": _delimiters,
     "func": _function,
     "m": _matrix,
     "acc": lambda element: f"\\{_ACCENTS.get(_value(element, 'accPr/chr', ''), 'hat')}{{{_part(element, 'e')}}}",

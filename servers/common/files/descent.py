@@ -157,15 +157,15 @@ class Descent:
         while common < min(len(self._open_levels), len(path)) and self._open_levels[common][0] == path[common]:
             common += 1
         self._close_below(common)
-        here = self._open_levels[-1][1] if self._open_levels else start
+        directory = self._open_levels[-1][1] if self._open_levels else start
         for name in path[common:]:
-            here = SYSTEM.open_directory(here, name)
+            directory = SYSTEM.open_directory(directory, name)
             if len(self._open_levels) < MAX_OPEN_LEVELS:
-                self._open_levels.append((name, here))
+                self._open_levels.append((name, directory))
             else:
                 self._close_deep()
-                self._deep_descriptor = here
-        return here
+                self._deep_descriptor = directory
+        return directory
 
     def _close_below(self, count: int) -> None:
         self._close_deep()

@@ -30,15 +30,15 @@ def open_directory(
     The root itself need only be readable if it is to be `listed`. If the system is not `race_free`, directories are
     found by path.
     """
-    here: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
+    directory: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
         for name in names:
-            below = _made(here, name) if make else enter(here, name)
-            leave(here)
-            here = below
-        yield here
+            below = _made(directory, name) if make else enter(directory, name)
+            leave(directory)
+            directory = below
+        yield directory
     finally:
-        leave(here)
+        leave(directory)
 
 
 def enter(directory: Directory, name: str) -> Directory:

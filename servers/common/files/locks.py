@@ -73,7 +73,7 @@ def _lock_name(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
         while not shared.lock.acquire(timeout=_CHECK_SECONDS):
             _raise_if_cancelled()
         try:
-            with _claimed(entry, locked_inodes) as handle:
+            with _lock_until_end(entry, locked_inodes) as handle:
                 yield handle
         finally:
             shared.lock.release()
@@ -124,7 +124,7 @@ def _raise_if_cancelled() -> None:
 
 
 @contextmanager
-def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
+def _lock_until_end(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
     handle = _lock_file(entry, locked_inodes)
     try:
         yield handle

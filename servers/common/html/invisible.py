@@ -30,13 +30,13 @@ def strip_invisible(text: str) -> tuple[str, int]:
     if not _SUSPECT.search(text):
         return text, 0
     parts: list[str] = []
-    removed = at = 0
+    removed = position = 0
     for needed in _NEEDED.finditer(text):
-        part, count = _strip(text[at : needed.start()])
+        part, count = _strip(text[position : needed.start()])
         parts += part, needed[0]
         removed += count
-        at = needed.end()
-    part, count = _strip(text[at:])
+        position = needed.end()
+    part, count = _strip(text[position:])
     return "".join([*parts, part]), removed + count
 
 

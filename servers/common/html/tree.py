@@ -91,7 +91,7 @@ def _end_headings(text: str) -> str:
     """End each heading with its own tag. As in browsers, any end of a heading outside comments ends it."""
     name = ""
 
-    def ended(tag: re.Match[str]) -> str:
+    def replace_end(tag: re.Match[str]) -> str:
         nonlocal name
         if tag[2] is None:
             return tag[0]
@@ -101,7 +101,7 @@ def _end_headings(text: str) -> str:
         own, name = name, ""
         return f"</{own or tag[2]}"
 
-    return _HEADING.sub(ended, text)
+    return _HEADING.sub(replace_end, text)
 
 
 def flatten(root: HtmlElement) -> None:

@@ -44,7 +44,7 @@ class _Writer:
             **dict.fromkeys(_SILENT, lambda _: []),
             **dict.fromkeys(("dt", "summary"), self._term),
             "blockquote": self._quote,
-            "dd": self._meaning,
+            "dd": self._definition,
             "figure": self._figure,
             "hr": lambda _: [] if self.plain or self.in_cell else ["---"],
             "li": lambda element: self._item(element, "- "),
@@ -120,7 +120,7 @@ class _Writer:
         is_word = len(blocks) == 1 and "\n" not in blocks[0] and "*" not in blocks[0]
         return [f"**{blocks[0]}**"] if is_word and not self.plain else blocks
 
-    def _meaning(self, element: HtmlElement) -> list[str]:
+    def _definition(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
         return [_prefix_lines("\n\n".join(blocks), ": ", "  ")] if blocks else []
 

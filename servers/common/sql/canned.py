@@ -90,8 +90,8 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
     writable = front.get("writable", False)
     used = find_parameters(sql)
     declared, used_names = {item.name for item in parameters}, {parameter[1:] for parameter in used}
-    if odd := [parameter for parameter in used if not parameter.startswith(":")]:
-        raise ValueError(f"the SQL has the parameter {odd[0]}; write parameters as :name")
+    if without_colon := [parameter for parameter in used if not parameter.startswith(":")]:
+        raise ValueError(f"the SQL has the parameter {without_colon[0]}; write parameters as :name")
     if undeclared := used_names - declared:
         raise ValueError(f"the SQL has the parameter :{min(undeclared)}, which the front matter does not declare")
     if unused := declared - used_names:

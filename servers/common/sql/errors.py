@@ -32,6 +32,6 @@ class SqlError(CodedError):
         """The whole error on one line without marks, for a log or for text that is already between marks."""
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
-    def at(self, where: str) -> "SqlError":
+    def add_place(self, where: str) -> "SqlError":
         """Return the same error, with the place `where` it happened added if that is not empty."""
         return SqlError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self

@@ -52,7 +52,7 @@ class Memos:
         """Returns True if there are other replicas, which have their own memos."""
         self._by_owner: OrderedDict[str, Insights] = OrderedDict()
 
-    def of(self, owner: str) -> Insights:
+    def get_insights(self, owner: str) -> Insights:
         """Return one principal's insights."""
         insights = self._by_owner.setdefault(owner, Insights())
         self._by_owner.move_to_end(owner)

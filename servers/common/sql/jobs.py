@@ -60,7 +60,7 @@ class WorkDeadline(ABC):
             self._job.reached = JobProgress(done, total, words)
 
     @contextmanager
-    def committing(self) -> Iterator[None]:
+    def mark_committing(self) -> Iterator[None]:
         """Mark the block as one during which it is unknown whether the changes will be committed. Before the block,
         raises like `check`."""
         self.check()

@@ -114,9 +114,9 @@ class SqlSettings(StatementLimits):
         Raises ValueError for a name or directory that the server does not have.
         """
         known_names = [source.name for source in self.sources]
-        own = self.model_copy(update={"files": narrowing.resolve_files(known_names, self.files)})
-        own.limit_to(narrowing.databases)
-        return own
+        settings = self.model_copy(update={"files": narrowing.resolve_files(known_names, self.files)})
+        settings.limit_to(narrowing.databases)
+        return settings
 
     def limit_to(self, names: Iterable[str]) -> None:
         """Limit the databases to those with these names."""

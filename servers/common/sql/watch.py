@@ -168,21 +168,21 @@ class DatabaseWatch(ABC, Generic[W]):
 
 
 async def watch_events(
-    notices: Notices, directories: Collection[str], noticed: OnNotice, armed: Callable[[Notices], None] = ignore
+    notices: Notices, directories: Collection[str], on_notice: OnNotice, on_watch: Callable[[Notices], None] = ignore
 ) -> None:
-    """Call `noticed` until cancelled, first when the watch has begun; then close `notices`.
+    """Call `on_notice` until cancelled, first when the watch has begun; then close `notices`.
 
-    `armed` is called with `notices` whenever a watch was requested.
+    `on_watch` is called with `notices` whenever a watch was requested.
     """
     limiter = anyio.CapacityLimiter(1)
     try:
         while True:
             is_new = await to_thread.run_sync(notices.arm, directories, limiter=limiter)
-            armed(notices)
+            on_watch(notices)
             if is_new:
-                noticed(None)
+                on_notice(None)
             paths = await wait_in_thread(notices.wait, _RECHECK_SECONDS, limiter)
             if paths is None or paths:
-                noticed(paths)
+                on_notice(paths)
     finally:
         notices.close()

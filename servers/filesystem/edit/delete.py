@@ -60,7 +60,7 @@ class Bounds:
         if self._device not in (None, status.st_dev):
             raise FilesError("cross_device", self._path, "contains a directory on another file system")
 
-    def renewed(self) -> "Bounds":
+    def renew(self) -> "Bounds":
         """Return a copy of these bounds with the count at zero."""
         return Bounds(self.rooted, self._path, self._device, self._checkpoint)
 
@@ -176,7 +176,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
     def describe(survey: Survey) -> None:
         if recursive:
-            _describe_tree(entry, bounds.renewed(), survey, marks)
+            _describe_tree(entry, bounds.renew(), survey, marks)
         survey.record_change(entry, ABSENT)
 
     with recorder.record(bounds.rooted, "delete", describe) as number:
@@ -190,7 +190,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
         check_and_rename(entry, aside)
         with ExitStack() as on_failure:
             on_failure.callback(check_and_rename, aside, entry)
-            if _read_marks(aside, bounds.renewed()) != marks:
+            if _read_marks(aside, bounds.renew()) != marks:
                 raise _changed_error(entry)
             empty(aside, bounds)
             remove_directory(aside)

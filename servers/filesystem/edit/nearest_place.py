@@ -40,11 +40,11 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
     """
     lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_OLD_LINES]
     votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
-    smooth = {at: votes[at] + (votes[at - 1] + votes[at + 1]) / 2 for at in list(votes)}
+    smooth = {position: votes[position] + (votes[position - 1] + votes[position + 1]) / 2 for position in list(votes)}
     best, start = 0.0, 0
-    for at in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_MAX_CANDIDATES]:
-        begin = min(max(at, 0), max(len(lines) - 1, 0))
-        similarity = _similarity(lines[begin : max(at + len(old_lines), begin + 1)], old_lines)
+    for position in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_MAX_CANDIDATES]:
+        begin = min(max(position, 0), max(len(lines) - 1, 0))
+        similarity = _similarity(lines[begin : max(position + len(old_lines), begin + 1)], old_lines)
         if similarity > best:
             best, start = similarity, begin
     if best < _MIN_SIMILARITY:
@@ -81,14 +81,14 @@ def _most_similar_line(lines: Sequence[str], old_lines: Sequence[str]) -> defaul
     """Return a vote for the line whose spelling is most similar to the first old line, for texts without a common
     word."""
     votes: defaultdict[int, float] = defaultdict(float)
-    at, first = next(((at, line) for at, line in enumerate(old_lines) if line.strip()), (0, ""))
+    position, first = next(((position, line) for position, line in enumerate(old_lines) if line.strip()), (0, ""))
     places = {
         line.strip()[:_MAX_LINE_CHARACTERS]: number
         for number, line in reversed(list(enumerate(lines[:_MAX_LINES_BY_SPELLING])))
     }
     close = nearest(first.strip()[:_MAX_LINE_CHARACTERS], places) if first else None
     if close is not None:
-        votes[places[close] - at] = 1
+        votes[places[close] - position] = 1
     return votes
 
 
@@ -117,22 +117,24 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
     for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        for theirs, own in zip_longest(range(begin, end), range(first, last)):
-            if theirs is None:
-                differences.append(f"{_quote(old[own])} is missing")
-            elif new[theirs]:
+        for new_index, old_index in zip_longest(range(begin, end), range(first, last)):
+            if new_index is None:
+                differences.append(f"{_quote(old[old_index])} is missing")
+            elif new[new_index]:
                 show = (
                     _escape_invisible
-                    if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own])
+                    if old_index is None or normalize("NFC", new[new_index]) != normalize("NFC", old[old_index])
                     else ascii
                 )
-                expected = "" if own is None else f", not {_quote(old[own], show)}"
-                line = f"line {start + theirs + 1} is " if len(old_lines) > 1 else ""
-                differences.append(f"{line}{_quote(new[theirs], show)}{expected}")
+                expected = "" if old_index is None else f", not {_quote(old[old_index], show)}"
+                line = f"line {start + new_index + 1} is " if len(old_lines) > 1 else ""
+                differences.append(f"{line}{_quote(new[new_index], show)}{expected}")
     if not differences:
-        for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
-            if own.strip() and indent_of(theirs) != indent_of(own):
-                indents = f"indented by {describe_indent(indent_of(theirs))}, not {describe_indent(indent_of(own))}"
+        for number, (line, old_line) in enumerate(zip(window, old_lines, strict=False)):
+            if old_line.strip() and indent_of(line) != indent_of(old_line):
+                indents = (
+                    f"indented by {describe_indent(indent_of(line))}, not {describe_indent(indent_of(old_line))}"
+                )
                 differences.append(f"line {start + number + 1} is {indents}")
     more = [f"{len(differences) - _MAX_DIFFERENCES} more"] if len(differences) > _MAX_DIFFERENCES else []
     return differences[:_MAX_DIFFERENCES] + more or [_quote(new[0])]

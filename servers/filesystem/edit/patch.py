@@ -57,31 +57,31 @@ def read_patch(text: str) -> list[FilePatch]:
     """Return the files of a unified diff, in order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: list[FilePatch] = []
-    at, end = 0, -1
-    while at < len(lines):
-        line = lines[at]
+    index, end = 0, -1
+    while index < len(lines):
+        line = lines[index]
         refused = next((reason for pattern, reason in _REFUSED.items() if re.match(pattern, line)), None)
         if refused is not None:
-            raise _bad_patch(at, refused)
-        if _begins_file(lines, at):
-            files.append(FilePatch(_read_path(lines, at), []))
-            at += 1 if line.startswith(_UPDATE) else 2
+            raise _bad_patch(index, refused)
+        if _begins_file(lines, index):
+            files.append(FilePatch(_read_path(lines, index), []))
+            index += 1 if line.startswith(_UPDATE) else 2
         elif re.fullmatch(_HUNK, line):
             if not files:
-                raise _bad_patch(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
-            end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
-            files[-1].edits.append(_read_hunk(lines, at, end))
-            at = end
+                raise _bad_patch(index, "begins a hunk, but no `+++ b/PATH` line precedes it")
+            end = next((end for end in range(index + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
+            files[-1].edits.append(_read_hunk(lines, index, end))
+            index = end
         elif (
-            at == end
-            and lines[at + 1 : at + 2]
-            and lines[at + 1].startswith(_MARKS)
-            and not _begins_file(lines, at + 1)
+            index == end
+            and lines[index + 1 : index + 2]
+            and lines[index + 1].startswith(_MARKS)
+            and not _begins_file(lines, index + 1)
         ):
-            raise _bad_patch(at, "is within a hunk but does not begin with a space, + or -")
+            raise _bad_patch(index, "is within a hunk but does not begin with a space, + or -")
         else:
             # Git's header lines between files, and the text of an email.
-            at += 1
+            index += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
     if not files or not all(file.edits for file in files):
@@ -89,38 +89,40 @@ def read_patch(text: str) -> list[FilePatch]:
     return files
 
 
-def _begins_file(lines: list[str], at: int) -> bool:
+def _begins_file(lines: list[str], index: int) -> bool:
     # Some models write both beginnings.
-    return _begins_unified(lines, at) or (lines[at].startswith(_UPDATE) and not _begins_unified(lines, at + 1))
-
-
-def _begins_unified(lines: list[str], at: int) -> bool:
-    starts = [line[:4] for line in lines[at : at + 3]]
-    return starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")
-
-
-def _ends_hunk(lines: list[str], at: int) -> bool:
-    # No line of a hunk begins like this, but a removed line may be "-- ".
-    # An email from git format-patch ends with two hyphens and git's version.
-    return (
-        bool(lines[at] and not lines[at].startswith(_MARKS))
-        or _begins_file(lines, at)
-        or (lines[at].rstrip() == "--" and any(re.match(_VERSION, line) for line in lines[at + 1 : at + 2]))
+    return _begins_unified(lines, index) or (
+        lines[index].startswith(_UPDATE) and not _begins_unified(lines, index + 1)
     )
 
 
-def _read_path(lines: list[str], at: int) -> str:
-    if lines[at].startswith(_UPDATE):
-        return lines[at].removeprefix(_UPDATE).rstrip()
-    old, new = (_unquote(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
+def _begins_unified(lines: list[str], index: int) -> bool:
+    starts = [line[:4] for line in lines[index : index + 3]]
+    return starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")
+
+
+def _ends_hunk(lines: list[str], index: int) -> bool:
+    # No line of a hunk begins like this, but a removed line may be "-- ".
+    # An email from git format-patch ends with two hyphens and git's version.
+    return (
+        bool(lines[index] and not lines[index].startswith(_MARKS))
+        or _begins_file(lines, index)
+        or (lines[index].rstrip() == "--" and any(re.match(_VERSION, line) for line in lines[index + 1 : index + 2]))
+    )
+
+
+def _read_path(lines: list[str], index: int) -> str:
+    if lines[index].startswith(_UPDATE):
+        return lines[index].removeprefix(_UPDATE).rstrip()
+    old, new = (_unquote(line[4:].split("\t")[0].rstrip()) for line in lines[index : index + 2])
     if old == _NOWHERE:
-        raise _bad_patch(at, "creates a new file: use write_file")
+        raise _bad_patch(index, "creates a new file: use write_file")
     if new == _NOWHERE:
-        raise _bad_patch(at, "deletes a file: use delete_file")
+        raise _bad_patch(index, "deletes a file: use delete_file")
     if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):
         old, new = old[2:], new[2:]
     if old != new:
-        raise _bad_patch(at + 1, "names a different file than the line before: write --- a/PATH and +++ b/PATH")
+        raise _bad_patch(index + 1, "names a different file than the line before: write --- a/PATH and +++ b/PATH")
     return new
 
 
@@ -131,15 +133,15 @@ def _unquote(path: str) -> str:
     return os.fsdecode(quoted[1].encode("utf-8", "surrogatepass").decode("unicode_escape").encode("latin-1"))
 
 
-def _read_hunk(lines: list[str], at: int, end: int) -> Edit:
-    body = lines[at + 1 : end]
+def _read_hunk(lines: list[str], index: int, end: int) -> Edit:
+    body = lines[index + 1 : end]
     # Models leave empty lines between hunks and after the last.
     while body and not body[-1]:
         body.pop()
     old = "".join(line for mark, line in _split_marks(body) if mark != "+")
     if not old:
-        raise _bad_patch(at, "has no context lines: include unchanged lines around the addition")
-    match = re.fullmatch(_HUNK, lines[at])
+        raise _bad_patch(index, "has no context lines: include unchanged lines around the addition")
+    match = re.fullmatch(_HUNK, lines[index])
     new = "".join(line for mark, line in _split_marks(body) if mark != "-")
     return Edit(old, new, line=int(match[1]) if match and match[1] else 0)
 
@@ -151,5 +153,5 @@ def _split_marks(body: list[str]) -> Iterator[tuple[str, str]]:
             yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"
 
 
-def _bad_patch(at: int, reason: str) -> FilesError:
-    return FilesError("bad_patch", "", f"line {at + 1} of the patch {reason}")
+def _bad_patch(index: int, reason: str) -> FilesError:
+    return FilesError("bad_patch", "", f"line {index + 1} of the patch {reason}")

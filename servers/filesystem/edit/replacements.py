@@ -103,20 +103,20 @@ def _replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list
         if edit.line is None
         else _find_hunk(text, edit)
     )
-    if all(_is_half_indented(text, edit, at) for at in places):
+    if all(_is_half_indented(text, edit, position) for position in places):
         return _tolerant_replacements(text, edit, edit_number)
     if len(places) != edit.places:
         _require_count(edit.places, _line_numbers(text, places), edit_number)
-    return [(at, at + len(edit.old), edit.new) for at in places], None
+    return [(position, position + len(edit.old), edit.new) for position in places], None
 
 
-def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
+def _is_half_indented(text: str, edit: Edit, position: int) -> bool:
     """Return True if the old text consists of whole lines without the first one's indentation, which the new text
     omits too.
 
     Inserted unchanged, it would leave a line with the wrong indentation.
     """
-    before, end = text[text.rfind("\n", 0, at) + 1 : at], at + len(edit.old)
+    before, end = text[text.rfind("\n", 0, position) + 1 : position], position + len(edit.old)
     if not before.isspace() or not (edit.old.endswith("\n") or text[end : end + 1] in ("", "\n")):
         return False
     (first, *others), (start, *rest) = edit.old.split("\n"), edit.new.split("\n")
@@ -137,11 +137,11 @@ def _find_offsets(text: str, needle: str, count: int, step: int) -> list[int]:
     # One more than is allowed or shown tells the caller that there are more.
     max_places = max(count or MAX_PLACES, _MAX_SHOWN) + 1
     places: list[int] = []
-    at = text.find(needle)
-    while at >= 0 and len(places) < max_places:
-        places.append(at)
+    position = text.find(needle)
+    while position >= 0 and len(places) < max_places:
+        places.append(position)
         # A single place must be the only one even among overlapping ones.
-        at = text.find(needle, at + (1 if count == 1 else step))
+        position = text.find(needle, position + (1 if count == 1 else step))
     return places
 
 
@@ -211,27 +211,29 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
         if indents is None or moves is None:
             raise _no_match(lines, old_lines, edit_number, first)
         for start, end, fresh in moves:
-            at, to = starts[first + start], starts[first + end]
+            position, to = starts[first + start], starts[first + end]
             # The positions exceed the text if its last line has no line ending.
-            changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
+            changes.append((min(position, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         mappings.append(indents)
     ignored = next(
         (
-            f"indentation: {describe_indent(theirs)} in the file for {describe_indent(own)}"
-            for own, theirs in mappings[0].known.items()
-            if own != theirs
+            f"indentation: {describe_indent(file_indent)} in the file for {describe_indent(old_indent)}"
+            for old_indent, file_indent in mappings[0].known.items()
+            if old_indent != file_indent
         ),
         "whitespace at the ends of lines",
     )
     return changes, f"edit {edit_number.number} matched, ignoring {ignored}"
 
 
-def _no_match(lines: list[str], old_lines: list[str], edit_number: _EditNumber, at: int | None = None) -> FilesError:
-    """Return the error for an old text that does not match, or that matches only with other indentation at line `at`,
-    from 0."""
+def _no_match(
+    lines: list[str], old_lines: list[str], edit_number: _EditNumber, position: int | None = None
+) -> FilesError:
+    """Return the error for an old text that does not match, or that matches only with other indentation at line
+    `position`, from 0."""
     from servers.filesystem.edit.nearest_place import nearest_place
 
-    first, last = (0, len(lines)) if at is None else (at, at + len(old_lines))
+    first, last = (0, len(lines)) if position is None else (position, position + len(old_lines))
     close = nearest_place(lines[first:last], old_lines, first)
     suggestion = "Read the file again and copy the old text exactly."
     if close is not None:

@@ -200,7 +200,7 @@ def _readable_entries(files: Files, entries: "Iterable[listing.ListedEntry]") ->
 
 
 @features.completes("resource", _TEMPLATE, "path")
-async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
+async def complete_path(ctx: Ctx, typed: str, _other_arguments: dict[str, str]) -> list[str]:
     """The paths that begin with the typed text. A directory ends in a slash."""
     async with ctx.turn(brief=True):
         return await to_thread.run_sync(listing.complete, ctx.state.rooted, typed)

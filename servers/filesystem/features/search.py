@@ -180,8 +180,8 @@ async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
         reported = 0
         while True:
             await anyio.sleep(_REPORT_SECONDS)
-            if control.seen > reported:
-                reported = control.seen
+            if control.examined > reported:
+                reported = control.examined
                 await ctx.progress(reported, message=f"{reported:,} entries examined")
 
     async with ctx.turn():

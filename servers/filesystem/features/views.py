@@ -114,7 +114,7 @@ def _fits(budget: ByteBudget, entry: Entry) -> bool:
 def _tree_entry(path: str, uri: str, node: "TreeNode") -> Entry:
     """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
     # No name contains a slash, so the URI after it can be recognized.
-    name, _, own = node["name"].partition(f" ({_URI}")
-    if own:
-        return _entry(path + name, node["kind"], _URI + own.removesuffix(")"))
+    name, _, own_uri = node["name"].partition(f" ({_URI}")
+    if own_uri:
+        return _entry(path + name, node["kind"], _URI + own_uri.removesuffix(")"))
     return _entry(path + name, node["kind"], f"{uri}/{quote(name)}" if uri else "")

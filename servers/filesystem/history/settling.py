@@ -27,13 +27,15 @@ def settle(journal: Journal, rooted: RootedFiles, number: int, failed: bool = Fa
     then counts as not made; an interrupted one may have been made.
     """
     steps = journal.steps(number)
-    not_made = [at for at, step in enumerate(steps) if not _is_made(rooted, step, failed)]
+    not_made = [index for index, step in enumerate(steps) if not _is_made(rooted, step, failed)]
     if len(not_made) == len(steps):
         journal.forget(number)
         return
-    partial = {} if failed else {at: now for at, step in enumerate(steps) if (now := _appended_part(rooted, step))}
-    for at, now in partial.items():
-        journal.amend(number, at, now)
+    partial = (
+        {} if failed else {index: now for index, step in enumerate(steps) if (now := _appended_part(rooted, step))}
+    )
+    for index, now in partial.items():
+        journal.amend(number, index, now)
     journal.forget(number, not_made)
     journal.finish(number, "interrupted" if not_made or partial else "done")
 

@@ -117,13 +117,14 @@ def encode(text: str, charset: Charset, path: str) -> bytes:
         raise FilesError("bad_edit", path, reason, advice) from None
 
 
-def require_sure(charset: Charset, text: str, data: bytes, seen: str, path: str) -> None:
+def require_sure(charset: Charset, text: str, data: bytes, existing_text: str, path: str) -> None:
     """Raise FilesError with code `unsure_charset` if the guess that `data` is in `charset` is too weak to write
-    `text`: another charset is likely as well, and encodes a character that was not `seen` in the file differently.
+    `text`: another charset is likely as well, and encodes a character of `text` that is not in `existing_text`
+    differently.
     """
     if charset.given or charset.name.startswith("utf"):
         return
-    fresh = [letter for letter in sorted(set(text)) if not letter.isascii() and letter not in seen]
+    fresh = [letter for letter in sorted(set(text)) if not letter.isascii() and letter not in existing_text]
     if not fresh:
         return
     first = _HIGH.search(data)

@@ -262,8 +262,8 @@ class _Search:
         for hit in hits:
             line = LineMatch(line=hit.number, text=hit.text())
             if self._request.context:
-                line["before"] = hit.before(self._request.context)
-                line["after"] = hit.after(self._request.context)
+                line["before"] = hit.lines_before(self._request.context)
+                line["after"] = hit.lines_after(self._request.context)
             # A match may span several lines. Each is shown with its path, but only once.
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))

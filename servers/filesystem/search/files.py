@@ -41,7 +41,7 @@ class Control:
         self._seconds = seconds
         self._deadline = clock() + seconds
         self._cancelled = self._is_short = False
-        self.seen = 0
+        self.examined = 0
         """Number of entries examined so far."""
 
     def cancel(self) -> None:
@@ -133,7 +133,7 @@ class Walk:
         after = directory.after
         if listed and (not after or (len(after) == 1 and listed[-1].name >= after[0])):
             self._last = directory.path, listed[-1].name
-        self._control.seen += len(listed)
+        self._control.examined += len(listed)
         self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
         self.stopped = self._control.stop_reason()
         if self.stopped is None and self._steps > self._scope.max_steps:
@@ -219,7 +219,7 @@ class Walk:
             if self._include.can_match_below(included_below):
                 excluded_below = self._exclude.step(excluded, name)
                 after = directory.after[1:] if directory.after[:1] == (name,) else ()
-                child = _Directory((*directory.path, name), included_below, excluded_below, rules.below(name), after)
+                child = _Directory((*directory.path, name), included_below, excluded_below, rules.enter(name), after)
         if may_ignore and (is_match or child) and rules.ignore(name, kind == "directory"):
             self.ignored += 1
             return False, None

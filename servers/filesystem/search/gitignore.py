@@ -72,7 +72,7 @@ class Rules(NamedTuple):
                 return verdict
         return False
 
-    def below(self, name: str) -> "Rules":
+    def enter(self, name: str) -> "Rules":
         """Return the rules for a subdirectory, without its own."""
         return Rules(tuple((spec, f"{prefix}{name}/") for spec, prefix in self.levels))
 
@@ -112,7 +112,7 @@ def rules_above(rooted: RootedFiles, place: Place) -> Rules:
                 rooted.stat(above.child(file), follow=False)
                 names.append(file)
         rules = rules.read(names, partial(_read, rooted, above))
-        rules = Rules() if rules.ignore(name, is_directory=True) else rules.below(name)
+        rules = Rules() if rules.ignore(name, is_directory=True) else rules.enter(name)
     return rules
 
 

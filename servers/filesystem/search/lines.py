@@ -55,12 +55,12 @@ class Hit(NamedTuple):
         begin = min(max(column - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
         return ("…" if begin else "") + _shorten(line[begin:])
 
-    def before(self, count: int) -> list[str]:
+    def lines_before(self, count: int) -> list[str]:
         """Return the `count` lines before the match, or as many as there are."""
         start = start_of_lines(self.data, self.start, count)
         return [_shorten(_decode(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
 
-    def after(self, count: int) -> list[str]:
+    def lines_after(self, count: int) -> list[str]:
         """Return the `count` lines after the match, or as many as there are."""
         end = self.end
         for _ in range(count):

@@ -43,26 +43,26 @@ def suggest_path(rooted: RootedFiles, place: Place) -> str:
     """Return a sentence with the URI of the only path that looks like the path of `place`, which does not exist, or
     with the names most similar to its first missing component; "" if none is similar.
     """
-    here = place._replace(parts=())
+    parent = place._replace(parts=())
     for name in place.parts:
         try:
-            rooted.stat(here.child(name))
+            rooted.stat(parent.child(name))
             exists = True
         except FilesError as error:
             exists = error.code != "not_found"
         if exists:
-            here = here.child(name)
+            parent = parent.child(name)
             continue
         names: list[str] = []
         # No name is suggested if the directory can't be read.
-        with suppress(FilesError), rooted.open_directory(here) as directory, SYSTEM.scan(directory) as entries:
+        with suppress(FilesError), rooted.open_directory(parent) as directory, SYSTEM.scan(directory) as entries:
             listed = sorted(entry.name for entry in islice(entries, MAX_NAMES))
-            names = [other for other in listed if not rooted.roots.denies(here.child(other))]
+            names = [other for other in listed if not rooted.roots.denies(parent.child(other))]
         alike = [other for other in names if look_alike(other) == look_alike(name)]
         if len(alike) != 1:
-            return _nearest(rooted, here, name, alike or names)
-        here = here.child(alike[0])
-    return f"Did you mean {rooted.roots.uri(here)}?" if here.parts != place.parts else ""
+            return _nearest(rooted, parent, name, alike or names)
+        parent = parent.child(alike[0])
+    return f"Did you mean {rooted.roots.uri(parent)}?" if parent.parts != place.parts else ""
 
 
 def _nearest(rooted: RootedFiles, directory: Place, name: str, names: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ class _TreeReader:
         branches: list[_Branch] = []
         for entry in listed:
             name = entry.name
-            self._control.seen += 1
+            self._control.examined += 1
             if self._exclude.completes(states, name):
                 continue
             shown = add_uri(display_name(name), partial(self._below.uri, (*path, name)))
@@ -135,7 +135,7 @@ class _TreeReader:
             children.append(child)
             if child["kind"] == "directory":
                 excluded = self._exclude.step(states, name)
-                branches.append(_Branch((*path, name), child, excluded, rules.below(name)))
+                branches.append(_Branch((*path, name), child, excluded, rules.enter(name)))
         return branches
 
     def _is_full(self) -> bool:

@@ -105,7 +105,7 @@ class Journal:
         """The number of the newest entry, counted from 1."""
         self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
-        self._written: list[Place] | None = []
+        self._written_places: list[Place] | None = []
         """The places where this server itself wrote since the last read; None if there are too many to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
@@ -143,7 +143,7 @@ class Journal:
         """
         await self._begin()
         # Notices of this server's own writes may come later.
-        places, self._written = self._written, []
+        places, self._written_places = self._written_places, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
                 await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
@@ -165,10 +165,10 @@ class Journal:
     def add_write(self, place: Place) -> None:
         """Note that this server itself changed something at `place`, so that later reads include it."""
         self.on_wrote(place)
-        if self._trees and self._written is not None:
-            self._written.append(place)
-            if len(self._written) > MAX_NOTICED:
-                self._written = None
+        if self._trees and self._written_places is not None:
+            self._written_places.append(place)
+            if len(self._written_places) > MAX_NOTICED:
+                self._written_places = None
 
     async def _begin(self) -> None:
         self._used_at = time.monotonic()

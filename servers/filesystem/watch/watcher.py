@@ -80,7 +80,7 @@ class Watcher:
         """Called when polling may have begun or ended, with True if some targets are checked every second. It must
         not block."""
         self._watched: dict[Hashable, WatchedTarget] = {}
-        self._ended: list[WatchedTarget] = []
+        self._ended_targets: list[WatchedTarget] = []
         """Targets that are no longer watched, but may be in use by a check."""
         self._quota = EntryQuota()
         self._on_trail: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
@@ -93,7 +93,7 @@ class Watcher:
         """True if the set of directories to watch may have changed."""
         self._sweep_at = self._paused_until = 0.0
         """The time of the next check of everything, and the time before which there is none (`time.monotonic`)."""
-        self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
+        self._has_local_targets, self._has_remote_targets = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
 
@@ -146,7 +146,7 @@ class Watcher:
         watched = self._watched.pop(key, None)
         if watched is None:
             return
-        self._ended.append(watched)
+        self._ended_targets.append(watched)
         self._close_ended()
         if all(other.remote for other in self._watched.values()):
             self._mark_stale()
@@ -175,7 +175,7 @@ class Watcher:
         async with anyio.create_task_group() as group:
             group.start_soon(self._run_remote)
             while True:
-                await self._local_wanted.wait()
+                await self._has_local_targets.wait()
                 try:
                     await self._watch_local()
                 finally:
@@ -183,18 +183,18 @@ class Watcher:
                     self._notices.close()
                 self._close_ended()
                 if not self._targets(remote=False):
-                    self._local_wanted = anyio.Event()
+                    self._has_local_targets = anyio.Event()
 
     async def _run_remote(self) -> None:
         while True:
-            await self._remote_wanted.wait()
+            await self._has_remote_targets.wait()
             begun = time.monotonic()
             for watched in self._targets(remote=True):
                 watched.schedule(begun)
             await self._check_and_notify(remote=True)
             self._close_ended()
             if not self._targets(remote=True):
-                self._remote_wanted = anyio.Event()
+                self._has_remote_targets = anyio.Event()
                 self.on_polling(self.is_polling)
             # Checks take at most a tenth of a slow file system's time.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
@@ -223,12 +223,12 @@ class Watcher:
             target.close()
             reason = f"{MAX_WATCHED:,} entries are watched, which is the limit"
             raise FilesError("too_many", target.place.path, reason)
-        if watched.remote and not self._remote_wanted.is_set():
+        if watched.remote and not self._has_remote_targets.is_set():
             log.info("change notifications do not cover every allowed directory: the others are polled every second")
         self._watched[key] = watched
         if watched.remote:
             self.on_polling(True)
-        (self._remote_wanted if watched.remote else self._local_wanted).set()
+        (self._has_remote_targets if watched.remote else self._has_local_targets).set()
         # It has missed the notices since the check.
         now = time.monotonic()
         if self._directories and self._directories.issuperset(_directories(target)):
@@ -247,11 +247,11 @@ class Watcher:
 
     def _close_ended(self) -> None:
         # A check of these is in progress: they are closed later.
-        busy = [watched for watched in self._ended if watched.busy]
-        for watched in self._ended:
+        busy = [watched for watched in self._ended_targets if watched.busy]
+        for watched in self._ended_targets:
             if not watched.busy:
                 watched.target.close()
-        self._ended = busy
+        self._ended_targets = busy
 
     async def _watch_local(self) -> None:
         noticed: set[str] | None = None

@@ -39,4 +39,4 @@ class Deadline(WorkDeadline):
             reason = f"the database did not answer within {self.seconds:.3g} seconds"
             suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no free connection."
             return SqlError("unavailable", reason, suggestion)
-        return self._timeout().at(self.where)
+        return self._timeout().add_place(self.where)

@@ -221,7 +221,7 @@ class Link:
         Raises SqlError.
         """
         await self._run_own(f"{DISCARD_SESSION}; {format_release()}", deadline)
-        with deadline.committing():
+        with deadline.mark_committing():
             await self._run_own("COMMIT", deadline)
 
     async def roll_back(self) -> None:

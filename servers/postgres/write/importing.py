@@ -149,7 +149,7 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
     except PostgresError as error:
         # The message may be in any language, but the table's name precedes the row number in all of them.
         row = re.search(r"\d+", error.context.partition(table)[2])
-        raise error.at(f"row {int(row[0]):,}" if row else "") from None
+        raise error.add_place(f"row {int(row[0]):,}" if row else "") from None
 
 
 async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIterator[bytes]:

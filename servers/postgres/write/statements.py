@@ -57,9 +57,9 @@ class _Batch:
             try:
                 await self._run(statement, is_last=number == len(statements))
             except PostgresError as error:
-                raise (await self._explain(error, statement.sql)).at(where) from None
+                raise (await self._explain(error, statement.sql)).add_place(where) from None
             except SqlError as error:
-                raise error.at(where) from None
+                raise error.add_place(where) from None
         self._session.deadline.where = ""
         return self._result
 

@@ -91,7 +91,7 @@ class Connection(aiosqlite.Connection):
         except Uninterruptible:
             pass
         except TimeoutError:
-            raise deadline.reason().at(deadline.where) from None
+            raise deadline.reason().add_place(deadline.where) from None
         finally:
             if deadline.abandon():
                 # Some instructions check for an interrupt, but not the clock.

@@ -154,11 +154,11 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
     try:
         _open_file(database.path, "ro", attach_from)
     except SqlError as error:
-        raise error.at(f"the database {database.name!r}, which is attached") from None
+        raise error.add_place(f"the database {database.name!r}, which is attached") from None
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
             raise
-        raise from_sqlite(error).at(f"the database {database.name!r}, which is attached") from None
+        raise from_sqlite(error).add_place(f"the database {database.name!r}, which is attached") from None
 
 
 def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:

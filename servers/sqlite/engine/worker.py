@@ -138,8 +138,8 @@ class _ReportingDeadline(StatementDeadline):
         self._report_commit = report_commit
 
     @contextmanager
-    def committing(self) -> Iterator[None]:
-        with super().committing():
+    def mark_committing(self) -> Iterator[None]:
+        with super().mark_committing():
             self._report_commit(True)
             try:
                 yield

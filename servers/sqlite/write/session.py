@@ -80,7 +80,7 @@ class Session:
         self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
     def _commit(self) -> None:
-        with self.deadline.committing():
+        with self.deadline.mark_committing():
             self.execute_own("COMMIT")
 
 

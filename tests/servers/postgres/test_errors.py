@@ -76,7 +76,7 @@ async def test_a_place_is_counted_in_characters_of_the_caller(postgres: Postgres
     error = await raise_error(postgres, "SELECT 'é😀',\n 'é', absent", before="EXPLAIN ")
     assert "at line 2, column 7" in error.reason
     assert error.position == 19
-    placed = error.at("statement 2")
+    placed = error.add_place("statement 2")
     assert isinstance(placed, PostgresError)
     assert (placed.state, placed.position, placed.reason.partition(":")[0]) == ("42703", 19, "statement 2")
 

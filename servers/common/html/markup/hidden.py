@@ -145,9 +145,9 @@ class Rules(NamedTuple):
             return False
         if tag in hidden:
             return True
-        classes, own = element.get("class"), element.get("id")
+        classes, identifier = element.get("class"), element.get("id")
         names = [f".{name}" for name in classes.split()] if classes else []
-        names += [f"#{own}"] if own else []
+        names += [f"#{identifier}"] if identifier else []
         return any(name in hidden or tag + name in hidden for name in names)
 
 
@@ -208,8 +208,10 @@ def _is_cut(declared: dict[str, str]) -> bool:
 
 def _is_off_screen(declared: dict[str, str]) -> bool:
     """Return True for a position off the screen."""
-    placed = declared.get("position") in ("absolute", "fixed", "relative")
-    sides = ("left", "right", "top", "bottom", "inset-inline-start") if placed else ("margin-left", "margin-top")
+    is_positioned = declared.get("position") in ("absolute", "fixed", "relative")
+    sides = (
+        ("left", "right", "top", "bottom", "inset-inline-start") if is_positioned else ("margin-left", "margin-top")
+    )
     if any(re.match(_FAR, declared.get(name, "")) for name in sides):
         return True
     return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", declared.get("transform", "")))

@@ -128,6 +128,6 @@ class _ReportingTurn(AbstractAsyncContextManager[None]):
     ) -> None:
         await self._turn.__aexit__(kind, error, traceback)
         if isinstance(error, SqlError) and error.code == "busy":
-            waited = f"{self._database.lock_seconds:g} s"
-            text = f"the database {self._database.name!r} is locked by another process; waited {waited} for it"
+            limit = f"{self._database.lock_seconds:g} s"
+            text = f"the database {self._database.name!r} is locked by another process; waited {limit} for it"
             await self._ctx.log("warning", text, self._ctx.state.dialect.name)

@@ -29,7 +29,7 @@ def _owner(ctx: Ctx) -> str:
 @features.resource(INSIGHTS, name="insights", title="Findings", mime_type="text/markdown")
 async def read_insights(ctx: Ctx) -> str:
     """The findings that append_insight added since the server started."""
-    memo = ctx.state.memos.of(_owner(ctx)).memo()
+    memo = ctx.state.memos.get_insights(_owner(ctx)).memo()
     return memo + _ELSEWHERE if ctx.state.memos.has_replicas() else memo
 
 
@@ -38,6 +38,6 @@ async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)])
     """Keep a finding in the resource memo://insights until the server stops."""
     if ctx.settings.confirm:
         await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _MAX_SHOWN)}", insight)
-    removed = ctx.state.memos.of(_owner(ctx)).append(insight)
+    removed = ctx.state.memos.get_insights(_owner(ctx)).append(insight)
     ctx.changes.resource(insights_key(ctx))
     return "Insight added to memo" + (f"; the {removed} oldest were dropped" if removed else "")

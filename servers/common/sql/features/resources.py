@@ -167,10 +167,10 @@ async def complete_database(ctx: Ctx, typed: str, _settled: dict[str, str]) -> l
     return [database.name for database in ctx.state.databases if database.name.startswith(typed)]
 
 
-async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[str]:
+async def complete_table(ctx: Ctx, typed: str, other_arguments: dict[str, str]) -> list[str]:
     """Return the tables and views whose names begin with `typed`, in upper or lower case, with or without quotes."""
     try:
-        database = ctx.state.databases.get(settled.get("db"))
+        database = ctx.state.databases.get(other_arguments.get("db"))
     except SqlError:
         return []
     tables = await _list_tables(ctx, database, ctx.budget.entries)
@@ -179,12 +179,12 @@ async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[
     return [name for name in names if name.lower().startswith((typed, f'"{typed}'))]
 
 
-async def complete_key(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[str]:
+async def complete_key(ctx: Ctx, typed: str, other_arguments: dict[str, str]) -> list[str]:
     """Return the keys that begin with `typed`."""
     try:
-        database = ctx.state.databases.get(settled.get("db"))
+        database = ctx.state.databases.get(other_arguments.get("db"))
         async with turn_to_read(ctx, database):
-            return await database.find_keys(settled.get("table", ""), typed)
+            return await database.find_keys(other_arguments.get("table", ""), typed)
     except SqlError:
         return []
 

@@ -86,15 +86,15 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         if not dry_run:
             return await execute_statements(ctx, source, statements, max_rows)
         work = partial(source.dry_run, statements, limit_response(ctx, max_rows))
-        done = await _write(ctx, source, statements[0].sql, work)
-        return Data(done.value, done.text)
+        result = await _write(ctx, source, statements[0].sql, work)
+        return Data(result.value, result.text)
 
     @features.tool(unavailable=check_writable, destructive=False)
     async def create_table(ctx: Ctx, query: str, database: DatabaseArgument = None) -> str:
         """Create a table with one CREATE TABLE statement; write_query makes other schema changes."""
         source = ctx.state.databases.get(database)
-        done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
-        return done.text
+        result = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
+        return result.text
 
     return features
 
@@ -123,8 +123,8 @@ async def execute_statements(
     async def act(consent: Consent, job: Job) -> Any:
         return await source.execute(statements, limits, consent, job, only_tables=only_tables)
 
-    done = await run_with_consent(ctx, source, what, act)
-    return Data(done.value, done.text)
+    result = await run_with_consent(ctx, source, what, act)
+    return Data(result.value, result.text)
 
 
 def require_files(ctx: Ctx) -> Path:
@@ -169,8 +169,8 @@ def _share(
     """Yield the statements of a script, each with the `parameters` that it uses. Raises SqlError."""
     values = {name.lstrip(":@$"): value for name, value in parameters.items()}
     names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
-    if odd := values.keys() - set().union(*names):
-        raise SqlError("bad_parameters", f"no statement has :{min(odd)[:_MAX_NAME]}")
+    if unknown := values.keys() - set().union(*names):
+        raise SqlError("bad_parameters", f"no statement has :{min(unknown)[:_MAX_NAME]}")
     for sql, used in zip(parts, names, strict=True):
         yield Statement(sql, source.bind({name: value for name, value in values.items() if name in used}))
 
@@ -188,14 +188,14 @@ async def run_with_consent(ctx: Ctx, source: Database, what: str, act: Act[T], *
     can't be asked.
     """
     limit = ctx.state.settings.unasked_rows
-    done = await _write(ctx, source, what, partial(act, Consent(limit)))
-    if not isinstance(done, Figures):
-        return done
+    result = await _write(ctx, source, what, partial(act, Consent(limit)))
+    if not isinstance(result, Figures):
+        return result
     shown = what if len(what) <= _MAX_SHOWN else f"{what[:_MAX_SHOWN]} [truncated: {len(what):,} characters]"
-    await ctx.confirm(f"Change {source.name}? {done}:\n{shown}", what, unsaid, done)
-    done = await _write(ctx, source, what, partial(act, Consent(limit, done)))
-    assert not isinstance(done, Figures)
-    return done
+    await ctx.confirm(f"Change {source.name}? {result}:\n{shown}", what, unsaid, result)
+    result = await _write(ctx, source, what, partial(act, Consent(limit, result)))
+    assert not isinstance(result, Figures)
+    return result
 
 
 async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Job], Awaitable[T]]) -> T:

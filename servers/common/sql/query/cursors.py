@@ -60,15 +60,15 @@ class Cursors(Generic[K]):
         self._release = release
         self._kept_seconds = kept_seconds
         self._sources: OrderedDict[str, tuple[K, float]] = OrderedDict()
-        self._some = anyio.Event()
+        self._has_sources = anyio.Event()
 
     async def run(self) -> None:
         """Release each source when it expires. When cancelled, release all the rest."""
         try:
             while True:
-                await self._some.wait()
+                await self._has_sources.wait()
                 if not self._sources:
-                    self._some = anyio.Event()
+                    self._has_sources = anyio.Event()
                     continue
                 # All are kept for the same time, so the oldest expires first.
                 cursor, (_, until) = next(iter(self._sources.items()))
@@ -87,7 +87,7 @@ class Cursors(Generic[K]):
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:
             self._sources[cursor] = source, time.monotonic() + self._kept_seconds
-            self._some.set()
+            self._has_sources.set()
         return cursor
 
     def find(self, cursor: str, requested: bytes) -> Position:

@@ -87,7 +87,7 @@ class ByteBudget:
         self.left -= size
         return True
 
-    def fitting(self, items: Iterable[T], line: Callable[[T], str]) -> tuple[list[T], int]:
+    def select_fitting(self, items: Iterable[T], line: Callable[[T], str]) -> tuple[list[T], int]:
         """Return the items whose lines fit, and the number of the others."""
         fitting_items: list[T] = []
         left_out = 0

@@ -173,15 +173,15 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
     for_names = budget.share(_NAMES_DIVISOR)
     tables, others = _describe_tables(entries, budget, estimates, columns)
     budget.left += for_names.left
-    names, unnamed = budget.fitting(others, format_name)
-    shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
+    names, unnamed = budget.select_fitting(others, format_name)
+    shown_keys, more_keys = budget.select_fitting(map(lines.format_foreign_key, keys), str)
     shown_tables = {entry.name for entry in entries}
     index_lines = (
         lines.format_brief_index(table, index)
         for table, index in facts.indexes
         if table in shown_tables and index["origin"] != "PRIMARY KEY"
     )
-    shown_indexes, more_indexes = budget.fitting(index_lines, str)
+    shown_indexes, more_indexes = budget.select_fitting(index_lines, str)
     left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
     return {
         "database": name,

@@ -82,14 +82,14 @@ class TableFacts(NamedTuple):
 def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     """Describe the table without a sample and statistics, as far as it fits. The rest is counted."""
     left_out: dict[str, int] = {}
-    shown_columns, left_out["columns"] = budget.fitting(facts.columns, lines.format_column)
-    shown_keys, left_out["foreign_keys"] = budget.fitting(facts.foreign_keys, lines.format_foreign_key)
-    shown_indexes, left_out["indexes"] = budget.fitting(facts.indexes, lines.format_index)
-    shown_triggers, left_out["triggers"] = budget.fitting(facts.triggers, str)
-    shown_references, left_out["referenced_by"] = budget.fitting(facts.referenced_by, lines.format_foreign_key)
+    shown_columns, left_out["columns"] = budget.select_fitting(facts.columns, lines.format_column)
+    shown_keys, left_out["foreign_keys"] = budget.select_fitting(facts.foreign_keys, lines.format_foreign_key)
+    shown_indexes, left_out["indexes"] = budget.select_fitting(facts.indexes, lines.format_index)
+    shown_triggers, left_out["triggers"] = budget.select_fitting(facts.triggers, str)
+    shown_references, left_out["referenced_by"] = budget.select_fitting(facts.referenced_by, lines.format_foreign_key)
     sections: dict[str, list[str]] = {}
     for title, section in facts.sections.items():
-        sections[title], left_out[title] = budget.fitting(section, str)
+        sections[title], left_out[title] = budget.select_fitting(section, str)
     sql = shorten(facts.entry.sql, _MAX_SQL_LENGTH)
     if not budget.take(sql):
         sql = shorten(facts.entry.sql, 0)
@@ -114,7 +114,7 @@ def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
 
 def fit_statistics(statistics: Statistics, budget: ByteBudget) -> Statistics:
     """Return the statistics of as many columns as fit."""
-    columns, left_out = budget.fitting(statistics["columns"], lines.format_statistics)
+    columns, left_out = budget.select_fitting(statistics["columns"], lines.format_statistics)
     return {**statistics, "columns": columns, "partial": statistics["partial"] or left_out > 0}
 
 

@@ -129,13 +129,13 @@ ENTRIES = st.lists(st.tuples(NAMES, st.sampled_from(["file", "directory"])), max
 def test_one_search_in_all_names_of_a_directory_overlooks_none(outer, inner, entries):
     rules = Rules()
     for lines in (outer, inner):
-        rules = rules.read([".gitignore"], lambda *_, text=lines: os.fsencode(text)).below("b")
+        rules = rules.read([".gitignore"], lambda *_, text=lines: os.fsencode(text)).enter("b")
         ignored = [rules.ignore(name, kind == "directory") for name, kind in entries]
         assert rules.may_ignore(entries) or not any(ignored)
 
 
 def test_a_search_in_all_names_sees_that_nothing_is_ignored():
-    rules = Rules().read([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").below("in")
+    rules = Rules().read([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").enter("in")
     entries = [("a.py", "file"), ("build", "directory"), ("dist", "file"), ("keep", "file")]
     assert not rules.may_ignore(entries)
     assert all(rules.may_ignore([*entries, entry]) for entry in (("b.pyc", "file"), ("dist", "directory")))

@@ -158,7 +158,7 @@ async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(t
     over = threading.Event()
 
     def commit(session: Session) -> None:
-        with session.deadline.committing():
+        with session.deadline.mark_committing():
             assert over.wait(PATIENCE)
 
     with database(tmp_path):

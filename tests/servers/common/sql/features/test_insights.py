@@ -36,12 +36,12 @@ def test_one_insight_may_not_fill_the_memo() -> None:
 
 def test_each_principal_has_a_memo_and_the_longest_unused_go() -> None:
     memos = Memos()
-    memos.of("ada").append("mine")
-    memos.of("bob").append("his")
+    memos.get_insights("ada").append("mine")
+    memos.get_insights("bob").append("his")
     for n in range(99):
-        assert memos.of("ada").memo() == "- mine"
-        assert len(memos.of(f"other {n}")) == 0
-    assert (len(memos.of("bob")), len(memos.of("ada"))) == (0, 1)
+        assert memos.get_insights("ada").memo() == "- mine"
+        assert len(memos.get_insights(f"other {n}")) == 0
+    assert (len(memos.get_insights("bob")), len(memos.of("ada"))) == (0, 1)
 
 
 async def test_an_insight_is_told_to_its_owner_alone() -> None:

@@ -7,12 +7,12 @@ from servers.common.sql.schema.lines import ByteBudget
 
 def test_items_are_taken_while_they_fit_and_the_others_are_counted() -> None:
     space = ByteBudget(20)
-    assert space.fitting(["abc", "x" * 100, "def", "ghi", "jkl"], str) == (["abc", "def"], 3)
+    assert space.select_fitting(["abc", "x" * 100, "def", "ghi", "jkl"], str) == (["abc", "def"], 3)
 
 
 def test_all_that_was_taken_is_within_the_bytes() -> None:
     items = [f'"{n}"\n' for n in range(1_000)]
-    taken, left_out = ByteBudget(5_000).fitting(items, str)
+    taken, left_out = ByteBudget(5_000).select_fitting(items, str)
     text = "\n  ".join(item.replace("\n", "\n  ") for item in taken)
     assert 3_500 < len(to_json(text)) <= 5_000
     assert len(taken) + left_out == 1_000
@@ -24,4 +24,4 @@ def test_a_share_is_taken_from_the_whole() -> None:
 
 
 def test_where_there_is_less_than_nothing_nothing_fits() -> None:
-    assert ByteBudget(-10).share(2).fitting(["a"], str) == ([], 1)
+    assert ByteBudget(-10).share(2).select_fitting(["a"], str) == ([], 1)
