@@ -38,5 +38,5 @@ class Document(NamedTuple):
 
 def name_left_out(counts: dict[str, int]) -> list[str]:
     """Return a note that lists the omitted parts with their counts; no note if nothing was omitted."""
-    summary = ", ".join(f"{what} ({count})" for what, count in counts.items() if count)
+    summary = ", ".join(f"{kind} ({count})" for kind, count in counts.items() if count)
     return [f"Left out: {summary}."] if summary else []

@@ -163,8 +163,8 @@ class _Writer:
         """Return notes for the reader about omitted parts."""
         return (*name_left_out(self._left_out), *((_BEYOND,) if self._is_cut else ()))
 
-    def _count_left_out(self, what: str) -> str:
-        self._left_out[what] = self._left_out.get(what, 0) + 1
+    def _count_left_out(self, kind: str) -> str:
+        self._left_out[kind] = self._left_out.get(kind, 0) + 1
         return ""
 
     def _find_style_name(self, element: Element) -> str:

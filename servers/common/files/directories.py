@@ -33,9 +33,9 @@ def open_directory(
     directory: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
         for name in names:
-            below = _made(directory, name) if make else enter(directory, name)
+            child = _make_and_enter(directory, name) if make else enter(directory, name)
             leave(directory)
-            directory = below
+            directory = child
         yield directory
     finally:
         leave(directory)
@@ -54,7 +54,7 @@ def enter(directory: Directory, name: str) -> Directory:
     return path
 
 
-def _made(directory: Directory, name: str) -> Directory:
+def _make_and_enter(directory: Directory, name: str) -> Directory:
     with suppress(FileExistsError):
         entry = entry_in(directory, name)
         make_directory(entry)

@@ -28,7 +28,7 @@ _SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
     """Write an element as Markdown or, if `plain`, as text. `base` is the base URL of links."""
     separate_labels(element)
-    return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).whole(element))
+    return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).top_blocks(element))
 
 
 class _Writer:
@@ -51,8 +51,8 @@ class _Writer:
             "table": self._table,
         }
 
-    def whole(self, element: HtmlElement) -> list[str]:
-        """Return the blocks of an element."""
+    def top_blocks(self, element: HtmlElement) -> list[str]:
+        """Return the blocks of an element, itself included."""
         if element.tag in BLOCKS or element in self.around:
             return self._block(element)
         blocks: list[str] = []

@@ -3,9 +3,10 @@
 from contextlib import AbstractContextManager
 
 
-def temporary_directory(what: str) -> AbstractContextManager[str]:
-    """Create a directory for `what` and yield its path. It is removed with its contents at the end of the block."""
+def temporary_directory(purpose: str) -> AbstractContextManager[str]:
+    """Create a directory with `purpose` in its name and yield its path. It is removed with its contents at the end of
+    the block."""
     # The module imports three compression modules, and most servers never need it.
     import tempfile
 
-    return tempfile.TemporaryDirectory(prefix=f"sql-{what}-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix=f"sql-{purpose}-", ignore_cleanup_errors=True)

@@ -48,17 +48,17 @@ class Text:
         """Make the replacements, which are in order and don't overlap. Unchanged lines are not recorded."""
         pieces: list[str] = []
         spans: list[Span] = []
-        at = size = 0
+        position = size = 0
         for first, last, text in replacements:
             old = self.current[first:last]
             front = _common_lines(old, text)
             back = _common_lines(old[front:], text[front:], from_end=True)
             start, end, new = first + front, last - back, text[front : len(text) - back]
-            size += start - at + len(new)
-            pieces += self.current[at:start], new
+            size += start - position + len(new)
+            pieces += self.current[position:start], new
             spans.append((start, end, size - len(new), size))
-            at = end
-        pieces.append(self.current[at:])
+            position = end
+        pieces.append(self.current[position:])
         self.current = "".join(pieces)
         spans = _compose([], spans)
         while self._rounds and len(self._rounds[-1]) <= len(spans):
@@ -69,7 +69,7 @@ class Text:
         """Return the original and the edited text, with the original's line endings."""
         pieces: list[str] = []
         spans: list[Span] = []
-        at = size = 0
+        position = size = 0
         while len(self._rounds) > 1:
             later = self._rounds.pop()
             self._rounds.append(_compose(self._rounds.pop(), later))
@@ -80,11 +80,11 @@ class Text:
                 # The line ending in this part of the original.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
             new = self.current[start:end].replace("\n", eol)
-            size += first - at + len(new)
-            pieces += self._original[at:first], new
+            size += first - position + len(new)
+            pieces += self._original[position:first], new
             spans.append((first, last, size - len(new), size))
-            at = last
-        pieces.append(self._original[at:])
+            position = last
+        pieces.append(self._original[position:])
         return EditedText(self._original, "".join(pieces), spans)
 
     def _offset(self, offset: int) -> int:

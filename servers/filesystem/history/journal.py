@@ -215,9 +215,9 @@ class Journal:
         """Delete the record of a change that was not made, or only these steps of it."""
         with self._transaction():
             unused = self._remove([number]) if steps is None else []
-            for at in steps or ():
+            for index in steps or ():
                 query = "DELETE FROM step WHERE change = ? AND number = ? RETURNING name"
-                unused += [name for (name,) in self._database.execute(query, (number, at)).fetchall() if name]
+                unused += [name for (name,) in self._database.execute(query, (number, index)).fetchall() if name]
         self.images.drop(unused)
 
     def changes(self) -> list[Change]:
@@ -285,7 +285,7 @@ class Journal:
         number = int(cursor.lastrowid or 0)
         self._database.executemany(
             "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (_row(number, at, step) for at, step in enumerate(steps)),
+            (_row(number, index, step) for index, step in enumerate(steps)),
         )
         self._recorded_bytes += size
         return number
@@ -375,14 +375,14 @@ class Journal:
             self.is_alive(path.name)
 
 
-def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
+def _row(change: int, index: int, step: Step) -> tuple[object, ...]:
     image = step.image or (None, None, None)
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
     states = as_json((*step.before,)).decode(), as_json((*step.after,)).decode()
     # A link's target is not a digest, and may not be UTF-8, the only text that SQLite accepts.
     digest = step.before.content if step.before.kind == "file" else ""
-    return change, at, os.fsencode(step.path), destination, *states, digest, size, name, data
+    return change, index, os.fsencode(step.path), destination, *states, digest, size, name, data
 
 
 def _step(row: tuple[Any, ...]) -> Step:

@@ -56,11 +56,11 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         form = FormatRequest(
             delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
-        what, opener, version = await _open_source(ctx, csv, file, table_name)
+        description, opener, version = await _open_source(ctx, csv, file, table_name)
         act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
-        # The user is asked about the whole import, and shown `what`.
+        # The user is asked about the whole import, and shown `description`.
         return format_import(
-            await run_with_consent(ctx, ctx.state.databases.get(database), what, act, csv, version, form)
+            await run_with_consent(ctx, ctx.state.databases.get(database), description, act, csv, version, form)
         )
 
     return features

@@ -153,16 +153,16 @@ def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
         except SqlError as error:
             raise InvalidParams(f"{error.code}: {error}") from None
         named = f" with `database` {database!r}, as in every call,"
-    which = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
+    target = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
     aim = (
         f"Find out about this: {topic}"
         if topic
         else "Find out what the data contains, and what is remarkable about it."
     )
-    return f"Explore {which}. {aim}\n{_STEPS.format(named=named)}"
+    return f"Explore {target}. {aim}\n{_STEPS.format(named=named)}"
 
 
-async def complete_database(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
+async def complete_database(ctx: Ctx, typed: str, _other_arguments: dict[str, str]) -> list[str]:
     """Return the databases whose names begin with `typed`."""
     return [database.name for database in ctx.state.databases if database.name.startswith(typed)]
 

@@ -114,7 +114,7 @@ async def execute_statements(
 ) -> Data[WriteResult]:
     """Run the statements in one transaction, after asking the user if the operator requires it."""
     # The question shows the parameters too.
-    what = ";\n".join(
+    description = ";\n".join(
         f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
         for statement in statements
     )
@@ -123,7 +123,7 @@ async def execute_statements(
     async def act(consent: Consent, job: Job) -> Any:
         return await source.execute(statements, limits, consent, job, only_tables=only_tables)
 
-    result = await run_with_consent(ctx, source, what, act)
+    result = await run_with_consent(ctx, source, description, act)
     return Data(result.value, result.text)
 
 
@@ -181,25 +181,27 @@ def _bind_one(source: Database, values: Any) -> Parameters:
     return source.bind(values)
 
 
-async def run_with_consent(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid: object) -> T:
+async def run_with_consent(ctx: Ctx, source: Database, description: str, act: Act[T], *unshown: object) -> T:
     """Run `act`, after asking the user if the operator requires it.
 
-    The user agrees to `what`, which is shown, and to `unsaid`, which is not. Raises ToolError if the user declines or
-    can't be asked.
+    The user agrees to `description`, which is shown, and to `unshown`, which is not. Raises ToolError if the user
+    declines or can't be asked.
     """
     limit = ctx.state.settings.unasked_rows
-    result = await _write(ctx, source, what, partial(act, Consent(limit)))
+    result = await _write(ctx, source, description, partial(act, Consent(limit)))
     if not isinstance(result, Figures):
         return result
-    shown = what if len(what) <= _MAX_SHOWN else f"{what[:_MAX_SHOWN]} [truncated: {len(what):,} characters]"
-    await ctx.confirm(f"Change {source.name}? {result}:\n{shown}", what, unsaid, result)
-    result = await _write(ctx, source, what, partial(act, Consent(limit, result)))
+    shown = description[:_MAX_SHOWN]
+    if len(description) > _MAX_SHOWN:
+        shown += f" [truncated: {len(description):,} characters]"
+    await ctx.confirm(f"Change {source.name}? {result}:\n{shown}", description, unshown, result)
+    result = await _write(ctx, source, description, partial(act, Consent(limit, result)))
     assert not isinstance(result, Figures)
     return result
 
 
-async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Job], Awaitable[T]]) -> T:
+async def _write(ctx: Ctx, source: Database, description: str, work: Callable[[Job], Awaitable[T]]) -> T:
     job = job_of(ctx)
     async with turn_to_write(ctx, source):
-        with statement_span(what, source.system, source.name):
+        with statement_span(description, source.system, source.name):
             return await report_progress(ctx, job, partial(work, job))

@@ -85,21 +85,20 @@ def _reorder(order: Sequence[int], field: str) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-def _without(thousands: str, mark: str) -> Callable[[str], str]:
-    table = str.maketrans({**dict.fromkeys(f"{thousands}'’\u00a0\u202f"), mark: "."})
-    return lambda field: field.translate(table)
-
-
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
     """Return readings for decimals, for integers with thousands separators, and for decimals with or without
     separators."""
     point, comma = re.escape(mark), re.escape(thousands)
     plain = rf"-?{_SHORT}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
-    without = _without(thousands, mark)
-    grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?", without)
-    integers = Reading("integer", rf"{_SMALL}|{groups}", without, wider=[grouped])
-    return Reading("decimal", plain, None if mark == "." else without, wider=[grouped]), integers, grouped
+    to_plain = str.maketrans({**dict.fromkeys(f"{thousands}'’\u00a0\u202f"), mark: "."})
+
+    def normalize(field: str) -> str:
+        return field.translate(to_plain)
+
+    grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?", normalize)
+    integers = Reading("integer", rf"{_SMALL}|{groups}", normalize, wider=[grouped])
+    return Reading("decimal", plain, None if mark == "." else normalize, wider=[grouped]), integers, grouped
 
 
 def _dates(first: str, second: str, separators: str, order: Sequence[int]) -> Reading:

@@ -186,8 +186,8 @@ def _describe_rows(records: Records, left_out: int) -> list[str]:
     return words
 
 
-def _list(items: Sequence[str], what: str) -> list[str]:
+def _list(items: Sequence[str], title: str) -> list[str]:
     if not items:
         return []
     more = f", and {len(items) - _MAX_NAMED:,} more" if len(items) > _MAX_NAMED else ""
-    return [f"{what}: {'; '.join(items[:_MAX_NAMED])}{more}"]
+    return [f"{title}: {'; '.join(items[:_MAX_NAMED])}{more}"]

@@ -25,8 +25,8 @@ class Figures(NamedTuple):
     def __str__(self) -> str:
         parts = ["the schema changes"] if self.defined else []
         if self.rows or not parts:
-            where = f" ({format_names(self.tables)})" if self.tables else ""
-            parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{where}")
+            tables = f" ({format_names(self.tables)})" if self.tables else ""
+            parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{tables}")
         return " and ".join(parts)
 
 
