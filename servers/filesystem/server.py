@@ -83,7 +83,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", display_name(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
-        opening.changes.on_remote_change = partial(_on_remote_change, files, opening.changes)
+        opening.changes.on_remote_change = partial(_affected_uris, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
         try:
             yield files if within is None else await _narrow(files, within)
@@ -92,7 +92,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
                 history.close()
 
 
-def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequence[str]:
+def _affected_uris(files: Files, changes: Changes, change: Change) -> Sequence[str]:
     """Return the URIs affected by a change that another replica reports."""
     uri = change.uri or ""
     if change.what != "written":
@@ -108,7 +108,7 @@ async def _narrow(files: Files, uris: Sequence[str]) -> Files:
 
 
 @app.on_health
-def _watching(running: Run[Files]) -> dict[str, object]:
+def _report_health(running: Run[Files]) -> dict[str, object]:
     return {"watching": running.state.watcher.health}
 
 

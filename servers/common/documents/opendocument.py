@@ -244,7 +244,7 @@ class _Writer:
         """Return the content of a frame: texts, a table, the data of a chart, or the description of a picture."""
         html = "".join(self.blocks(box) for box in frame.findall(f"{_DRAW}text-box"))
         html += "".join(map(self._table, frame.findall(f"{_TABLE}table")))
-        root = self._embedded(frame)
+        root = self._embedded_object(frame)
         if root is not None and root.tag != _MATH:
             html += "".join(map(self._table, root.iter(f"{_TABLE}table")))
         if frame.tag != f"{_DRAW}frame":  # a shape
@@ -256,7 +256,7 @@ class _Writer:
         return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""
 
     def _formula(self, frame: Element) -> str:
-        root = self._embedded(frame)
+        root = self._embedded_object(frame)
         if root is None or root.tag != _MATH:
             return ""
         for element in root.iter("*"):
@@ -264,7 +264,7 @@ class _Writer:
         etree.cleanup_namespaces(root)
         return str(etree.tostring(root, encoding="unicode", with_tail=False))
 
-    def _embedded(self, frame: Element) -> Element | None:
+    def _embedded_object(self, frame: Element) -> Element | None:
         entry = frame.find(f"{_DRAW}object")
         if entry is None:
             return None

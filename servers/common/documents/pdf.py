@@ -52,7 +52,7 @@ class Pdf:
             raise DocumentError("unreadable", reason) from None
 
     @property
-    def encrypted(self) -> bool:
+    def is_encrypted(self) -> bool:
         """True if it is encrypted, with an empty password."""
         return self._reader.is_encrypted
 

@@ -172,7 +172,7 @@ class _Writer:
             if child.tag not in BLOCKS and child not in self.around:
                 self.inline.add(child, line)
                 continue
-            items += self._between_items(line, "  " if items else "")
+            items += self._write_between_items(line, "  " if items else "")
             line = [self.inline.text(child.tail)]
             if child.tag != "li":
                 # For example a list of the next level.
@@ -182,10 +182,10 @@ class _Writer:
             item = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
             items += item
             number += bool(item) and child.get(NOTE) is None
-        items += self._between_items(line, "  " if items else "")
+        items += self._write_between_items(line, "  " if items else "")
         return ["\n".join(items)] if items else []
 
-    def _between_items(self, line: list[str], margin: str) -> list[str]:
+    def _write_between_items(self, line: list[str], margin: str) -> list[str]:
         """Return text between list items, which belongs to the previous item."""
         texts: list[str] = []
         self._end_line(line, texts)

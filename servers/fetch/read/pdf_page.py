@@ -16,7 +16,7 @@ def read_pdf_page(source: Source) -> Page:
     facts = pdf.facts()
     metadata = Metadata(title=facts.title, description=facts.subject, author=facts.author, published=facts.created)
     if source.format == "metadata":
-        encrypted = True if pdf.encrypted else None
+        encrypted = True if pdf.is_encrypted else None
         return Page(
             describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", metadata=metadata
         )

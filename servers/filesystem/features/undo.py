@@ -30,12 +30,12 @@ _MAX_PATHS = 3
 """Maximum number of paths listed for one change."""
 
 
-def not_recorded(settings: Settings) -> str | None:
+def reason_not_recorded(settings: Settings) -> str | None:
     """Return the reason that changes can't be undone, or None if they can."""
     return "no_undo: this server was started with --no-undo" if settings.no_undo else read_only(settings)
 
 
-@tools.tool(unavailable=not_recorded)
+@tools.tool(unavailable=reason_not_recorded)
 async def undo(
     ctx: Ctx,
     change: Annotated[int | None, Field(description="its number (default: the last)")] = None,
@@ -72,7 +72,7 @@ async def undo(
     return "\n".join(lines) or "There are no changes since then."
 
 
-@tools.tool(unavailable=not_recorded, read_only=True)
+@tools.tool(unavailable=reason_not_recorded, read_only=True)
 async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     """Show the last changes with their numbers and diffs, latest first."""
     budget = read_budget(ctx) - _NOTE_BYTES

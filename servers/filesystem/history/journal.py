@@ -29,7 +29,7 @@ from filelock import FileLock, Timeout
 from servers.filesystem.history.changes import Change, Step
 from servers.filesystem.history.images import Image, Images
 from servers.filesystem.history.spool import MAX_SIZE, Record, Spool, read_spool
-from servers.filesystem.history.states import State, as_json
+from servers.filesystem.history.states import State, encode_json
 from shared.program.files.entries import create, entry_at
 
 _SCHEMA = """
@@ -209,7 +209,7 @@ class Journal:
         """Record that a step of a change has led only to the state `after`."""
         with self._transaction():
             query = "UPDATE step SET after = ? WHERE change = ? AND number = ?"
-            self._database.execute(query, (as_json((*after,)).decode(), number, step))
+            self._database.execute(query, (encode_json((*after,)).decode(), number, step))
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
         """Delete the record of a change that was not made, or only these steps of it."""
@@ -379,7 +379,7 @@ def _row(change: int, index: int, step: Step) -> tuple[object, ...]:
     image = step.image or (None, None, None)
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
-    states = as_json((*step.before,)).decode(), as_json((*step.after,)).decode()
+    states = encode_json((*step.before,)).decode(), encode_json((*step.after,)).decode()
     # A link's target is not a digest, and may not be UTF-8, the only text that SQLite accepts.
     digest = step.before.content if step.before.kind == "file" else ""
     return change, index, os.fsencode(step.path), destination, *states, digest, size, name, data

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.images import Image
-from servers.filesystem.history.states import State, as_json
+from servers.filesystem.history.states import State, encode_json
 from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
 
@@ -65,7 +65,7 @@ class Spool:
         self._last_number += 1
         size, data = (step.image.size, step.image.data) if step.image else (-1, None)
         facts = self._last_number, time, act, step.path, (*step.before,), (*step.after,), size, data is not None
-        self._append(_record(as_json(facts), data or b""))
+        self._append(_record(encode_json(facts), data or b""))
         return self._last_number
 
     def mark(self, number: int, done: bool) -> None:

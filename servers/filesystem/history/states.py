@@ -109,7 +109,7 @@ def new_digest(data: bytes = b"") -> "hashlib.blake2b":
     return hashlib.blake2b(data, digest_size=16)
 
 
-def as_json(facts: object) -> bytes:
+def encode_json(facts: object) -> bytes:
     """Return tuples of numbers and strings as JSON. The strings may be names that are not UTF-8."""
     try:
         return to_json(facts)

@@ -84,15 +84,15 @@ def decode_part(data: bytes, charset: Charset, path: str, offset: int = 0, whole
         text = decoder.decode(data, whole)
     except UnicodeDecodeError as error:
         if charset != UTF8:
-            raise not_text(path, offset + error.start, charset) from None
+            raise not_text_error(path, offset + error.start, charset) from None
         return decode_part(data, charset_of(data, path, offset, whole), path, offset, whole)
     nul = text.find("\0")
     if nul >= 0:
-        raise not_text(path, offset + len(text[:nul].encode(charset.name)))
+        raise not_text_error(path, offset + len(text[:nul].encode(charset.name)))
     # A character may have two codes, of which only one is written. If their lengths differ, a position would be
     # wrong.
     if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
-        raise not_text(path, offset)
+        raise not_text_error(path, offset)
     return text, charset
 
 
@@ -197,7 +197,7 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
         else:
             return UTF8
     if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
-        raise not_text(path, offset + at)
+        raise not_text_error(path, offset + at)
     if nul >= 0:
         name = wide_codec(data)
     else:
@@ -206,7 +206,7 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
         likely = [] if has_controls else likely_charsets(sample)
         name = likely[0].codec if likely else None
     if name is None:
-        raise not_text(path, offset + at)
+        raise not_text_error(path, offset + at)
     return Charset(name)
 
 
@@ -223,7 +223,7 @@ def is_known(name: str) -> bool:
         return False
 
 
-def not_text(path: str, offset: int, charset: Charset | None = None) -> FilesError:
+def not_text_error(path: str, offset: int, charset: Charset | None = None) -> FilesError:
     """Return the error for a text that can't be decoded in any charset, or in the given one, because of the byte at
     `offset`."""
     if charset is not None and charset.given:

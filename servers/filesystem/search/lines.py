@@ -148,9 +148,9 @@ class Reader:
         data = data[len(charset.mark) :]
         numbers = _LineNumbers(descriptor, self._control)
         if charset.name != UTF8.name:
-            data, read = _to_utf_8(data, charset, read)
+            data, read = _convert_to_utf_8(data, charset, read)
             numbers = _LineNumbers(None, self._control)
-        data, read = _to_line_feeds(data, read)
+        data, read = _convert_line_endings(data, read)
         position = partial(os.lseek, descriptor, 0, os.SEEK_CUR)
         return SearchedFile(self._search_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
 
@@ -178,7 +178,7 @@ class Reader:
             return None
         data = data[len(charset.mark) :]
         if charset.name != UTF8.name:
-            data, _ = _to_utf_8(data, charset, bytes)
+            data, _ = _convert_to_utf_8(data, charset, bytes)
         return self._search_text(data, charset.name)
 
     def _search_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
@@ -247,7 +247,7 @@ def _charset_of(data: bytes, whole: bool) -> Charset | None:
         return None if b"\0" in data else UTF8
 
 
-def _to_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+def _convert_to_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
     """Return the start of a text, and the function that reads the rest, both converted to UTF-8."""
     decoder = codecs.getincrementaldecoder(charset.name)("replace")
 
@@ -260,7 +260,7 @@ def _to_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple
     return decoder.decode(data).encode(), read_on
 
 
-def _to_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+def _convert_line_endings(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
     """Return the start of a text, and the function that reads the rest, with LF for CR LF."""
     last = b""
 

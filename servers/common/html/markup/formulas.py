@@ -35,7 +35,7 @@ def split_tex(text: str, escape: Callable[[str], str]) -> str:
     done = place = 0
     while opening := _OPENING.search(text, place):
         place = opening.end()
-        closing = _closing(opening)
+        closing = _closing_sign(opening)
         end = text.find(closing, place, place + _MAX_TEX)
         if end > place and _is_tex(text[place:end], closing, text[end + len(closing) :][:1]):
             place = end + len(closing)
@@ -44,7 +44,7 @@ def split_tex(text: str, escape: Callable[[str], str]) -> str:
     return "".join((*parts, escape(text[done:])))
 
 
-def _closing(opening: re.Match[str]) -> str:
+def _closing_sign(opening: re.Match[str]) -> str:
     if opening["name"]:
         return f"\\end{{{opening['name']}}}"
     return {"(": "\\)", "[": "\\]"}.get(opening["bracket"], opening[0])

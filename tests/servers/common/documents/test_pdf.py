@@ -34,7 +34,7 @@ def test_h8_a_pdf_with_a_password_says_so():
 
 def test_a_pdf_that_is_encrypted_and_open_to_all_is_read():
     pdf = Pdf(written(["Hello"], ""))
-    assert pdf.encrypted
+    assert pdf.is_encrypted
     assert "Hello" in pdf.read(None, SECONDS).text
 
 

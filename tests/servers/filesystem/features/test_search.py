@@ -41,7 +41,7 @@ async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
     caller = Caller()
 
     def search(control):
-        control.seen = 1_000
+        control.examined = 1_000
         return caller.enough.wait(PATIENCE)
 
     assert await _search(caller, search)

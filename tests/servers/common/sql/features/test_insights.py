@@ -41,7 +41,7 @@ def test_each_principal_has_a_memo_and_the_longest_unused_go() -> None:
     for n in range(99):
         assert memos.get_insights("ada").memo() == "- mine"
         assert len(memos.get_insights(f"other {n}")) == 0
-    assert (len(memos.get_insights("bob")), len(memos.of("ada"))) == (0, 1)
+    assert (len(memos.get_insights("bob")), len(memos.get_insights("ada"))) == (0, 1)
 
 
 async def test_an_insight_is_told_to_its_owner_alone() -> None:
