@@ -414,6 +414,17 @@ def told(path: Path) -> list[tuple[Any, ...]]:
     return [(one["server"], one.get("tool"), one["outcome"]) for one in entries if one.get("tool") or "status" in one]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no event there shows that a pipe has no reader")
+def test_the_calls_of_a_client_that_is_gone_are_cancelled() -> None:
+    with Raw([*SLOW, "--drain", "3600", "--max-seconds", "3600"]).open() as server:
+        server.send(call(1, "hold"))
+        server.begun()
+        server.close_stdin()
+        server.process.stdout.close()  # type: ignore[union-attr]
+        assert server.wait() == 0
+
+
 def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_path: Path) -> None:
     trace, audit = tmp_path / "trace", tmp_path / "audit"
     more = ["--trace", str(trace), "--audit", str(audit), "--max-result", "6000", "--log-format", "json"]
