@@ -164,7 +164,7 @@ def _write_content(
     text = text if plain else _add_title(text, page.facts.heading)
     outline = content.outline[:_MAX_OMITTED_HEADINGS] if content is not None else []
     headings = tuple(heading[:_MAX_HEADING_LENGTH] for heading in outline)
-    return text, (notes if text else []), headings
+    return text, (notes if text or content is not None else []), headings
 
 
 def _find_description(page: VisiblePage, written: str, *, plain: bool) -> str:

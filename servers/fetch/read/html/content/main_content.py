@@ -111,8 +111,11 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if body is None or too_many:
         return None
     page = Lines(body)
-    if not page.lines:
+    if not page.places:
         return None
+    if not page.lines:
+        # All text is in fields.
+        return _count(body, page, [], set())
     keep = choose(page, probabilities(page, declared))
     copies = find_copies(page, keep) | find_surrounding_links(page, keep)
     for number in copies:
