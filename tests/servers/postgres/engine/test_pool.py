@@ -10,8 +10,12 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.connecting import OpeningError
+from servers.postgres.engine.pool import Pool
+from tests.clock import forward
 from tests.postgres_server import PostgresServer, short_folder
+from tests.quiet import quiet
 from tests.servers.postgres.engines import make_pool, soon
+from tests.wire import PATIENCE
 
 
 class Passage:
@@ -63,17 +67,23 @@ async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end
             await anyio.lowlevel.checkpoint()
 
 
-async def test_nobody_waits_for_ever_and_who_is_cancelled_takes_nothing(postgres: PostgresServer) -> None:
-    pool, patient = make_pool(postgres.url(), size=1, seconds=0.1), make_pool(postgres.url(), size=1)
-    async with pool.lend(), patient.lend():
-        with pytest.raises(SqlError) as caught:
-            await pool.take()
+async def test_a_wait_for_a_connection_is_limited_and_a_cancelled_one_takes_none(postgres: PostgresServer) -> None:
+    pool = make_pool(postgres.url(), size=1, seconds=2 * PATIENCE)
+    async with pool.lend():
         with anyio.move_on_after(0.01):
-            await patient.take()
-    assert caught.value.code == "busy"
-    assert patient.is_free
+            await pool.take()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(refused, pool)
+            await quiet()
+            forward(2 * PATIENCE)
+    assert pool.is_free
     await pool.close()
-    await patient.close()
+
+
+async def refused(pool: Pool) -> None:
+    with pytest.raises(SqlError) as caught:
+        await pool.take()
+    assert caught.value.code == "busy"
 
 
 async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: PostgresServer) -> None:
