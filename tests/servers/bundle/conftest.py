@@ -1,4 +1,4 @@
-"""What the commands find on the machine: a home directory, and none of the variables of whoever runs the tests."""
+"""The environment of the commands: a home directory, without the variables of the user who runs the tests."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory of the test's own, in which the commands run, and from which no variable leads away."""
+    """Sets a home directory for the test, in which the commands run; no variable points outside it."""
     for variable in PLACES:
         monkeypatch.delenv(variable, raising=False)
     for variable in ("HOME", "USERPROFILE"):

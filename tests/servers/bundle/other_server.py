@@ -1,4 +1,4 @@
-"""A server of somebody else, for a process of its own: it says what it was given, and ends when it is told to."""
+"""A third-party server for a separate process: reports its environment, and exits on request."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What commands say of what they are not able to do."""
+"""Errors of commands."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 
 def exit_code(command: Callable[[Sequence[str]], Any], *words: str) -> int:
-    """How a command ends, whether it returns that or exits with it."""
+    """Returns the exit code of a command, whether it returns it or raises SystemExit."""
     try:
         return int(command(words))
     except SystemExit as end:
@@ -15,7 +15,7 @@ def exit_code(command: Callable[[Sequence[str]], Any], *words: str) -> int:
 
 
 def refused(capsys: pytest.CaptureFixture[str], command: Callable[[Sequence[str]], Any], *words: str) -> str:
-    """What a command says in one line, behind its name, and ends with exit code 2."""
+    """Returns the one-line error of a command, without its name; checks exit code 2."""
     code = exit_code(command, *words)
     shown = capsys.readouterr()
     (line,) = shown.err.splitlines()
@@ -29,6 +29,6 @@ def not_refused(
     rows: Sequence[tuple[Sequence[str], str]],
     secret: str = "hush",
 ) -> dict[str, str]:
-    """Of rows of words and of how a refusal begins, those with another one, or with a secret in it."""
+    """Returns the rows (arguments, start of the error) whose error differs or contains a secret."""
     said = {" ".join(words): (refused(capsys, command, *words), why) for words, why in rows}
     return {words: line for words, (line, why) in said.items() if not line.startswith(why) or secret in line}

@@ -1,4 +1,4 @@
-"""What the shell is told when a line is to be completed: through the same variables and pipe as argcomplete's own."""
+"""Shell completion of a line, through the same variables and pipe as argcomplete's own."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ TINY = f"-- {sys.executable} -I -S {Path(__file__).with_name('tiny.py')}"
 
 
 def completed(line: str, home: Path, rest: str = "") -> list[str]:
-    """What may stand in place of the last word of the line, after which `rest` stands already."""
+    """Returns the completions of the last word of the line, which `rest` follows."""
     answer, writes = os.pipe()
     env = {
         **os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT), "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n",
@@ -47,15 +47,15 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("line", "found"), [("call - re", ["repeat"]), *(pytest.param(*row, marks=pytest.mark.slow) for row in OTHERS)]
 )
-def test_the_shell_is_told_of_every_word(line: str, found: list[str], tmp_path: Path) -> None:
+def test_every_word_of_a_line_is_completed(line: str, found: list[str], tmp_path: Path) -> None:
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor/mcp.json").write_text('{"mcpServers": {"mine": {"command": "x"}}}')
     assert completed(f"mcp-server-bundle {line}", tmp_path, f" {TINY}") == found
 
 
 @pytest.mark.slow
-def test_a_server_of_the_catalog_is_asked(tmp_path: Path) -> None:
-    """One that fails completes nothing, without a word."""
+def test_words_of_a_catalog_server_are_completed_by_it(tmp_path: Path) -> None:
+    """A failing server completes nothing, silently."""
     line = "mcp-server-bundle prompt everything test_prompt_with_arguments arg1=o"
     assert completed(line, tmp_path) == ["other"]
     assert completed("mcp-server-bundle read everything test://static-t", tmp_path) == ["//static-text"]

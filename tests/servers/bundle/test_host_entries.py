@@ -1,4 +1,4 @@
-"""Entries that are no server of the catalog: one at a URL, for clients with URLs and without, and several as one."""
+"""Entries outside the catalog: servers at a URL, for clients with and without URLs, and joined servers."""
 
 import json
 import tomllib
@@ -26,7 +26,7 @@ def home(own_home: Path) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    """The servers that `config` prints for Claude Desktop, or for Codex."""
+    """Returns the servers that `config` prints for Claude Desktop, or for Codex."""
     assert config.main(words) == 0
     text = capsys.readouterr().out
     servers: dict[str, Any] = json.loads(text)["mcpServers"] if text[0] == "{" else tomllib.loads(text)["mcp_servers"]
@@ -37,10 +37,10 @@ def starting(*words: str) -> dict[str, Any]:
     return {"command": PROGRAM[0], "args": [*PROGRAM[1:], *words]}
 
 
-# One at a URL
+# A server at a URL
 
 
-def test_a_client_without_urls_starts_what_connects(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_client_without_url_support_starts_connect(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--url", URL, "--client", "claude-desktop")
     assert printed(capsys, *words) == {"mcp-example-org": starting("connect", URL)}
     # The token is named by the absolute path of its file.
@@ -53,7 +53,7 @@ def test_a_client_without_urls_starts_what_connects(home: Path, capsys: pytest.C
     assert entry["args"] == [*token]
 
 
-def test_a_client_with_urls_has_the_url_or_starts_what_connects(
+def test_a_client_with_url_support_gets_the_url_or_starts_connect(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def entry(*words: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_a_client_with_urls_has_the_url_or_starts_what_connects(
     assert entry("--url", "ws://127.0.0.1:8000/mcp") == starting("connect", "ws://127.0.0.1:8000/mcp")
 
 
-def test_an_entry_is_called_as_its_server() -> None:
+def test_an_entry_is_named_after_its_url() -> None:
     names = {
         "https://mcp.example.org/mcp": "mcp-example-org",
         "http://127.0.0.1:8000/sqlite/mcp": "sqlite",
@@ -95,13 +95,13 @@ REFUSED = [
 ]
 
 
-def test_what_could_not_work_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [([*words, "--client", "claude-desktop"], why) for words, why in REFUSED]
     assert not not_refused(capsys, config.main, rows)
 
 
 @pytest.mark.slow
-def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_installed_url_entry_reaches_the_server(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with everything(MCP_TOKEN="hush") as url:
         words = ("--url", url, "--client", "claude-desktop")
         assert install([*words, "--token-file", "token"]) == 0
@@ -115,11 +115,11 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
     assert not (home / ".config").exists()
 
 
-# Several as one
+# Joined servers
 
 
-def test_several_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The directory is named: that in which it is printed may be any."""
+def test_joined_servers_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The directory is required: `config` may run in any directory."""
     words = ("--join", "filesystem", "sqlite", "--client", "claude-desktop")
     shown = refused(capsys, config.main, *words)
     assert shown == "filesystem needs directories: pass --env MCP_FILESYSTEM_ROOTS=DIR, or --config FILE"
@@ -129,7 +129,7 @@ def test_several_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert found == {"bundle": {**entry, "env": {"MCP_FILESYSTEM_ROOTS": "/srv"}}}
 
 
-def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_joined_servers_take_their_settings_from_a_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "bundle.yaml").write_text("servers: {sqlite: {demo: true}, fetch: {}}")
     words = ("--join", "--config", "bundle.yaml", "--client", "claude-desktop")
     file = str(home / "bundle.yaml")
@@ -139,11 +139,11 @@ def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFi
     assert shown == "bundle.yaml has no server 'prompts'"
 
 
-# In the file of a client and out of it
+# In the file of a client
 
 
-def test_an_entry_is_taken_out_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And stays where it starts something else."""
+def test_uninstall_removes_a_url_entry_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An entry of that name for another server stays."""
     path = home / ".config" / "Claude" / "claude_desktop_config.json"
     path.parent.mkdir(parents=True)
     entry = printed(capsys, "--url", URL, "--client", "claude-desktop")

@@ -1,4 +1,4 @@
-"""Who keeps the event loop is named, and nobody else."""
+"""Reports of code that blocks the event loop."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from shared import text
 
 
 class Heard(logging.Handler):
-    """Keeps the texts of a log, and sets `first` with the first of them."""
+    """A log handler that records the texts, and sets `first` at the first of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ def heard() -> Iterator[Heard]:
     logging.getLogger("servers.dev").removeHandler(heard)
 
 
-def test_code_of_the_folder_that_blocks_is_shown_with_its_stack(heard: Heard) -> None:
+def test_blocking_code_of_the_folder_is_logged_with_its_stack(heard: Heard) -> None:
     async def block() -> bool:
         watch_loop(Path(__file__).parent)
         return heard.first.wait(60)
@@ -45,7 +45,7 @@ def test_code_of_the_folder_that_blocks_is_shown_with_its_stack(heard: Heard) ->
     assert "in block\n" in heard.texts[0]
 
 
-def test_code_of_other_folders_is_not_shown(heard: Heard, tmp_path: Path) -> None:
+def test_blocking_code_of_other_folders_is_not_logged(heard: Heard, tmp_path: Path) -> None:
     _report(get_ident(), tmp_path)
     assert heard.texts == []
     _report(get_ident(), Path(__file__).parent)
@@ -62,5 +62,5 @@ def test_code_of_other_folders_is_not_shown(heard: Heard, tmp_path: Path) -> Non
         (text.__file__, False),
     ],
 )
-def test_libraries_below_the_folder_are_not_the_code_of_the_author(file: str, is_theirs: bool) -> None:
+def test_libraries_below_the_folder_are_not_code_of_the_author(file: str, is_theirs: bool) -> None:
     assert is_authors(Path(file), Path(file).parents[-1]) == is_theirs

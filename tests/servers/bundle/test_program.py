@@ -1,4 +1,4 @@
-"""The program of the bundle: its commands, what they refuse, and how they end."""
+"""The program of the bundle: its commands, their errors and exit codes."""
 
 import os
 import subprocess
@@ -27,11 +27,11 @@ def shown_in(columns: int, words: list[str], capsys: pytest.CaptureFixture[str])
     return capsys.readouterr().out
 
 
-def test_at_80_columns_no_word_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_exceeds_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     words = [["list"], ["info", "filesystem"], ["info", "postgres"], ["--help"]]
     for said in [*words, *([name, "--help"] for name in COMMANDS)]:
         shown = shown_in(80, said, capsys)
-        # What has a blank in it is broken there, by us; a path is one word, however long it is.
+        # Lines with a space must wrap; a path is one word of any length.
         assert [line for line in shown.splitlines() if len(line) > 80 and " " in line.strip()] == [], said
         assert set(shown_in(500, said, capsys).split()) == set(shown.split()), said
 
@@ -47,23 +47,23 @@ REFUSED = [
 ]
 
 
-def test_what_is_not_there_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert [words for words, reason in REFUSED if reason not in refused(capsys, main, *words)] == []
 
 
-def test_a_refusal_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_message_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "catalog.yaml"
     path.write_text(yaml.safe_dump({"servers": [], "\x1b[31m\u202e": 1}))
     assert ": \ufffd[31m\ufffd: there is no such field" in refused(capsys, main, "list", "--catalog", str(path))
 
 
-def test_the_console_script_is_the_same_program() -> None:
+def test_the_console_script_runs_the_same_main() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, name = declared["mcp-server-bundle"].partition(":")
     assert getattr(import_module(module), name) is main
 
 
-def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_names_the_called_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["/home/me/.local/bin/mcp-server-bundle", "list", "--help"])
     with pytest.raises(SystemExit):
         main()
@@ -71,27 +71,27 @@ def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 @pytest.mark.slow
-def test_a_library_that_is_missing_is_named_with_its_fix() -> None:
+def test_a_missing_library_is_named_with_its_fix() -> None:
     script = "import sys; sys.modules['yaml'] = None; from servers.bundle.program import main; main(['list'])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert f"yaml is not installed; {missing_extra_message('catalog')}\n" in done.stderr
 
 
-def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert (ended.value.code, capsys.readouterr().out) == (0, f"mcp-server-bundle {__version__}\n")
 
 
-def test_without_a_command_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     told = capsys.readouterr()
     assert (told.out, [name for name in COMMANDS if f"\n  {name} " not in told.err]) == ("", [])
 
 
 @pytest.mark.slow
-def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
+def test_unencodable_output_is_escaped_in_ascii(tmp_path: Path) -> None:
     (tmp_path / "\u00e9").mkdir()
     words = ["install", "filesystem", "\u00e9", "--client", "cursor", "--dry-run"]
     command = [sys.executable, "-m", "servers", *words]
@@ -101,7 +101,7 @@ def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_ends_a_command_without_a_word() -> None:
+def test_a_closed_pipe_ends_a_command_silently() -> None:
     command = [sys.executable, "-m", "servers", "demo"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
@@ -111,7 +111,7 @@ def test_a_reader_that_goes_ends_a_command_without_a_word() -> None:
         assert demo.wait() == 1
 
 
-def test_the_usage_of_a_command_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_shows_the_required_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     usages = {
         "connect": "[OPTION ...] URL",
         "expose": "[OPTION ...] -- COMMAND [ARGUMENT ...]",
@@ -121,7 +121,7 @@ def test_the_usage_of_a_command_says_what_it_needs(capsys: pytest.CaptureFixture
     for command, usage in usages.items():
         shown = shown_in(500, [*command.split(), "--help"], capsys)
         assert shown.splitlines()[0].endswith(f" {command.split()[0]} {usage}")
-    # One that takes no arguments of the server shows none.
+    # A command without server arguments shows none.
     assert "[ARGUMENT ...]" not in shown_in(500, ["uninstall", "--help"], capsys)
 
 
@@ -143,12 +143,12 @@ FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no di
     ],
     ids=lambda words: words[0],
 )
-def test_a_full_disk_is_told_in_one_line(words: list[str], unbuffered: str) -> None:
-    """And is no lost connection."""
+def test_a_full_disk_is_reported_in_one_line(words: list[str], unbuffered: str) -> None:
+    """The error is not that of a lost connection."""
     command, env = [sys.executable, "-m", "servers", *words], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, env=env, check=False)
     why = f"python -m servers {words[0]}: the output can't be written: No space left on device"
-    # `config` says before that where its output goes.
+    # `config` first prints where its output belongs.
     assert (ended.returncode, ended.stderr.decode().splitlines()[-1]) == (2, why)
     assert words[0] == "config" or ended.stderr.decode().count("\n") == 1

@@ -1,6 +1,6 @@
 """A server that starts at once: `python -I -S tiny.py`. It speaks the handshake era and nothing else.
 
-`tiny.py FILE` has the tools that stand in the file when they are asked for, and ends where that holds no list.
+`tiny.py FILE` reads its tools from the file at each request, and exits if the file has no list.
 """
 
 import json
@@ -38,7 +38,7 @@ def linked(name: str) -> dict:
 
 def called(params: dict) -> dict | None:
     match params["name"]:
-        case "locked":  # It is not listed, and says why.
+        case "locked":  # It is not listed, and its error explains why.
             return {"isError": True, "content": [{"type": "text", "text": "locked: start me with --unlock"}]}
         case "repaet":
             return None

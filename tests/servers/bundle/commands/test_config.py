@@ -23,8 +23,8 @@ from tests.servers.bundle.refusals import not_refused, refused
 ROOT = Path(__file__).resolve().parents[4]
 GOLDEN = Path(__file__).parent / "golden"
 
-# JSON has no comments, so the sources stand here: what each golden file was compared with. Codex CLI 0.169.0, Claude
-# Code 2.1.330 and Gemini CLI 0.61.0 have read theirs, and Claude Code has connected to the server.
+# JSON has no comments, so the source of each golden file is here. Codex CLI 0.169.0, Claude
+# Code 2.1.330 and Gemini CLI 0.61.0 have read their files, and Claude Code has connected to the server.
 SOURCES = {
     "claude-desktop": "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
     "claude-code": "https://code.claude.com/docs/en/mcp",
@@ -36,7 +36,7 @@ SOURCES = {
     "gemini": "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     "codex": "https://github.com/openai/codex/blob/main/docs/config.md",
 }
-# Their documentation knows no variables in headers.
+# Their documentation has no variables in headers.
 WITHOUT_VARIABLES = ("zed", "cline")
 ENDINGS = {"json": "json", "jsonc": "json", "toml": "toml"}
 
@@ -53,7 +53,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def golden(client: Client, kind: str, folder: Path) -> str:
-    """The golden file, with the command and the folder of this machine."""
+    """Returns the golden file, with the command and the folder of this machine."""
     text = (GOLDEN / f"{client.name}{kind}.{ENDINGS[client.format]}").read_text()
     command, *words = launch_command(load_catalog().entry("filesystem"))
     assert not words, "this checkout is not installed: its console scripts are missing"
@@ -63,10 +63,10 @@ def golden(client: Client, kind: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_the_snippet_is_that_of_the_documentation(
+def test_config_prints_the_documented_snippet_of_each_client(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For a server that the client starts, and for one at a URL."""
+    """Covers a server that the client starts, and a server at a URL."""
     assert client.source == SOURCES[client.name]
     words = ("filesystem", "notes", "--allow-write", "--client", client.name, "--env", "MCP_LOG_LEVEL=info")
     assert printed(capsys, *words) == golden(client, "", tmp_path)
@@ -85,7 +85,7 @@ def test_the_snippet_is_that_of_the_documentation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "encoding", "folder"), [("cursor", "ascii", "ü €😀"), ("codex", "latin-1", "é")])
-def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
+def test_output_in_a_narrow_encoding_has_equivalent_escapes(
     name: str, encoding: str, folder: str, tmp_path: Path
 ) -> None:
     (tmp_path / folder).mkdir()
@@ -106,7 +106,7 @@ def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
 PASSING = "/home/ann/.cache/uv/archive-v0/x1/bin/python"
 
 
-def test_from_the_cache_of_uv_a_command_is_printed_that_lasts(
+def test_config_from_the_uv_cache_prints_a_permanent_uvx_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("uv", "uvx"):
@@ -126,18 +126,18 @@ def test_from_the_cache_of_uv_a_command_is_printed_that_lasts(
     assert (entry["command"], entry["args"]) == (str(tmp_path / "uv"), ["tool", "run", *words])
 
 
-def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
+def test_config_from_the_uv_cache_without_a_source_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.executable", PASSING)
-    # Where this copy stands can't be changed from outside.
+    # The location of this copy can't be changed from outside.
     monkeypatch.setattr("shared.program.installation._ROOT", Path("/nowhere"))
     shown = refused(capsys, config.main, "filesystem", "notes", "--client", "cursor")
     assert shown.startswith("this copy is in uv's cache, which may be emptied at any time, and the wheel or checkout")
     assert shown.endswith(": install it with `uv tool install`, and run that copy")
 
 
-def test_stderr_says_where_it_goes_and_what_then(
+def test_stderr_names_the_file_of_the_client_and_its_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
@@ -165,9 +165,7 @@ KEPT = [
 ]
 
 
-def test_paths_of_the_server_become_absolute_and_nothing_else_changes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_paths_of_the_server_become_absolute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.toml").touch()
     (tmp_path / "shop.db").touch()
     for (server, *words), args in KEPT:
@@ -191,7 +189,7 @@ REFUSED = [
     (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable needs --url"),
     (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
     (["fetch", "--name", "my web"], "--name may contain only letters, digits, hyphens and underscores"),
-    # With it, the names of some tools would be longer than models take.
+    # With it, the names of some tools would exceed the limit of models.
     (
         ["fetch", "--name", "n" * 33],
         "--name may contain only letters, digits, hyphens and underscores (at most 32 characters)",
@@ -201,13 +199,13 @@ REFUSED = [
 ]
 
 
-def test_what_could_not_work_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "b\udce9").mkdir()
     rows = [([*words, "--client", "cursor"], why.replace("{here}", str(tmp_path))) for words, why in REFUSED]
     assert not not_refused(capsys, config.main, rows)
 
 
-def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
+def test_path_arguments_of_another_catalog_become_absolute(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.yaml").write_text(
@@ -226,12 +224,12 @@ def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
     assert arguments(text) == ["-P", "-m", "own.thing", *expected]
 
 
-def test_no_option_of_a_command_hides_one_of_a_server() -> None:
+def test_no_command_option_hides_a_server_option() -> None:
     parser = HostParser("install", "x")
     parser.add_entry()
     parser.add_scope()
     parser.add_server()
-    # argparse has no other list of its options.
+    # argparse has no public list of its options.
     ours = {option for action in parser._actions for option in action.option_strings}
     models: list[type[BaseModel]] = [Options]
     theirs = {f"--{name.replace('_', '-')}" for model in models for name in model.model_fields}
@@ -239,7 +237,7 @@ def test_no_option_of_a_command_hides_one_of_a_server() -> None:
     assert ours & theirs == set()
 
 
-def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
+def test_a_server_without_its_libraries_is_refused_with_its_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = shutil.copy(CATALOG, tmp_path / "catalog.yaml")
@@ -251,8 +249,8 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     assert shown.endswith(missing_extra_message("fetch"))
 
 
-def test_the_longest_name_leaves_room_for_every_tool() -> None:
-    # The tools of `everything` have the names that the conformance suite wants, and no model works with them.
+def test_the_longest_server_name_leaves_room_for_every_tool_name() -> None:
+    # The tools of `everything` have the names that the conformance suite requires, and no model uses them.
     served = [entry for entry in load_catalog().servers if entry.name != "everything"]
     tools = [tool for entry in served for tool in (*entry.tools.read, *entry.tools.write)]
     assert max(len(f"mcp__{'n' * 32}__{tool}") for tool in tools) <= 64

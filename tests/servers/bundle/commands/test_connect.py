@@ -1,4 +1,4 @@
-"""`connect URL`: a stdio server that is a remote one."""
+"""`connect URL`: a stdio server that forwards to a remote one."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ PATIENCE = 60.0
 
 @contextmanager
 def everything(**variables: str) -> Iterator[str]:
-    """The URL of the server that shows everything."""
+    """Starts the `everything` server; yields its URL."""
     command = [sys.executable, "-m", "servers.everything", "--transport", "http", "--port", "0"]
     with Raw(command, env={**os.environ, **variables}) as server:
         yield listening(server)
@@ -33,27 +33,27 @@ def everything(**variables: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A server that wants a token."""
+    """Returns the URL of a server that requires a token."""
     with everything(MCP_TOKEN=TOKEN) as url:
         yield url
 
 
 @pytest.fixture
 def token(tmp_path: Path) -> str:
-    """A file with its token."""
+    """Returns the path of a file with the token of the server."""
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     (tmp_path / "token").chmod(0o600)
     return str(tmp_path / "token")
 
 
 def ended(*words: str) -> tuple[int, str]:
-    """The exit code, and what was written to stderr."""
+    """Runs `connect`; returns its exit code and stderr."""
     done = subprocess.run([*CONNECT, *words], cwd=ROOT, input="", capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == ""
     return done.returncode, done.stderr
 
 
-async def test_it_is_the_server_at_the_url(url: str, token: str) -> None:
+async def test_connect_serves_the_server_at_the_url(url: str, token: str) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_stdio([*CONNECT, url, "--token-file", token], cwd=ROOT) as client:
             assert client.server.info["name"] == "everything"
@@ -61,7 +61,7 @@ async def test_it_is_the_server_at_the_url(url: str, token: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_client_of_the_era_of_handshakes_is_served_some_of_the_tools(url: str) -> None:
+async def test_a_handshake_client_gets_only_the_allowed_tools(url: str) -> None:
     """The token comes from the environment, under either name."""
     tools = ("--allow", "ec*", "--allow", "add", "--deny", "add")
     for name, value in (("MCP_CONNECT_TOKEN", TOKEN), ("MCP_CONNECT_HEADER", f"X-API-Key: {TOKEN}")):
@@ -73,12 +73,12 @@ async def test_a_client_of_the_era_of_handshakes_is_served_some_of_the_tools(url
 
 
 @pytest.mark.slow
-def test_without_its_token_the_server_lets_nobody_in(url: str) -> None:
+def test_a_missing_token_ends_connect_with_a_hint(url: str) -> None:
     code, said = ended(url)
     assert (code, said.count("\n")) == (1, 1)
     assert said.startswith(f"python -m servers connect: no connection to {url}: ")
     assert said.endswith("; send a token with --token-file, or run `login`\n")
-    # Who has sent one is not told to.
+    # The hint is only for requests without a token.
     code, said = ended(url, "--header", "Authorization=Bearer another")
     assert code == 1
     assert "--token-file" not in said
@@ -86,9 +86,9 @@ def test_without_its_token_the_server_lets_nobody_in(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_where_nobody_listens_or_answers_it_ends(token: str) -> None:
+def test_connect_ends_without_a_listener_or_an_answer(token: str) -> None:
     Path(token).chmod(0o644)
-    with socket.socket() as listener:  # bound, so that nobody else takes it, but not listening
+    with socket.socket() as listener:  # bound, which reserves the port, but not listening
         listener.bind(("127.0.0.1", 0))
         place = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         code, said = ended(f"{place}?key=hush", "--token-file", token)
@@ -123,10 +123,10 @@ REFUSED = [
 ]
 
 
-def test_what_could_not_work_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, main, REFUSED)
 
 
-def test_a_header_is_written_in_either_way() -> None:
+def test_a_header_is_separated_by_a_colon_or_an_equals_sign() -> None:
     for given in ("X-Key=a=b", "X-Key: a=b", "x-key:a=b"):
         assert Remote.of("http://a/mcp", [given], None).headers == {"x-key": "a=b"}

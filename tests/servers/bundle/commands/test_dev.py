@@ -1,4 +1,4 @@
-"""`dev`: a server in one file, served anew after each change."""
+"""`dev`: a server in one file, which restarts after each change."""
 
 import os
 import sys
@@ -52,14 +52,14 @@ def dice(tmp_path: Path) -> Path:
 
 
 def read_until(process: Raw, wanted: str) -> str:
-    """The first line on stderr that has `wanted`."""
+    """Returns the first line on stderr that contains `wanted`."""
     assert process.process.stderr is not None
     return next(line for line in map(bytes.decode, process.process.stderr) if wanted in line)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(dice: Path) -> None:
+async def test_dev_reports_faults_and_serves_each_saved_change(dice: Path) -> None:
     (dice.parent / "rules").mkdir()
     (dice.parent / "rules" / "sides.py").touch()
     port = free_port()
@@ -92,7 +92,7 @@ def test_an_unknown_argument_of_the_file_is_named(
     dice: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    # Set first, so that the imported module is removed at the end: others have a module of that name as well.
+    # Set first, so that the imported module is removed at the end: other tests have a module of that name.
     monkeypatch.setitem(sys.modules, "dice", sys)
     del sys.modules["dice"]
     with pytest.raises(SystemExit, match="2"):
@@ -125,7 +125,7 @@ def test_options_of_dev_override_the_arguments(given: list[str], passed: list[st
     assert add_options(given, ["--host=x"]) == passed
 
 
-def test_not_all_of_a_home_directory_is_watched(dice: Path) -> None:
+def test_only_nearby_folders_with_python_files_are_watched(dice: Path) -> None:
     (dice.parent / "rules" / "deep").mkdir(parents=True)
     (dice.parent / "rules" / "deep" / "sides.py").touch()
     (dice.parent / "rules" / "sides.py").touch()
@@ -133,14 +133,14 @@ def test_not_all_of_a_home_directory_is_watched(dice: Path) -> None:
     assert watched_folders(dice) == {dice.parent, dice.parent / "rules"}
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path / "no.py")])
     assert capsys.readouterr().err.endswith(f" dev: there is no file {tmp_path / 'no.py'}\n")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "my.dice.py"])
-def test_a_file_that_python_does_not_import_is_refused(
+def test_a_file_that_python_cannot_import_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).touch()
@@ -149,7 +149,7 @@ def test_a_file_that_python_does_not_import_is_refused(
     assert f"dev: Python can't import {name}: name it NAME.py" in capsys.readouterr().err
 
 
-def test_a_file_that_ends_when_it_is_imported_is_named(
+def test_a_file_that_exits_on_import_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -1,4 +1,4 @@
-"""`export` as a command: the files it writes, and what it refuses."""
+"""`export` as a command: written files and errors."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.servers.bundle.refusals import refused
 VERSION = load_catalog().servers[0].version
 
 
-def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each file is printed, with what to do with it, and may be written again."""
+def test_export_is_reproducible_and_prints_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each file is printed with its next step, and may be written again."""
     folder = tmp_path / "my files" / "fetch"
     assert main(["fetch", "--output", str(tmp_path / "my files")]) == 0
     published, opened, copied, extended, listed = capsys.readouterr().out.splitlines()
@@ -30,7 +30,9 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path, capsys: pytest.Ca
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_prevents_the_export_without_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "fetch").mkdir()
     described = tmp_path / "fetch" / "server.json"
     described.write_text("mine")
@@ -40,7 +42,9 @@ def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys:
     assert json.loads(described.read_text())["name"] == "io.github.someone/mcp-bundle-fetch"
 
 
-def test_what_can_not_be_written_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_names_namespaces_and_outputs_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
     out = ("--output", str(tmp_path / "out"))
     assert "there is no server 'fish'" in refused(capsys, main, "fish", *out)
@@ -50,7 +54,7 @@ def test_what_can_not_be_written_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert not (tmp_path / "out").exists()
 
 
-def test_a_link_is_replaced_and_nothing_written_through_it(tmp_path: Path) -> None:
+def test_force_replaces_a_link_instead_of_its_target(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "file").symlink_to(tmp_path / "elsewhere")

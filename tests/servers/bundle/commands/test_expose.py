@@ -1,4 +1,4 @@
-"""`expose -- COMMAND`: an HTTP server that is a stdio one."""
+"""`expose -- COMMAND`: an HTTP server that forwards to a stdio server."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 @contextmanager
 def exposed(*options: str, **variables: str) -> Iterator[tuple[Raw, str]]:
-    """The process that exposes a server which tells of its own, and its URL."""
+    """Exposes a server that describes its own process; yields the process and its URL."""
     with Raw([*EXPOSE, *options, "--", *COMMAND], env={**os.environ, **variables}) as process:
         yield process, listening(process)
 
@@ -38,7 +38,7 @@ async def pid_of(client: Client) -> int:
 
 
 async def value_of(client: Client, variable: str) -> str:
-    """The value of a variable of the server's process, one of these few."""
+    """Returns the value of a variable of the server's process."""
     known = {sha256(value.encode()).hexdigest(): value for value in ("1", "2", "3", "not set")}
     return known[(await client.call_tool("digest", {"variable": variable})).text]
 
@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("mode", ["stateless", pytest.param("handshake", marks=pytest.mark.slow)])
-async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
+async def test_expose_serves_the_server_that_it_started(url: str, mode: str) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode=mode)) as client:
             assert client.server.info["name"] == "other"
@@ -60,7 +60,7 @@ async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
-async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool, tmp_path: Path) -> None:
+async def test_each_session_has_a_process_unless_it_is_shared(shared: bool, tmp_path: Path) -> None:
     (tmp_path / "tools").write_text('[{"name": "pid", "inputSchema": {"type": "object"}}]')
     old = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py"), str(tmp_path / "tools")]
     handshake = ClientOptions(mode="handshake")
@@ -72,7 +72,7 @@ async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool, tm
 
 
 @pytest.mark.slow
-async def test_the_command_has_what_it_was_given_and_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
+async def test_the_command_gets_its_variables_and_requests_need_the_token(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hush")
     options = ("--env", "ONE=1", "--env", "TWO", "--token-file", str(tmp_path / "token"))
     with exposed(*options, TWO="2", THREE="3") as (_, url), anyio.fail_after(PATIENCE):
@@ -85,7 +85,7 @@ async def test_the_command_has_what_it_was_given_and_whoever_has_no_token_is_not
 
 
 @pytest.mark.slow
-async def test_all_ends_with_a_signal() -> None:
+async def test_sigterm_ends_the_command_too() -> None:
     with exposed() as (process, url), anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode="stateless")) as client:
             pid = await pid_of(client)
@@ -96,13 +96,13 @@ async def test_all_ends_with_a_signal() -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_ends_at_once_is_told() -> None:
-    """What it has to say goes to the log."""
+def test_a_command_that_exits_at_once_ends_expose_with_an_error() -> None:
+    """Its stderr goes to the log."""
     command = [*EXPOSE, "--", sys.executable, "-c", "raise SystemExit('no luck')"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (1, "")
     said = done.stderr.splitlines()
-    # The log is written by a thread of its own, so either may come first.
+    # A separate thread writes the log, so either line may be first.
     name = Path(sys.executable).name
     logged, told = sorted(said, key=lambda line: line.startswith("python -m servers expose: "))
     assert logged.endswith(f"{name}: no luck")
@@ -121,7 +121,7 @@ REFUSED = [
 ]
 
 
-def test_what_could_not_work_is_refused_in_one_line(
+def test_unusable_arguments_are_refused_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

@@ -1,4 +1,4 @@
-"""`list` and `info` show what the catalog says."""
+"""`list` and `info`: the catalog as text and JSON."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "500")
 
 
-def test_list_shows_each_server_and_what_it_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_each_server_and_its_permissions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
     for entry in ENTRIES:
@@ -44,7 +44,7 @@ def test_list_shows_each_server_and_what_it_asks_for(capsys: pytest.CaptureFixtu
     assert "connects to hosts on the public internet; changes nothing" in shown
 
 
-def test_info_shows_everything_the_catalog_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_shows_every_field_of_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
     for entry in ENTRIES:
         assert main(["info", entry.name]) == 0
         shown = capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_info_shows_everything_the_catalog_says(capsys: pytest.CaptureFixture[st
             assert f"Tools that need the scope {scope}{also} {', '.join(tools)}" in told
 
 
-def test_programs_are_given_the_catalog_and_its_entries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_the_catalog_and_its_entries(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
     assert Catalog.model_validate_json(capsys.readouterr().out) == load_catalog()
     assert main(["info", "sqlite", "--json"]) == 0
@@ -77,17 +77,17 @@ def test_info_shows_how_to_start_a_server(capsys: pytest.CaptureFixture[str]) ->
     assert "Tools that write, with --allow-write\n  save_prompt, delete_prompt\n" in capsys.readouterr().out
 
 
-def test_another_catalog_is_shown_as_well(dice: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_shows_another_catalog_without_escape_codes(dice: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "dice", "--catalog", dice]) == 0
     shown = capsys.readouterr().out
     assert "python -m dice.server" in shown
-    # What it says can't colour the terminal.
+    # Its texts can't colour the terminal.
     assert "dice://" in shown
     assert "\x1b" not in shown
 
 
 @pytest.mark.slow
-def test_what_the_catalog_names_is_found_where_a_wheel_puts_it(tmp_path: Path) -> None:
+def test_icons_and_documentation_exist_in_a_wheel(tmp_path: Path) -> None:
     for package in ("servers", "shared"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "catalog.yaml", tmp_path / "servers")
@@ -101,7 +101,7 @@ def test_what_the_catalog_names_is_found_where_a_wheel_puts_it(tmp_path: Path) -
             assert Path(entry[name]).is_relative_to(tmp_path)
 
 
-def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(dice: str) -> None:
+def test_documentation_of_another_catalog_is_a_path_or_url(dice: str) -> None:
     path = str(Path(dice).parent / "docs" / "dice.md")
     for written, shown in (("docs/dice.md", path), ("https://dice.example/manual", "https://dice.example/manual")):
         Path(dice).write_text(yaml.safe_dump({"servers": [{**DICE, "documentation": written}]}))

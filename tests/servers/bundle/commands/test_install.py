@@ -1,4 +1,4 @@
-"""`install` and `uninstall` change a client's file as little as can be, safely, and show what they do."""
+"""`install` and `uninstall`: minimal, safe and visible changes to the file of a client."""
 
 import json
 import os
@@ -35,7 +35,7 @@ WRITTEN = {
 
 @pytest.fixture(autouse=True)
 def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With a project in it that the commands run in."""
+    """Returns a home directory; the commands run in a project inside it."""
     (own_home / "work" / "notes").mkdir(parents=True)
     monkeypatch.chdir(own_home / "work")
     return own_home
@@ -51,7 +51,7 @@ def target(name: str, home: Path, system: str = "linux") -> Target:
 
 
 def put(client: str, home: Path, *arguments: str) -> None:
-    """What the command writes for the fetch server, without starting it."""
+    """Writes the entry of `install fetch` without starting the server."""
     command, *words = launch_command(load_catalog().entry("fetch"), arguments)
     plan(target(client, home), ConfiguredServer("fetch", command, tuple(words)), replace=False).make()
 
@@ -62,8 +62,8 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [client.name for client in CLIENTS])
-def test_a_file_is_as_it_was_after_the_way_there_and_back(name: str, home: Path) -> None:
-    """On each system; and where there was no file, there is none again."""
+def test_uninstall_restores_the_file_byte_for_byte(name: str, home: Path) -> None:
+    """Covers each system, and a file that did not exist before."""
     for system in SYSTEMS:
         spot = target(name, home / system, system)
         before = WRITTEN[spot.client.format].encode()
@@ -83,10 +83,10 @@ def test_a_file_is_as_it_was_after_the_way_there_and_back(name: str, home: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude-desktop", "zed", "codex"])
-def test_what_was_installed_is_started_as_the_client_will(
+def test_install_starts_the_entry_as_the_client_does(
     name: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the home directory, whose folder called `servers` would shadow the bundle."""
+    """The folder `servers` in the home directory would shadow the bundle."""
     shadow = home / "servers"
     shadow.mkdir()
     (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
@@ -96,7 +96,7 @@ def test_what_was_installed_is_started_as_the_client_will(
 
 
 @pytest.mark.slow
-def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_that_does_not_start_is_reported_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
     *before, fault, last = capsys.readouterr().out.splitlines()
     assert fault.startswith("fault: it ended with exit code 1 before it answered; its last output: ")
@@ -107,8 +107,8 @@ def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.Captur
 
 
 @pytest.mark.slow
-def test_a_server_that_runs_elsewhere_is_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+def test_install_checks_a_server_at_a_url(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as unused:  # bound, which reserves the port, but not listening
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
         assert exit_code(install, "fetch", "--client", "codex", "--url", url) == 1
@@ -119,7 +119,7 @@ def test_a_server_that_runs_elsewhere_is_asked(home: Path, capsys: pytest.Captur
     assert "warning: not checked: NO_SUCH_TOKEN, from which Codex CLI takes the token" in capsys.readouterr().out
 
 
-def test_a_project_has_a_file_of_its_own(home: Path) -> None:
+def test_project_scope_writes_the_file_of_the_project(home: Path) -> None:
     places = {
         "claude-code": ".mcp.json", "vscode": ".vscode/mcp.json", "cursor": ".cursor/mcp.json",
         "zed": ".zed/settings.json", "gemini": ".gemini/settings.json", "codex": ".codex/config.toml",
@@ -133,18 +133,18 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
         assert files(home) == before
 
 
-def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_the_change_and_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(home)
     exit_code(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
     assert capsys.readouterr().out.endswith("nothing was changed, because of --dry-run\n")
     assert (files(home), (home / ".local").exists()) == (before, False)
-    # The diff moves no cursor.
+    # The diff has no escape codes.
     (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
     exit_code(install, "fetch", "--client", "claude-code", "--dry-run")
     assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
-def test_a_new_file_of_a_client_is_said_to_be_new(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_file_of_a_client_is_noted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("fetch", "--client", "cursor", "--dry-run")
     note = "note: Cursor had no such file, so check that Cursor is installed"
     for scope, is_noted in (("user", True), ("project", False)):
@@ -152,7 +152,7 @@ def test_a_new_file_of_a_client_is_said_to_be_new(home: Path, capsys: pytest.Cap
         assert (note in capsys.readouterr().out) is is_noted
 
 
-def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_identical_entry_leaves_the_file_untouched(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     before = path.stat()
@@ -163,7 +163,7 @@ def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFi
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None:
+def test_other_arguments_update_the_installed_entry(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {}}')
@@ -174,7 +174,7 @@ def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None
     assert path.read_text() == '{"mcpServers": {}}'
 
 
-def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replacing_an_installed_entry_prints_its_arguments(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put("cursor", home, "--timeout", "9")
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
     said = " ".join(capsys.readouterr().out.split())
@@ -182,7 +182,7 @@ def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys:
     assert "note: the previous arguments: --timeout 9" in said
 
 
-def test_of_former_arguments_no_secret_is_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_former_arguments_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     (program,) = launch_command(load_catalog().entry("fetch"))
@@ -199,8 +199,8 @@ def test_of_former_arguments_no_secret_is_shown(home: Path, capsys: pytest.Captu
         assert re.findall("the previous arguments: (.*)", said) == ([] if expected is None else [expected])
 
 
-def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the client reads plain JSON; editors that read comments bear it."""
+def test_removal_of_a_byte_order_mark_is_noted_and_backed_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only clients that read plain JSON need this; those that allow comments accept the mark."""
     for name, is_kept in (("claude-code", False), ("cursor", True)):
         spot = target(name, home)
         spot.path.parent.mkdir(exist_ok=True)
@@ -215,7 +215,7 @@ def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pyt
         assert backup.read_bytes() == b'\xef\xbb\xbf{"theme": "dark"}'
 
 
-def test_a_file_of_a_project_has_the_forms_of_its_client(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_project_file_has_the_variables_of_its_client(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = {
         "vscode": "${workspaceFolder}/notes", "cursor": "${workspaceFolder}/notes",
         "claude-code": "${HOME}/work/notes", "codex": f"{home}/work/notes",
@@ -227,7 +227,7 @@ def test_a_file_of_a_project_has_the_forms_of_its_client(home: Path, capsys: pyt
         assert ("note: the file is shared" in said) is (name == "codex")
 
 
-def test_a_file_of_ones_own_needs_no_catalog(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_python_file_is_installed_without_a_catalog(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, install, "dice.py", "--client", "cursor") == f"there is no file {home}/work/dice.py"
     (home / "work" / "dice.py").write_text("")
     exit_code(install, "dice.py", "--sides", "6", "--client", "cursor", "--dry-run")
@@ -240,11 +240,11 @@ def test_a_file_of_ones_own_needs_no_catalog(home: Path, capsys: pytest.CaptureF
     assert ending in " ".join(capsys.readouterr().out.split())
 
 
-def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_of_the_user_is_replaced_only_with_replace(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     words = ("fetch", "--client", "cursor")
-    # An entry of nothing is one as well, and so is one of ours that was changed since.
+    # `null` is an entry too, and so is an installed entry that was changed since.
     for entry in ("null", '{"command": "mine"}'):
         path.write_text(f'{{"mcpServers": {{"fetch": {entry}}}}}')
         shown = refused(capsys, install, *words)
@@ -257,8 +257,8 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: py
     assert "mine" not in path.read_text()
 
 
-def test_an_entry_of_the_user_that_is_to_be_replaced_is_not_taken_for_ours(home: Path) -> None:
-    """Not even where the change is cut short between its receipt and its entry."""
+def test_the_receipt_of_a_replacement_does_not_match_the_entry_of_the_user(home: Path) -> None:
+    """Even if the change is interrupted between its receipt and its entry."""
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
@@ -266,7 +266,7 @@ def test_an_entry_of_the_user_that_is_to_be_replaced_is_not_taken_for_ours(home:
     assert not change.record.entries["fetch"].is_of({"command": "mine"})
 
 
-def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_uninstall_refuses_an_entry_of_the_user(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".cursor" / "mcp.json"
     shown = refused(capsys, uninstall, "fetch", "--client", "cursor")
     assert shown == f"{path} has no server 'fetch'"
@@ -282,7 +282,7 @@ def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.Captur
         put("cursor", home)
 
 
-def test_an_entry_that_was_changed_and_still_starts_the_server_is_taken_out(home: Path) -> None:
+def test_uninstall_removes_a_changed_entry_of_the_same_server(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
     put("cursor", home)
     path.write_text(path.read_text().replace("[]", '["--timeout", "9"]'))
@@ -290,8 +290,8 @@ def test_an_entry_that_was_changed_and_still_starts_the_server_is_taken_out(home
     assert not path.exists()
 
 
-def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
-    """And a file that was removed by hand is forgotten."""
+def test_uninstall_removes_an_entry_without_a_receipt(home: Path) -> None:
+    """The receipt of a file that was removed by hand is dropped."""
     put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").unlink()
@@ -304,9 +304,7 @@ def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
     assert path.read_text() == ""
 
 
-def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uninstall_from_the_uv_cache_works_without_the_wheel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("cursor", home)
     monkeypatch.setattr("sys.executable", f"{home}/.cache/uv/archive-v0/x1/bin/python")
     # Where this copy stands can't be changed from outside.
@@ -316,13 +314,13 @@ def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
-def test_a_pipe_in_place_of_the_file_is_not_waited_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_in_place_of_the_file_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".claude.json"
     os.mkfifo(path)
     assert refused(capsys, install, "fetch", "--client", "claude-code") == f"{path}: not a file"
 
 
-def test_a_url_with_a_secret_is_written_and_not_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_secret_in_a_url_is_written_but_not_printed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, url in (("a", "http://ann:hush@127.0.0.1:9/mcp"), ("b", "http://127.0.0.1:9/mcp?key=hush")):
         exit_code(install, "fetch", "--name", name, "--client", "cursor", "--url", url)
         assert url in (home / ".cursor" / "mcp.json").read_text()
@@ -331,7 +329,7 @@ def test_a_url_with_a_secret_is_written_and_not_shown(home: Path, capsys: pytest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there is a place where even root can't write")
-def test_what_cant_be_remembered_is_not_installed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_installed_without_a_receipt(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = home / ".local" / "state"
     state.parent.mkdir()
     state.symlink_to("/proc/nobody")
@@ -339,15 +337,13 @@ def test_what_cant_be_remembered_is_not_installed(home: Path, capsys: pytest.Cap
     assert not (home / ".claude.json").exists()
 
 
-def test_a_file_the_client_does_not_read_is_refused_and_left_alone(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_file_is_refused_and_unchanged(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".claude.json"
     path.write_text("{\n  // mine\n}")
     shown = refused(capsys, install, "fetch", "--client", "claude-code")
     assert shown.startswith(f"{path}: is not JSON: line 2, column 3")
     assert files(home) == [".claude.json", "work", "work/notes"]
-    # Servers in another form are left to the user.
+    # Servers in another form are not changed.
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
     path.write_text("mcp_servers = {}\n")
@@ -358,7 +354,7 @@ def test_a_file_the_client_does_not_read_is_refused_and_left_alone(
     assert refused(capsys, install, "fetch", "--client", "cursor").endswith("mcp.json: Not a directory")
 
 
-def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_owner_can_read_the_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text("{}")
@@ -368,7 +364,7 @@ def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytes
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
-def test_a_link_stays_one(home: Path) -> None:
+def test_a_linked_file_stays_a_link(home: Path) -> None:
     real, link = home / "dotfiles.json", home / ".claude.json"
     real.write_text("{}")
     link.symlink_to(real)
@@ -379,7 +375,7 @@ def test_a_link_stays_one(home: Path) -> None:
     assert real.read_text() == "{}"
 
 
-def test_a_file_that_another_program_has_changed_meanwhile_is_left_alone(home: Path) -> None:
+def test_a_concurrently_changed_file_is_not_overwritten(home: Path) -> None:
     spot = target("claude-code", home)
     spot.path.write_text("{}")
     change = plan(spot, SERVER, replace=False)
@@ -399,27 +395,27 @@ def test_damaged_receipts_are_named(home: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(("option", "words"), [("--header", ["--header", "-hush"]), (None, ["hush"])])
-def test_a_secret_is_known_by_its_place_whatever_it_looks_like(option: str | None, words: list[str]) -> None:
+def test_a_secret_that_looks_like_an_option_is_recognized(option: str | None, words: list[str]) -> None:
     entry = load_catalog().entry("fetch")
     secret = next(one for one in entry.arguments if one.secret).model_copy(update={"option": option})
     checked = check(entry.model_copy(update={"arguments": [secret]}), words, {}, bundled=False)
     assert checked.secrets == {words[-1]}
 
 
-def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_and_receipts_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env = ("--env", "TOKEN=hush", "--env", "MCP_LOG_LEVEL=info")
     exit_code(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", *env)
     printed = capsys.readouterr()
     assert "hush" not in printed.out + printed.err
     assert '+         "--header",' in printed.out
     assert '+         "TOKEN": …' in printed.out
-    # Of this one it is known that it is no secret.
+    # This variable is known not to be secret.
     assert '+         "MCP_LOG_LEVEL": "info"' in printed.out
     assert "hush" in (home / ".cursor" / "mcp.json").read_text()
     assert "hush" not in (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").read_text()
     assert Receipts(machine("linux", home)).of(home / ".cursor" / "mcp.json").made_file
 
 
-def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_uninstall_refuses_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     shown = refused(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
     assert shown == "the argument '--timeout' is not allowed: specify only the name of the server"

@@ -1,4 +1,4 @@
-"""`login`, `logout` and `accounts`: what they take, and what becomes of the logins that there are."""
+"""`login`, `logout` and `accounts`: arguments, and changes to existing logins."""
 
 import asyncio
 import json
@@ -32,10 +32,10 @@ KEY = ("https://as.example", "https://mcp.example/mcp")
 
 @pytest.fixture
 def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileTokens:
-    """Where the user of this test has the logins."""
+    """Returns the token store of the user of this test."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    # As where keyring is not installed: that of this machine is not to be touched.
+    # As without keyring: the keyring of this machine must not be used.
     monkeypatch.setattr("servers.gateway.proxy.accounts.find_spec", lambda _: None)
     return FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
 
@@ -63,16 +63,16 @@ REFUSED = [
 ]
 
 
-def test_what_can_t_be_is_refused_at_once(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_of_login_are_refused(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in REFUSED:
         assert run("login", "https://mcp.example/mcp", *words) == 2
         assert said in capsys.readouterr().err
 
 
-def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_an_unknown_keyring_backend_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "no.Such")
-    # keyring keeps for good what it has found once.
+    # keyring caches the backend for the whole process.
     monkeypatch.setattr("keyring.core._keyring_backend", None)
     for words in (["accounts"], ["login", "http://127.0.0.1:1/mcp"], ["logout", "--all"]):
         assert run(*words) == 2
@@ -80,7 +80,7 @@ def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("expires", ["1e300", "1e999", "NaN", "-1e300", "1" + "0" * 400])
-def test_an_end_that_no_calendar_has_is_unknown(
+def test_an_impossible_expiry_is_listed_as_unknown(
     tokens: FileTokens, capsys: pytest.CaptureFixture[str], expires: str
 ) -> None:
     tokens.path.parent.mkdir(parents=True)
@@ -92,10 +92,10 @@ def test_an_end_that_no_calendar_has_is_unknown(
     assert json.loads(capsys.readouterr().out)[0]["expires"] is None
 
 
-async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
+async def test_a_denied_login_leaves_the_existing_login(
     tokens: FileTokens, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A browser and its loop back are in tests/checks; the functions below run within the loop of the test.
+    # tests/checks has the browser and its redirect; the functions below run within the loop of the test.
     monkeypatch.setattr(login, "Loopback", lambda *_, **__: nullcontext(Person()))
     async with open_world() as world:
         await logged_in(world, tokens)
@@ -108,12 +108,12 @@ async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
 
 
 @tells_who_waits
-def test_ctrl_c_ends_a_login_that_waits_for_the_browser(tokens: FileTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_login_waiting_for_the_browser(tokens: FileTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     late: list[bool] = []
 
     @asynccontextmanager
     async def connect(*_: Any, **__: Any) -> AsyncIterator[None]:
-        asyncio.get_running_loop().call_later(30, late.append, True)  # by which it would be heard in any case
+        asyncio.get_running_loop().call_later(30, late.append, True)  # this timer would wake the loop in any case
         Thread(target=interrupt).start()
         await anyio.sleep_forever()
         yield
@@ -123,7 +123,7 @@ def test_ctrl_c_ends_a_login_that_waits_for_the_browser(tokens: FileTokens, monk
     assert not late
 
 
-async def test_a_server_that_needs_no_login_says_nothing_of_an_earlier_one(
+async def test_login_ignores_an_earlier_issuer_of_a_server_without_login(
     tokens: FileTokens, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with listening(Small()) as (address, _):
@@ -133,7 +133,7 @@ async def test_a_server_that_needs_no_login_says_nothing_of_an_earlier_one(
 
 
 @pytest.mark.parametrize("revokes", [True, False])
-async def test_who_logs_out_hears_whether_the_tokens_are_revoked(
+async def test_logout_reports_whether_the_tokens_were_revoked(
     tokens: FileTokens, capsys: pytest.CaptureFixture[str], revokes: bool
 ) -> None:
     async with open_world() as world:
@@ -150,7 +150,7 @@ async def test_who_logs_out_hears_whether_the_tokens_are_revoked(
     assert Accounts(tokens.path.parent).all() == []
 
 
-def test_where_the_keyring_is_gone_nobody_logs_out(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logout_without_the_keyring_is_refused(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
     pointer = {"issuer": {"issuer": KEY[0]}, "resource": KEY[1], "key": list(KEY)}
     anyio.run(tokens.put, ("", KEY[1]), pointer)
     anyio.run(tokens.put, KEY, {"scope": "", "in_keyring": True})
@@ -159,7 +159,7 @@ def test_where_the_keyring_is_gone_nobody_logs_out(tokens: FileTokens, capsys: p
     assert set(tokens.entries()) == {KEY, ("", KEY[1])}
 
 
-async def test_who_lacks_a_scope_is_told_the_command_that_asks_for_it(tokens: FileTokens) -> None:
+async def test_an_insufficient_scope_error_names_the_login_command(tokens: FileTokens) -> None:
     async with open_world() as world:
         world.now = time.time()
         await logged_in(world, tokens)

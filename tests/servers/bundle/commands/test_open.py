@@ -1,4 +1,4 @@
-"""`open`: the workbench, in a browser that is opened."""
+"""`open`: the workbench in a browser."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def opened(*arguments: str, **variables: str) -> Raw:
 
 
 def url_of(process: Raw) -> str:
-    """What `open` says when it serves."""
+    """Returns the URL that `open` prints when it serves."""
     assert process.process.stderr is not None
     line = process.process.stderr.readline().decode()
     found = re.fullmatch(r"the workbench is at (http://127\.0\.0\.1:\d+/); press Ctrl\+C to stop\n", line)
@@ -30,7 +30,7 @@ def url_of(process: Raw) -> str:
     return found[1]
 
 
-def test_open_serves_to_this_machine_and_opens_the_browser(tmp_path: Path) -> None:
+def test_open_serves_on_loopback_and_opens_the_browser(tmp_path: Path) -> None:
     browser, seen = tmp_path / "browser", tmp_path / "seen"
     os.mkfifo(seen)
     browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
@@ -49,7 +49,7 @@ def test_open_serves_to_this_machine_and_opens_the_browser(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_open_takes_the_port_that_is_given_and_leaves_the_browser_alone(tmp_path: Path) -> None:
+def test_open_uses_the_given_port_and_no_browser(tmp_path: Path) -> None:
     browser, seen = tmp_path / "browser", tmp_path / "seen"
     browser.write_text(f"#!/bin/sh\ntouch {seen}\n")
     browser.chmod(0o700)
@@ -65,11 +65,11 @@ def test_open_takes_the_port_that_is_given_and_leaves_the_browser_alone(tmp_path
     assert not seen.exists()
 
 
-def test_where_there_is_no_browser_open_says_so(
+def test_a_missing_browser_is_reported_with_the_url(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda _url: False)
-    # A thread of the command calls it; a process that has no browser at all is not to be had everywhere.
+    # A thread of the command calls it; not every machine can run a process without any browser.
     opening._browse("http://127.0.0.1:8000/")
     assert capsys.readouterr().err == "no browser could be opened: open http://127.0.0.1:8000/ yourself\n"
 
@@ -81,11 +81,11 @@ REFUSED = [
 ]
 
 
-def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, opening.main, REFUSED)
 
 
-def test_the_help_has_the_rare_options_only_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rare_options_are_listed_only_by_help_all(capsys: pytest.CaptureFixture[str]) -> None:
     helps = []
     for option in ("--help", "--help-all"):
         with pytest.raises(SystemExit, match="0"):

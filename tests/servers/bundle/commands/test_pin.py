@@ -1,4 +1,4 @@
-"""`pin`, over a server that starts at once: what it shows, what it accepts, and how it ends."""
+"""`pin` with a server that starts at once: output, accepted pins and exit codes."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ def tool(name: str, description: str = "Does it.", **properties: Any) -> dict[st
 
 
 class Place(NamedTuple):
-    """A configuration with one server of others, and that server's tools."""
+    """A configuration with one third-party server, and the tools of that server."""
 
     path: Path
 
@@ -51,7 +51,7 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pin_without_accept_writes_no_pins(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.pin() == 0
     assert place.pins.is_new
     assert "no tools are pinned yet: --accept pins them now" in capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pyte
     assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out
 
 
-def test_what_changed_is_shown(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pin_prints_changed_new_and_missing_tools(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.pin("--accept")
     place.offer(tool("a", "Does it.\nAnd more."), tool("c", "Is new.", x={}, y={}))
     capsys.readouterr()
@@ -80,22 +80,22 @@ def test_what_changed_is_shown(place: Place, capsys: pytest.CaptureFixture[str])
     assert out[-1] == f"accept with: {program_name()} pin other --config {place.path}/bundle.yaml --accept"
 
 
-def test_some_can_be_accepted(place: Place) -> None:
+def test_single_tools_can_be_accepted(place: Place) -> None:
     place.pin("--accept")
     place.offer(tool("a", "Is another."), tool("b", "Is another."))
     assert place.pin("--accept", "a") == 1
     assert place.pin("--accept", "b") == 0
     assert place.pin() == 0
-    # What is gone can be let go.
+    # The pin of a missing tool can be removed.
     place.offer(tool("a", "Is another."))
     assert place.pin("--accept", "b") == 0
     assert place.pins.names == ["a"]
-    # A tool that is listed twice has to fit twice.
+    # Both definitions of a tool that is listed twice must match.
     place.offer(tool("a", "Is another."), tool("a"))
     assert place.pin() == 1
 
 
-def test_what_is_not_allowed_is_withheld_by_no_pin(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_denied_tools_are_not_compared_with_pins(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.pin("--accept")
     place.write(tools={"deny": ["b", "c"]})
     place.offer(tool("a"), tool("b", "Is another."), tool("c"))
@@ -103,7 +103,7 @@ def test_what_is_not_allowed_is_withheld_by_no_pin(place: Place, capsys: pytest.
     assert "changed" not in capsys.readouterr().out
 
 
-def test_what_the_server_says_is_not_obeyed_by_the_terminal(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_escape_codes_of_the_server_are_printed_escaped(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.pin("--accept")
     place.offer(tool("a", "\x1b[2J\u202eevil\u200b"), tool("b\x1b]0;x"))
     assert place.pin() == 1
@@ -120,7 +120,7 @@ WRONG: list[tuple[str, list[str], str]] = [
 ]
 
 
-def test_what_is_not_there_is_wrong_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_servers_tools_and_invalid_pins_are_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     for name, words, why in WRONG:
         assert place.pin(*words, name=name) == 2
         assert why in capsys.readouterr().err
@@ -129,20 +129,20 @@ def test_what_is_not_there_is_wrong_usage(place: Place, capsys: pytest.CaptureFi
     assert "not a pin file; remove it to pin the tools again" in capsys.readouterr().err
 
 
-def test_a_server_that_ends_is_no_connection(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_exits_gives_exit_code_3(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     (place.path / "tools.json").write_text("{}")
     assert place.pin() == 3
     assert "the connection to other was lost" in (said := capsys.readouterr().err)
     assert "its last output: no tools today" in said
 
 
-def test_a_server_that_is_not_pinned_is_said_to_be(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accept_warns_when_pins_have_no_effect(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.write(pin=False)
     assert place.pin("--accept") == 0
     assert "its pins have no effect" in capsys.readouterr().err
 
 
-def test_long_changes_are_cut_and_say_so() -> None:
+def test_long_differences_are_truncated_with_a_count() -> None:
     lines = differences({"name": "a"}, {"name": "a", "description": "\n".join(["x" * 500] * 100)})
     assert len(lines) == MAX_LINES + 1
     assert max(map(len, lines)) == MAX_LINE + len(" ...")

@@ -34,7 +34,7 @@ FAULTY = {
 
 
 def faulty(folder: Path, *names: str) -> Path:
-    """A catalog with the servers of the bundle and these, whose code stands beside it."""
+    """Writes a catalog with the servers of the bundle and those called `names`, whose code is beside it."""
     catalog = yaml.safe_load(CATALOG.read_text(encoding="utf-8"))
     for name in names:
         (folder / f"faulty_{name}").mkdir()
@@ -51,7 +51,7 @@ def faulty(folder: Path, *names: str) -> Path:
 
 
 def configured(folder: Path, *names: str, **options: Any) -> Path:
-    """A configuration of the four servers and those called `names`."""
+    """Writes a configuration of the four servers and those called `names`."""
     (folder / "a.txt").write_text("hello")
     servers: Json = {"filesystem": {"roots": ["."]}, "sqlite": {"demo": True}, "fetch": {}, "prompts": {}}
     path = folder / "bundle.yaml"
@@ -61,7 +61,7 @@ def configured(folder: Path, *names: str, **options: Any) -> Path:
 
 @contextmanager
 def serving(folder: Path, *arguments: str | Path) -> Iterator[tuple[Raw, str]]:
-    """The process, and the URL it listens on."""
+    """Starts `serve`; yields the process and its URL."""
     env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
     with Raw([*SERVE, *map(str, arguments)], env=env) as process:
         url = listening(process).rstrip("/")
@@ -71,7 +71,7 @@ def serving(folder: Path, *arguments: str | Path) -> Iterator[tuple[Raw, str]]:
 
 
 class Clients:
-    """Clients of all servers, who count what they send and what they see."""
+    """Clients of all servers, which count their requests and outcomes."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -85,7 +85,7 @@ class Clients:
         return await self.http.post(f"/{server}/mcp", content=json.dumps(message), headers=merged(headers))
 
     async def ask(self, server: str, method: str, params: Json, session: Json | None) -> httpx.Response:
-        """Sends a request, in the era of sessions or in that without, and counts it with its outcome."""
+        """Sends a request, with or without a session, and counts it with its outcome."""
         self._id += 1
         headers = session
         if session is None:
@@ -102,7 +102,7 @@ class Clients:
         return answer
 
     async def visit(self, number: int) -> None:
-        """One session of a client with one of the servers, which stays open, and a few requests without."""
+        """Opens a session with one of the servers, which stays open, and sends a few requests without a session."""
         server = list(WORK)[number % len(WORK)]
         info = {"name": "test", "version": "1"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
@@ -120,7 +120,7 @@ class Clients:
             self.refused[faulty, "503"] += 1
 
 
-# What works, and what does not.
+# Successful and failing requests.
 WORK: dict[str, list[tuple[str, Json]]] = {
     "filesystem": [("read_text_file", {"path": "a.txt"}), ("read_text_file", {"path": "/etc/passwd"})],
     "sqlite": [("list_tables", {}), ("read_query", {"query": "SELECT FROM"})],
@@ -131,7 +131,7 @@ METHODS = {"initialize", "tools/call"}
 
 
 async def metrics(http: httpx.AsyncClient) -> dict[str, Counter[tuple[str, ...]]]:
-    """The metrics by name, each by the values of the labels that are wanted; errors of all kinds together."""
+    """Returns the metrics by name, then by the values of the given labels; errors of all kinds are added up."""
     found: dict[str, Counter[tuple[str, ...]]] = {}
     for family in text_string_to_metric_families((await http.get("/metrics")).text):
         for sample in family.samples:
@@ -149,7 +149,7 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def _ready(http: httpx.AsyncClient, **expected: str) -> None:
-    """Waits until each server is as it should be; says that of the whole too."""
+    """Waits until each server has its expected state; checks the status of the whole too."""
     states: dict[str, str] = {}
     with anyio.fail_after(6 * PATIENCE):
         while states != expected:
@@ -164,7 +164,7 @@ ALL_READY = {"filesystem": "ready", "sqlite": "ready", "fetch": "ready", "prompt
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("sessions", [16, 200])
-async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path: Path) -> None:
+async def test_other_servers_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path: Path) -> None:
     catalog, config = faulty(tmp_path, "crash", "hang"), configured(tmp_path, "crash", "hang")
     with serving(tmp_path, "--config", config, "--catalog", catalog) as (process, url):
         async with client(url) as http:
@@ -200,7 +200,7 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
         assert "a secret detail of /secret/path" in log
 
 
-def test_without_a_configuration_it_serves_at_once(tmp_path: Path) -> None:
+def test_serve_needs_no_configuration_file(tmp_path: Path) -> None:
     with serving(tmp_path, "prompts", "sqlite") as (process, url):
         told = httpx.get(f"{url}/metrics", timeout=PATIENCE, trust_env=False).text
         assert set(re.findall(r'mcp_server_info{path="(.*?)"', told)) == {"/prompts/mcp", "/sqlite/mcp"}
@@ -210,7 +210,7 @@ def test_without_a_configuration_it_serves_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
+def test_a_server_that_does_not_stop_is_abandoned(tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text("servers: {cling: {}, prompts: {}}")
     with serving(tmp_path, "--config", config, "--catalog", faulty(tmp_path, "cling")) as (process, url):
@@ -222,7 +222,7 @@ def test_one_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_token_comes_from_the_file_and_is_never_shown(tmp_path: Path) -> None:
+def test_the_token_is_read_from_its_file_and_never_printed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hunter2\n")
     config = tmp_path / "bundle.yaml"
     config.write_text("token-file: token\nlog-level: debug\ntrace: trace\nservers: {prompts: {}}")
@@ -252,7 +252,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, main, REFUSED)
 
 
@@ -261,7 +261,7 @@ def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]
     ("option", "reason"),
     [("--port", "can't listen on 127.0.0.1 port "), ("--allowed-host", "not a host or an origin")],
 )
-def test_what_only_a_start_can_tell_is_refused_in_one_line(option: str, reason: str) -> None:
+def test_errors_while_starting_are_reported_in_one_line(option: str, reason: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         value = str(taken.getsockname()[1]) if option == "--port" else "a b"
         with Raw([*SERVE, option, value, "prompts"]) as process:

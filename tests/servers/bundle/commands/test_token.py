@@ -1,4 +1,4 @@
-"""`token`: what it makes, what it shows, and how it takes a token back."""
+"""`token`: new, listed and revoked tokens."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def token(*words: str) -> int:
     return exit_code(main, "token", *words)
 
 
-def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_token_is_printed_and_only_its_digest_stored(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scopes = ("--scope", "sqlite:read", "--scope", "fetch:* filesystem:write")
     assert token("new", "ada@example.org", *scopes, "--expires", "30") == 0
     made, told = capsys.readouterr()
@@ -39,20 +39,20 @@ def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.
     assert ada.expires == pytest.approx(end, abs=60)
 
 
-def test_without_scopes_it_allows_everything_for_ever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_without_scopes_grants_everything_forever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token("new", "bob")
     made, told = capsys.readouterr()
     assert told.startswith("it grants everything and never expires; ")
     bob = TokensFile(path).owner_of(made.strip())
     assert bob is not None
     assert (bob.scopes, bob.expires) == (None, None)
-    # The file is for its owner alone.
+    # Only the owner can read the file.
     assert os.name != "posix" or path.stat().st_mode & 0o777 == 0o600
     assert not TokensFile(path).exposed
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_is_written_by_hand_stays_to_the_byte(path: Path) -> None:
+def test_handwritten_lines_of_the_token_file_are_unchanged(path: Path) -> None:
     path.parent.mkdir()
     for newline in ("\n", "\r\n"):
         before = HAND_WRITTEN.replace("\n", newline).encode()
@@ -63,7 +63,7 @@ def test_what_is_written_by_hand_stays_to_the_byte(path: Path) -> None:
         assert path.read_bytes().rstrip() == before.rstrip()
 
 
-def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_revoked_token_has_no_owner(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token("new", "ada")
     ada = capsys.readouterr().out.strip()
     token("new", "bob")
@@ -75,7 +75,7 @@ def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureF
     assert tokens.owner_of(bob)
 
 
-def test_the_list_says_everything_but_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_token_list_shows_everything_but_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert token("list", "--json") == 0
     assert json.loads(capsys.readouterr().out) == []
     assert not path.exists()
@@ -102,24 +102,24 @@ REFUSED = [
 ]
 
 
-def test_what_it_refuses_changes_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refused_changes_leave_the_token_file_unchanged(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.parent.mkdir()
     path.write_text(HAND_WRITTEN)
     assert [words for words, reason in REFUSED if reason not in refused(capsys, main, "token", *words)] == []
     assert path.read_text() == HAND_WRITTEN
-    # A file that is wrong is left alone.
+    # An invalid file is not changed.
     for text in (b"[old", b'[old]\ndigest = "mine"\n', b"\xff"):
         path.write_bytes(text)
         for words in (["new", "x"], ["revoke", "old"], ["list"]):
             assert token(*words) == 2
             assert str(path) in capsys.readouterr().err
         assert path.read_bytes() == text
-    # One that is right and has another form is for its author to change.
+    # A valid file in another layout is left to its author.
     path.write_text('old.digest = "sha256:' + "0" * 64 + '"\n')
     assert "edit the file by hand" in refused(capsys, main, "token", "revoke", "old")
 
 
-def test_none_of_those_made_at_once_is_lost(path: Path) -> None:
+def test_concurrently_made_tokens_are_all_stored(path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(lambda name: EditableTokens(path).make(name, None, None), "abcdefgh"))
     tokens = TokensFile(path)

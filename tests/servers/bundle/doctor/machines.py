@@ -1,4 +1,4 @@
-"""A machine of its own for each test: a home directory, the files of the clients, programs that are broken."""
+"""A machine for each test: a home directory, the files of the clients, broken programs."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 
 class Home(NamedTuple):
-    """One machine; nothing of the real one is looked at but its installation."""
+    """One machine, which shares only the installation with the real one."""
 
     path: Path
     environment: dict[str, str]
@@ -50,20 +50,20 @@ class Home(NamedTuple):
         return path
 
     def program(self, text: str, name: str = "mcp-bundle-filesystem") -> str:
-        """A program that calls itself one of our servers."""
+        """Writes a program with the name of one of our servers; returns its path."""
         return str(self.write(f"bin/{name}", text, 0o755))
 
     def cursor(self, name: str, **entry: Any) -> None:
-        """Has Cursor know one server."""
+        """Writes one server to the file of Cursor."""
         self.write(".cursor/mcp.json", json.dumps({"mcpServers": {name: entry}}))
 
     def start(self, server: str, *arguments: str, **env: str) -> None:
-        """Has Cursor start one of the servers as they are here."""
+        """Writes one of the servers of this checkout to the file of Cursor."""
         words = ["-m", f"servers.{server}", *arguments]
         self.cursor(server, command=sys.executable, args=words, env={"PYTHONPATH": str(ROOT), **env})
 
     async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
-        """What the doctor finds, of those that are not in order."""
+        """Returns the findings of `doctor` that are not OK."""
         entries = [CATALOG.entry(name) for name in names] or CATALOG.servers
         project = self.path / "project"
         examination = Examination(
@@ -72,7 +72,7 @@ class Home(NamedTuple):
         return [finding for finding in await examine(examination) if finding.severity is not Severity.OK]
 
     async def only(self, *, seconds: float = 60) -> Finding:
-        """The one finding there is."""
+        """Returns the only finding that is not OK."""
         found = await self.look(seconds=seconds)
         assert len(found) == 1, found
         return found[0]
@@ -86,12 +86,12 @@ def home(tmp_path: Path) -> Home:
 
 
 def wheel_of(folder: Path) -> Path:
-    """Where the wheel lies that is installed there."""
+    """Returns the path of the installed wheel."""
     return folder / "mcp_server_bundle-0.1.0-py3-none-any.whl"
 
 
 def installed(folder: Path, *, requires: str = "", script: str | None = None) -> CheckedInstallation:
-    """An installation of the bundle as pip leaves it, with a requirement of the extra `sqlite`, and one script."""
+    """Writes an installation of the bundle as pip does, with a requirement of the extra `sqlite`, and one script."""
     info = folder / "lib" / "mcp_server_bundle-0.1.0.dist-info"
     info.mkdir(parents=True)
     needs = f"Requires-Dist: {requires}; extra == 'sqlite'\n" if requires else ""

@@ -1,4 +1,4 @@
-"""`doctor` finds what was planted, and says what to do. Every fault is real: files, programs, ports."""
+"""`doctor`: faults of the machine, each with its fix. Every fault is real: files, programs, ports."""
 
 import json
 import os
@@ -34,7 +34,7 @@ NO_UNICODE = "http://a/\ud800"
 
 
 @slow
-async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
+async def test_a_healthy_machine_has_no_findings(home: Home) -> None:
     home.write("shop.db", "")
     entries = {
         "notes": {"command": sys.executable, "args": ["-P", "-m", "servers.filesystem", str(home.path / "notes")]},
@@ -47,7 +47,7 @@ async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
 
 
 @slow
-async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
+async def test_an_entry_for_joined_servers_is_checked(home: Home) -> None:
     words = ["-P", "-m", "servers", "run", "--join", "filesystem", "sqlite"]
     variables = {"MCP_FILESYSTEM_ROOTS": str(home.path / "notes")}
     home.cursor("bundle", command=sys.executable, args=words, env=variables)
@@ -56,12 +56,12 @@ async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
     assert [one for one in found if one.severity is not Severity.OK] == []
     assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of 1 server is ours" in map(joined, found)
     assert "Cursor, 'bundle': it starts, speaks 2025-11-25 and 2026-07-28, and has 19 tools" in map(joined, found)
-    # Who asks for one server by its name is told of that one.
+    # A server given by its name is the only one in the output.
     assert not any("bundle" in one.where for one in await home._replace(installation=here).look("sqlite"))
 
 
 @slow
-async def test_a_file_of_the_users_own_is_started_too(home: Home) -> None:
+async def test_a_python_file_of_the_user_is_started(home: Home) -> None:
     file = home.write("dice.py", "raise OSError('there are no dice')")
     home.cursor("dice", command=sys.executable, args=[str(file)])
     found = await home.only()
@@ -74,7 +74,7 @@ def joined(finding: Finding) -> str:
 
 
 @slow
-async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
+async def test_an_entry_that_connects_to_an_unreachable_url_is_a_fault(home: Home) -> None:
     words = ["-P", "-m", "servers", "connect", "http://127.0.0.1:9/mcp"]
     home.cursor("remote", command=sys.executable, args=words, env={"MCP_CONNECT_TOKEN": TOKEN})
     found = await home.only()
@@ -83,13 +83,13 @@ async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
     assert TOKEN not in str(found)
 
 
-def test_other_commands_of_the_bundle_are_no_entry_for_servers(home: Home) -> None:
+def test_entries_of_other_commands_are_not_started(home: Home) -> None:
     for words in (["filesystem", "/notes"], ["demo"], []):
         home.cursor("x", command=sys.executable, args=["-m", "servers", "run", *words])
         assert find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ()).launches == []
 
 
-# What is found without starting the server: what Cursor starts, what is found, and part of the fix
+# Findings without a start of the server: the entry of Cursor, the finding, and part of its fix
 
 
 def started(server: str, *words: str) -> dict[str, Any]:
@@ -171,7 +171,9 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("entry", "what", "fix"), FOUND.values(), ids=FOUND)
-async def test_what_is_wrong_is_named_with_its_fix(entry: dict[str, Any], what: str, fix: str, home: Home) -> None:
+async def test_faults_of_an_entry_are_named_with_their_fix(
+    entry: dict[str, Any], what: str, fix: str, home: Home
+) -> None:
     home.write("empty", "\n")
     home.write("open", TOKEN, 0o644)
     home.write("mcp-bundle-filesystem", "#!/bin/sh\n")
@@ -191,7 +193,7 @@ async def test_what_is_wrong_is_named_with_its_fix(entry: dict[str, Any], what: 
 
 
 @slow
-async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
+async def test_a_command_in_the_uv_cache_is_a_warning(home: Home) -> None:
     text = f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n'
     command = str(home.write(".cache/uv/archive-v0/x1/bin/mcp-bundle-filesystem", text, 0o755))
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
@@ -204,7 +206,7 @@ async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
     assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, because uv's cache was emptied")
 
 
-async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
+async def test_a_relative_command_is_not_found_by_a_desktop_client(home: Home) -> None:
     command = home.program("#!/bin/sh\n")
     home.environment["PATH"] = str(home.path / "bin")
     home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
@@ -217,7 +219,7 @@ async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
 
 
 @slow
-async def test_a_program_of_a_terminal_finds_what_the_shell_finds(home: Home) -> None:
+async def test_a_terminal_client_finds_commands_on_the_path(home: Home) -> None:
     home.program(f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n')
     home.environment.update({"PATH": f"{home.path}/bin:/bin", "PYTHONPATH": str(ROOT)})
     entry = {"command": "mcp-bundle-filesystem", "args": [f"{home.path}/notes"]}
@@ -240,7 +242,7 @@ USELESS = [
 ]  # fmt: skip
 
 
-def test_a_file_that_is_of_no_use_to_its_client_is_named_with_its_fix(home: Home) -> None:
+def test_an_unusable_configuration_is_named_with_its_fix(home: Home) -> None:
     for name, text, what, fix in USELESS:
         path = home.write(name, text)
         looked = find_servers(home.machine, home.path, CATALOG.servers, ())
@@ -251,8 +253,8 @@ def test_a_file_that_is_of_no_use_to_its_client_is_named_with_its_fix(home: Home
         path.unlink()
 
 
-async def test_a_project_has_its_own_configuration(home: Home) -> None:
-    """A file of its own, or a place in the file of the user."""
+async def test_project_configurations_are_examined(home: Home) -> None:
+    """A project has a separate file, or a section in the file of the user."""
     servers = {"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}}
     own = home.write("project/.mcp.json", json.dumps(servers))
     assert (await home.only()).where == "Claude Code, 'files'"
@@ -261,7 +263,7 @@ async def test_a_project_has_its_own_configuration(home: Home) -> None:
     assert (await home.only()).where == "Claude Code, 'files'"
 
 
-async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
+async def test_client_variables_in_arguments_are_not_checked(home: Home) -> None:
     home.write(
         "project/.vscode/mcp.json",
         json.dumps({"servers": {"files": {"command": "mcp-bundle-filesystem", "args": ["${workspaceFolder}"]}}}),
@@ -274,7 +276,7 @@ async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-async def test_a_directory_that_may_not_be_read(home: Home) -> None:
+async def test_an_unreadable_directory_is_a_fault(home: Home) -> None:
     (home.path / "notes").chmod(0)
     home.start("filesystem", f"{home.path}/notes")
     found = await home.only()
@@ -283,7 +285,7 @@ async def test_a_directory_that_may_not_be_read(home: Home) -> None:
     assert "chmod u+rX" in found.fix
 
 
-def test_arguments_are_read_as_the_server_reads_them() -> None:
+def test_arguments_are_parsed_as_by_the_server() -> None:
     words = ["--deny=*.log", "--no-allow-write", "--port", "80", "--max-read", "5000", "notes", "--", "--poll"]
     given = read_arguments(CATALOG.entry("filesystem"), words)
     read = [(argument.name, value) for argument, value in given.own]
@@ -294,7 +296,7 @@ def test_arguments_are_read_as_the_server_reads_them() -> None:
     assert given.faults == []
 
 
-def test_a_secret_that_looks_like_an_option_is_taken_for_the_secret() -> None:
+def test_a_secret_that_looks_like_an_option_is_recognized() -> None:
     header, *_ = [one for one in CATALOG.entry("fetch").arguments if one.secret and one.option]
     given = read_arguments(CATALOG.entry("fetch"), [header.option or "", f"-{TOKEN}"])
     assert given.own == [(header, f"-{TOKEN}")]
@@ -302,7 +304,7 @@ def test_a_secret_that_looks_like_an_option_is_taken_for_the_secret() -> None:
 
 
 @slow
-async def test_a_variable_that_does_not_exist(home: Home) -> None:
+async def test_an_unknown_variable_is_a_warning_with_a_suggestion(home: Home) -> None:
     home.start("filesystem", f"{home.path}/notes", MCP_FILESYSTEM_ALOW_WRITE="1")
     found = await home.only()
     assert found.severity is Severity.WARNING
@@ -318,7 +320,9 @@ async def test_a_variable_that_does_not_exist(home: Home) -> None:
     ],
     ids=["missing", "wrong", "open"],
 )
-async def test_a_file_of_tokens(content: str | None, mode: int, severity: Severity, what: str, home: Home) -> None:
+async def test_problems_of_a_token_file_are_found(
+    content: str | None, mode: int, severity: Severity, what: str, home: Home
+) -> None:
     path = home.path / "tokens.toml"
     if content is not None:
         home.write("tokens.toml", content)
@@ -339,7 +343,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("words", ODD.values(), ids=ODD)
-async def test_arguments_that_no_system_can_look_at(words: list[str], home: Home) -> None:
+async def test_arguments_that_are_no_valid_path_are_faults(words: list[str], home: Home) -> None:
     home.start("filesystem", *words)
     assert (await home.look())[0].severity is Severity.FAULT
 
@@ -347,7 +351,7 @@ async def test_arguments_that_no_system_can_look_at(words: list[str], home: Home
 # Ports and URLs
 
 
-async def test_a_port_that_is_taken(home: Home) -> None:
+async def test_a_port_in_use_is_a_fault(home: Home) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         home.start("filesystem", "--transport", "http", "--port", str(port), f"{home.path}/notes")
@@ -359,8 +363,8 @@ async def test_a_port_that_is_taken(home: Home) -> None:
 
 
 @slow
-async def test_a_url_at_which_nothing_listens(home: Home) -> None:
-    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+async def test_a_url_without_a_listener_is_a_fault(home: Home) -> None:
+    with socket.socket() as unused:  # bound, which reserves the port, but not listening
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         home.cursor("filesystem", url=f"http://me:{TOKEN}@127.0.0.1:{port}/mcp?key={TOKEN}")
@@ -372,13 +376,13 @@ async def test_a_url_at_which_nothing_listens(home: Home) -> None:
 
 
 def repeat_token(_path: str, body: bytes, headers: Message) -> Reply:
-    """What a web site answers that is no MCP server, and repeats the token that it does not like."""
+    """Answers as a web site that is no MCP server, and repeats the token that it refuses."""
     error = {"code": -32000, "message": f"unknown: {headers['Authorization'].split()[-1]}"}
     return Reply(json.dumps({"jsonrpc": "2.0", "id": json.loads(body).get("id"), "error": error}).encode())
 
 
 @slow
-async def test_a_url_at_which_another_program_listens(home: Home) -> None:
+async def test_a_url_of_another_program_is_a_fault(home: Home) -> None:
     with answered(repeat_token) as site:
         url = f"{site}/mcp"
         home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
@@ -391,7 +395,7 @@ async def test_a_url_at_which_another_program_listens(home: Home) -> None:
 
 @asynccontextmanager
 async def serving(home: Home) -> AsyncIterator[str]:
-    """The URL of a filesystem server that wants a token."""
+    """Starts a filesystem server that requires a token; yields its URL."""
     command = [sys.executable, "-m", "servers.filesystem", "--transport", "http", "--port", "0", f"{home.path}/notes"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MCP_TOKEN": TOKEN}
     async with await anyio.open_process(command, env=env, stdout=None) as process:
@@ -406,7 +410,7 @@ async def serving(home: Home) -> AsyncIterator[str]:
 
 
 @slow
-async def test_a_url_that_wants_another_token(home: Home) -> None:
+async def test_a_url_that_refuses_the_token_is_a_fault(home: Home) -> None:
     async with serving(home) as url:
         home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer not-{TOKEN}"})
         found = await home.only()
@@ -421,7 +425,7 @@ async def test_a_url_that_wants_another_token(home: Home) -> None:
 
 
 @slow
-async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None:
+async def test_the_token_variable_of_codex_is_checked(home: Home) -> None:
     async with serving(home) as url:
         entry = f'[mcp_servers.filesystem]\nurl = "{url}"\nbearer_token_env_var = "FILES_TOKEN"\n'
         home.write(".codex/config.toml", entry)
@@ -437,11 +441,11 @@ async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None
     assert TOKEN not in repr([unset, wrong])
 
 
-# What only shows when it is started
+# Faults that only a start shows
 
 
 @slow
-async def test_noise_on_stdout(home: Home) -> None:
+async def test_other_output_on_stdout_is_found(home: Home) -> None:
     command = home.program(f'#!/bin/sh\necho Welcome\nexec {sys.executable} -m servers.filesystem "$@"\n')
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
     found = await home.only()
@@ -450,7 +454,7 @@ async def test_noise_on_stdout(home: Home) -> None:
 
 
 @slow
-async def test_a_server_that_gives_no_answer(home: Home) -> None:
+async def test_a_server_that_does_not_answer_is_found(home: Home) -> None:
     home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
     found = await home.only(seconds=0.3)
     assert found.what == "no answer within 0.3 seconds after it was started"
@@ -458,8 +462,8 @@ async def test_a_server_that_gives_no_answer(home: Home) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
-async def test_pipes_are_not_waited_for(home: Home) -> None:
-    """In place of a configuration, of a program, and of a token file."""
+async def test_pipes_in_place_of_files_do_not_block(home: Home) -> None:
+    """Pipes are in place of a configuration, a program, and a token file."""
     pipe = home.path / "bin" / "mcp-bundle-filesystem"
     pipe.parent.mkdir()
     os.mkfifo(pipe, 0o700)
@@ -472,13 +476,13 @@ async def test_pipes_are_not_waited_for(home: Home) -> None:
 
 
 @slow
-async def test_a_program_that_fills_its_pipes_and_leaves_children(home: Home) -> None:
+async def test_a_program_that_floods_its_pipes_is_a_fault(home: Home) -> None:
     home.cursor("filesystem", command=home.program("#!/bin/sh\nyes >&2 &\nhead -c 70000000 /dev/zero\nread x\n"))
     assert (await home.look(seconds=1))[0].severity is Severity.FAULT
 
 
 @slow
-async def test_a_server_of_an_older_version(home: Home) -> None:
+async def test_an_older_server_and_protocol_are_found(home: Home) -> None:
     home.cursor("files", command=home.program(f"#!{sys.executable}\n{OLD_SERVER}"))
     era, version = await home.look()
     assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
@@ -487,7 +491,7 @@ async def test_a_server_of_an_older_version(home: Home) -> None:
     assert "update it where it is installed" in version.fix
 
 
-async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> None:
+async def test_a_secret_in_the_output_of_a_server_is_not_printed(home: Home) -> None:
     command = home.program('#!/bin/sh\necho "bad token $MCP_TOKEN for $2" >&2\nexit 1\n', "mcp-bundle-fetch")
     header = f"api.example.org=Authorization:Bearer {TOKEN}"
     home.cursor("web", command=command, args=["--header", header], env={"MCP_TOKEN": f"x{TOKEN}"})
@@ -499,7 +503,7 @@ async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> N
 # The shell and the command
 
 
-async def test_what_is_set_in_the_shell(home: Home) -> None:
+async def test_variables_of_the_shell_are_reported(home: Home) -> None:
     home.environment.update(MCP_FILESYSTEM_ALLOW_WRITE=TOKEN, MCP_TOKEN_FILE=f"{home.path}/token")
     home.start("filesystem", f"{home.path}/papers")
     found = {one.what: one for one in await home.look()}
@@ -526,7 +530,7 @@ def test_the_command_prints_a_line_for_each_finding(shell: Home, capsys: pytest.
 
 
 @slow
-def test_in_a_terminal_no_word_is_broken(home: Home) -> None:
+def test_lines_in_a_terminal_wrap_between_words(home: Home) -> None:
     papers = f"{home.path}/{'papers' * 15}"
     home.start("filesystem", papers)
     with terminal(["doctor", "filesystem"], home.path) as shown:
@@ -536,8 +540,8 @@ def test_in_a_terminal_no_word_is_broken(home: Home) -> None:
 
 
 @slow
-def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    """A client may be looked at alone."""
+def test_no_fault_gives_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """A client may be examined alone."""
     shell.start("filesystem", f"{shell.path}/papers")
     assert main(["doctor", "everything", "--client", "vscode", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -546,12 +550,12 @@ def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]
     assert found[-1]["what"].startswith("it starts, speaks 2025-11-25 and 2026-07-28, and has ")
 
 
-def test_bad_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_gives_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no server 'nobody'" in refused(capsys, main, "doctor", "nobody")
     assert "there is no client 'emacs'" in refused(capsys, main, "doctor", "--client", "emacs")
 
 
-def test_a_server_has_less_time_than_clients_give_it() -> None:
+def test_the_trial_timeout_is_shorter_than_those_of_clients() -> None:
     assert SECONDS < 60
 
 
@@ -567,7 +571,7 @@ async def test_prompt_files_that_are_not_served_are_listed(home: Home) -> None:
     assert {one.severity for one in found} == {Severity.WARNING}
 
 
-async def test_a_byte_order_mark_is_a_warning_where_plain_json_is_read(home: Home) -> None:
+async def test_a_byte_order_mark_before_plain_json_is_a_warning(home: Home) -> None:
     home.write(".claude.json", "\ufeff{}")
     home.write(".cursor/mcp.json", "\ufeff{}")
     (found,) = await home.look()

@@ -1,4 +1,4 @@
-"""What `doctor` says of the installation: its libraries, and the scripts that start the servers."""
+"""Findings about the installation: its libraries, and the scripts that start the servers."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from tests.servers.bundle.doctor.machines import CATALOG, ROOT, installed, wheel
 SQLITE = CATALOG.entry("sqlite")
 
 
-def test_a_library_that_is_missing(tmp_path: Path) -> None:
+def test_a_missing_library_is_a_fault(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
     found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
     assert found.severity is Severity.FAULT
@@ -23,7 +23,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     assert found.fix == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
 
 
-def test_a_library_that_is_too_old_or_of_a_server_that_nobody_uses(tmp_path: Path) -> None:
+def test_an_outdated_library_of_an_unused_server_is_a_warning(tmp_path: Path) -> None:
     found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], []))[-1]
     assert re.search(r"pyyaml>=99 \(\S+ is installed\)", found.what)
     assert found.severity is Severity.WARNING
@@ -43,7 +43,7 @@ def test_a_library_that_is_too_old_or_of_a_server_that_nobody_uses(tmp_path: Pat
     ],
     ids=["missing", "dead", "foreign", "foreign, by way of a shell of pip", "dead, by way of a shell of uv"],
 )
-def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
+def test_an_unusable_console_script_is_a_fault(script: str, what: str, tmp_path: Path) -> None:
     _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
     assert found.severity is Severity.FAULT
     assert found.what == f"{what}: mcp-bundle-sqlite"
@@ -51,15 +51,15 @@ def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     assert found.fix == f"reinstall them: {tmp_path}/bin/python -m pip install {again}"
 
 
-def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
+def test_a_bundle_without_a_distribution_is_a_warning(tmp_path: Path) -> None:
     (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
     assert found.severity is Severity.WARNING
     assert found.fix == f"install it: {this_installation().install_command('all')}"
 
 
 @pytest.mark.slow
-def test_without_libraries_of_its_own_it_says_which() -> None:
-    # A name that is known to be no module is as good as one that is not installed.
+def test_doctor_names_its_own_missing_libraries() -> None:
+    # `None` in sys.modules has the same effect as a missing library.
     script = (
         "import sys; sys.modules['rich'] = None; from servers.bundle.program import main; sys.exit(main(['doctor']))"
     )
@@ -71,7 +71,7 @@ def test_without_libraries_of_its_own_it_says_which() -> None:
     assert last.endswith(f". Fix: {this_installation().install_command('catalog')}")
 
 
-def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
+def test_doctor_without_its_libraries_checks_those_of_servers(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
     found = list(check_libraries(BareInstallation.from_site(installation.python, tmp_path / "lib")))
     assert [(one.severity, one.where) for one in found][1:] == [

@@ -1,4 +1,4 @@
-"""What `doctor` says of a URL that wants a login."""
+"""Findings about a URL that requires a login."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ TOLD = [
 ]
 
 
-async def test_where_to_log_in() -> None:
+async def test_a_url_that_needs_a_login_is_found() -> None:
     async with issuing() as site:
-        # Who says nothing of logins is no matter.
+        # A server without login metadata gives no finding.
         assert await check_logins("here", "there", f"{site.url}/mcp") is None
         site.put(f"{WELL_KNOWN}/mcp", said({"resource": f"{site.url}/mcp"}))
         assert await check_logins("here", "there", f"{site.url}/mcp") is None

@@ -1,4 +1,4 @@
-"""Files of prompts that a server says it can't serve."""
+"""Prompt files that a server reports as unusable."""
 
 import json
 from typing import Any
@@ -31,12 +31,12 @@ async def read(app: Server[Any]) -> list[str]:
         return [one.what for one in problem_findings("here", await read_problems(client))]
 
 
-async def test_each_file_is_named_on_a_line_and_many_are_counted() -> None:
+async def test_each_file_has_a_line_and_the_rest_are_counted() -> None:
     assert await read(serving(indexed(2))) == ["a\\nb.md:3: it is wrong"] * 2
     assert (await read(serving(indexed(1_020))))[20:] == ["1,000 more of its files have problems"]
 
 
-async def test_a_library_that_could_not_be_fetched_is_no_file() -> None:
+async def test_a_library_that_could_not_be_fetched_is_named_by_address() -> None:
     problem = {"library": 0, "file": "", "line": None, "reason": "git+https://a/b: there is no such repository"}
     async with connected(serving(json.dumps({"problems": [problem]}))) as end, Client(end) as client:
         (found,) = problem_findings("here", await read_problems(client))
@@ -45,9 +45,9 @@ async def test_a_library_that_could_not_be_fetched_is_no_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"problems": 5}', '{"problems": [5]}', '{"problems": [{}]}'])
-async def test_what_is_no_index_says_nothing(text: str) -> None:
+async def test_an_invalid_index_gives_no_problems(text: str) -> None:
     assert await read(serving(text)) == []
 
 
-async def test_other_servers_are_not_asked() -> None:
+async def test_other_servers_give_no_problems() -> None:
     assert await read(serving(indexed(1), name="notes")) == []

@@ -1,4 +1,4 @@
-"""`doctor --config`: what it says of a configuration of `serve`, and of servers of others that start at once."""
+"""`doctor --config`: findings about a configuration of `serve`, and about its third-party servers."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in "ab"]
 
 
 class Place(NamedTuple):
-    """A directory with a configuration, and with the tools of a server of others."""
+    """A directory with a configuration, and with the tools of a third-party server."""
 
     path: Path
     installation: CheckedInstallation
@@ -36,16 +36,16 @@ class Place(NamedTuple):
         self.config.chmod(0o600)
 
     def other(self, **said: Any) -> dict[str, Any]:
-        """What a configuration says of the server of others."""
+        """Returns the configuration of the third-party server."""
         return {"command": [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")], **said}
 
     async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
-        """What is found of the servers and of the file."""
+        """Returns the findings about the servers and the file."""
         served = ServeConfiguration(self.config, CATALOG, self.installation, names, seconds)
         return [one for one in await examine_served(served) if one.where.startswith(str(self.config))]
 
     async def wrong(self) -> list[tuple[str, str]]:
-        """What is not in order: how much it matters, and what it is."""
+        """Returns severity and text of the findings that are not OK."""
         return [(one.severity.value, one.what) for one in await self.look() if one.severity is not Severity.OK]
 
 
@@ -55,7 +55,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, installed(tmp_path / "venv"))
 
 
-async def test_all_is_well(place: Place) -> None:
+async def test_a_valid_configuration_has_only_ok_findings(place: Place) -> None:
     place.write({"filesystem": {"roots": ["."]}, "other": place.other()}, port=8123, join=["other"])
     found = await place.look()
     assert [(one.severity, one.where.removeprefix(str(place.config)), one.what) for one in found] == [
@@ -63,11 +63,11 @@ async def test_all_is_well(place: Place) -> None:
         (Severity.OK, ", 'filesystem'", "its settings are valid"),
         (Severity.OK, ", 'other'", "it starts, is tiny 1, speaks 2025-11-25, and has 2 tools"),
     ]
-    # Those that are asked for, and no others.
+    # Only the given servers.
     assert [one.where for one in await place.look("filesystem")][1:] == [f"{place.config}, 'filesystem'"]
 
 
-async def test_a_file_that_is_missing_is_not_to_be_corrected(place: Place) -> None:
+async def test_a_missing_configuration_is_a_fault(place: Place) -> None:
     (missing,) = [one for one in await place.look() if one.severity is Severity.FAULT]
     assert (missing.what, missing.fix) == (
         "No such file or directory",
@@ -75,14 +75,14 @@ async def test_a_file_that_is_missing_is_not_to_be_corrected(place: Place) -> No
     )
 
 
-async def test_a_tool_that_looks_like_one_of_another_server_is_told_of(place: Place) -> None:
+async def test_a_tool_named_like_that_of_another_server_is_a_warning(place: Place) -> None:
     (place.path / "tools.json").write_text(json.dumps([{**TOOLS[0], "name": "filesystem__write_file"}]))
     place.write({"other": place.other(), "filesystem": {"roots": [str(place.path)]}})
     (warned,) = [one for one in await place.look() if one.severity is Severity.WARNING]
     assert warned.what == "its tool filesystem__write_file looks like one of the server 'filesystem'"
 
 
-async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
+async def test_unpinned_and_changed_tools_are_reported(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
     assert (await place.look())[
         -1
@@ -97,7 +97,7 @@ async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     assert found.fix.endswith(f" pin other --config '{place.config}'; --accept accepts the changes")
 
 
-async def test_rules_that_concern_no_tool(place: Place) -> None:
+async def test_rules_that_match_no_tool_are_warnings(place: Place) -> None:
     tools = {"allow": ["a", "b", "x*"], "deny": ["y"], "rename": {"a": "b"}, "describe": {"z": "Is none."}}
     place.write({"other": place.other(tools=tools)})
     assert await place.wrong() == [
@@ -108,14 +108,14 @@ async def test_rules_that_concern_no_tool(place: Place) -> None:
     ]
 
 
-async def test_a_command_that_is_not_there(place: Place) -> None:
+async def test_a_missing_command_is_a_fault(place: Place) -> None:
     place.write({"other": {"command": "no-such-program-here --x"}})
     found = (await place.look())[-1]
     assert (found.severity, found.what) == (Severity.FAULT, "it can't be started: No such file or directory")
     assert found.fix == f"install no-such-program-here, or correct its command in {place.config}"
 
 
-async def test_the_last_words_of_one_are_its_own_and_without_its_secrets(place: Place) -> None:
+async def test_last_output_belongs_to_its_server_and_has_no_secrets(place: Place) -> None:
     def ending(words: str) -> dict[str, Any]:
         return {"command": [sys.executable, "-I", "-S", "-c", f"import sys; sys.exit('{words}')"]}
 
@@ -125,13 +125,13 @@ async def test_the_last_words_of_one_are_its_own_and_without_its_secrets(place: 
     assert [what.rpartition("; its last output: ")[2] for _, what in found] == ["bad token ***", "of two"]
 
 
-async def test_a_server_that_is_silent(place: Place) -> None:
+async def test_a_server_that_does_not_answer_is_a_fault(place: Place) -> None:
     command = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
     place.write({"other": {"command": command}})
     assert (await place.look(seconds=0.2))[-1].what == "it does not answer within 0.2 seconds"
 
 
-async def test_nobody_at_a_url(place: Place) -> None:
+async def test_a_url_without_a_listener_is_a_fault(place: Place) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place.write({"other": {"url": f"http://127.0.0.1:{free.getsockname()[1]}/mcp", "token": TOKEN}})
@@ -149,7 +149,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_is_wrong_with_one_server_hides_no_other(place: Place) -> None:
+async def test_a_fault_of_one_server_hides_no_other(place: Place) -> None:
     for said, what in WRONG:
         place.write({"other": said, "filesystem": {"roots": ["."], "no-such": 1}})
         first, second = await place.wrong()
@@ -158,7 +158,7 @@ async def test_what_is_wrong_with_one_server_hides_no_other(place: Place) -> Non
         assert "there is no option 'servers.filesystem.no-such'" in second[1]
 
 
-async def test_what_is_wrong_with_the_whole(place: Place) -> None:
+async def test_invalid_global_settings_are_faults(place: Place) -> None:
     place.write({"filesystem": {"roots": ["."]}}, port=99999)
     assert "port" in (await place.wrong())[0][1]
     place.write({"filesystem": {"roots": ["."]}}, join=["none"])
@@ -168,7 +168,7 @@ async def test_what_is_wrong_with_the_whole(place: Place) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
-async def test_secrets_that_others_can_read(place: Place) -> None:
+async def test_a_secret_file_readable_by_others_is_a_warning(place: Place) -> None:
     (place.path / "token").write_text(TOKEN)
     (place.path / "token").chmod(0o644)
     place.write({"other": place.other(env={"API_KEY": {"file": "token"}})})
@@ -177,7 +177,7 @@ async def test_secrets_that_others_can_read(place: Place) -> None:
     assert "other users on this machine can read a secret" in found.what
 
 
-async def test_a_damaged_file_of_pins(place: Place) -> None:
+async def test_an_invalid_pin_file_is_a_fault(place: Place) -> None:
     (place.path / "other.pins.json").write_text("{")
     place.write({"other": place.other(pin=True)})
     [(severity, what)] = await place.wrong()
@@ -185,7 +185,7 @@ async def test_a_damaged_file_of_pins(place: Place) -> None:
     assert "not a pin file" in what
 
 
-def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_code_reflects_the_findings(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.write({"other": place.other()})
     assert main(["doctor", "--config", str(place.config), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[-1]["what"].startswith("it starts, is tiny 1")
@@ -193,6 +193,6 @@ def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFi
     assert main(["doctor", "--config", str(place.config)]) == 1
 
 
-def test_clients_and_a_configuration_are_two_things(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_client_and_config_options_are_mutually_exclusive(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("doctor", "--config", str(place.config), "--client", "cursor")
     assert "can't be used together" in refused(capsys, main, *words)

@@ -1,4 +1,4 @@
-"""What is said of a server that was tried shows none of its secrets, whatever the server says."""
+"""Findings about a started server: no secrets in them, whatever its output."""
 
 from servers.bundle.doctor.trials import MODES, Attempt, Outcome, TriedServer, judge, mask, split_secrets
 from tests.servers.bundle.doctor.machines import CATALOG
@@ -20,15 +20,15 @@ SAYING = [
 ]
 
 
-def test_a_secret_is_not_shown() -> None:
+def test_findings_of_a_trial_have_no_secrets() -> None:
     for trials, said in SAYING:
         findings = list(judge(TriedServer("here", ENTRY, "another", "correct it", [TOKEN]), trials))
         assert TOKEN not in repr(findings)
         assert any(said in finding.what for finding in findings)
 
 
-def test_what_is_masked() -> None:
-    """All of secrets that hold each other, and parts of one; not what is too short to be a secret."""
+def test_secrets_and_their_parts_are_masked() -> None:
+    """Covers secrets that contain each other, and parts of a secret; texts too short for a secret stay."""
     assert mask("x: Bearer secret-one", ["secret", "secret-one", "Bearer secret-one"]) == "x: ***"
     assert mask("no user of two/three", split_secrets(["name=user:two/three@host"])) == "no *** of ***"
     assert mask("yes or true", ["yes", "true"]) == "yes or ***"

@@ -1,4 +1,4 @@
-"""What `export` writes: each file is what its reader takes, and what it says of a server starts that server."""
+"""Files that `export` writes: valid for their readers, with commands that start the server."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def manifest_of(exported: Path, entry: Entry) -> dict[str, Any]:
 
 
 def chosen(entry: Entry, folder: Path) -> dict[str, Any]:
-    """What a user of a desktop host picks, so that the server has something to serve."""
+    """Returns the choices of a user of a desktop host, so that the server has something to serve."""
     (folder / "data.db").touch()
     picked = {"directory": [str(folder)], "file": [str(folder / "data.db")]}
     return {
@@ -71,7 +71,7 @@ def chosen(entry: Entry, folder: Path) -> dict[str, Any]:
     not SERVER_JSON.is_file() and os.environ.get("CI") != "true",
     reason=f"needs the official schema of server.json: {FETCH}",
 )
-def test_what_is_written_for_the_registry_fits_the_official_schema(exported: Path) -> None:
+def test_the_registry_document_conforms_to_the_official_schema(exported: Path) -> None:
     """The manifest of a bundle is checked by its official tool, in tests/checks/bundle/test_mcpb.py."""
     registry = json.loads(SERVER_JSON.read_text())
     for entry in ENTRIES:
@@ -80,7 +80,7 @@ def test_what_is_written_for_the_registry_fits_the_official_schema(exported: Pat
         assert document["$schema"] == registry["$id"]
 
 
-def test_every_argument_of_the_catalog_stands_in_it_once(exported: Path) -> None:
+def test_every_catalog_argument_is_in_the_registry_document_once(exported: Path) -> None:
     for entry in ENTRIES:
         unnamed = [one.name for one in entry.arguments if one.option is None and not one.secret]
         wanted = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
@@ -102,7 +102,7 @@ def test_an_argument_keeps_its_type_default_and_secrecy(exported: Path) -> None:
     assert "format" not in said["MCP_FETCH_ALLOW_PORT"]
 
 
-def test_a_client_of_the_registry_starts_the_server_and_not_the_package(exported: Path) -> None:
+def test_the_registry_arguments_start_the_server(exported: Path) -> None:
     # As VS Code does: runtime arguments, identifier with version, package arguments.
     entry = load_catalog().entry("sqlite")
     words = []
@@ -117,7 +117,7 @@ def test_a_client_of_the_registry_starts_the_server_and_not_the_package(exported
     ]
 
 
-def test_the_variables_in_a_url_are_variables_of_the_package(exported: Path) -> None:
+def test_variables_in_a_url_are_declared_by_the_package(exported: Path) -> None:
     package = described(exported, ENTRIES[0])["packages"][1]
     port = next(one for one in package["environmentVariables"] if one["name"] == "MCP_PORT")
     assert package["transport"]["url"].replace("{MCP_PORT}", port["default"]) == "http://127.0.0.1:8000/mcp"
@@ -126,7 +126,7 @@ def test_the_variables_in_a_url_are_variables_of_the_package(exported: Path) -> 
 # For desktop hosts
 
 
-def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -> None:
+def test_the_user_form_has_the_chosen_options_only(exported: Path) -> None:
     forms = {entry.name: list(manifest_of(exported, entry)["user_config"]) for entry in ENTRIES}
     assert forms == {
         "filesystem": [
@@ -144,7 +144,7 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
 
 
 @pytest.mark.parametrize(("name", "secret"), [("fetch", "header"), ("postgres", "databases")])
-def test_a_secret_is_kept_by_the_host_and_stands_in_no_command(name: str, secret: str, exported: Path) -> None:
+def test_a_secret_is_a_sensitive_variable_and_no_argument(name: str, secret: str, exported: Path) -> None:
     manifest = manifest_of(exported, load_catalog().entry(name))
     assert manifest["user_config"][secret]["sensitive"] is True
     assert secret not in " ".join(manifest["server"]["mcp_config"]["args"])
@@ -154,19 +154,19 @@ def test_a_secret_is_kept_by_the_host_and_stands_in_no_command(name: str, secret
         assert [one["isSecret"] for one in package["environmentVariables"] if one["name"] == variable] == [True]
 
 
-def test_the_bundle_asks_for_what_the_project_asks_for(exported: Path) -> None:
+def test_the_bundle_requires_the_libraries_of_the_project(exported: Path) -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     plain = str.maketrans("", "", " ()\"'")
     for entry in ENTRIES:
         asked = tomllib.loads(opened(exported, entry).read("pyproject.toml").decode())["project"]
         lines = wanted["dependencies"] + wanted["optional-dependencies"].get(entry.extra, [])
         assert {one.translate(plain) for one in asked["dependencies"]} == {one.translate(plain) for one in lines}
-        # A host leaves the name of a variable in the command, where it has no value for it.
+        # A host leaves the name of a variable without a value in the command.
         fields = manifest_of(exported, entry)["user_config"]
         assert all(("default" in field) is not field["required"] for field in fields.values())
 
 
-def test_the_bundle_holds_one_server_and_what_it_stands_on(exported: Path) -> None:
+def test_the_bundle_has_one_server_and_its_imports(exported: Path) -> None:
     beside_it = {"manifest.json", "pyproject.toml", "main.py", "LICENSE", "icon.png"}
     data = {"sqlite": "servers/sqlite/engine/sample.sql", "prompts": "servers/prompts/starter/_shared/material.md"}
     for entry in ENTRIES:
@@ -185,7 +185,7 @@ def test_the_bundle_holds_one_server_and_what_it_stands_on(exported: Path) -> No
 
 @pytest.mark.slow
 @each
-async def test_the_sources_in_the_bundle_answer(entry: Entry, exported: Path, tmp_path: Path) -> None:
+async def test_the_server_in_the_bundle_answers(entry: Entry, exported: Path, tmp_path: Path) -> None:
     opened(exported, entry).extractall(tmp_path / "bundle")
     picked = chosen(entry, tmp_path).values()
     places = [place for one in picked for place in ([one] if isinstance(one, str) else one)]
@@ -200,7 +200,7 @@ def entry_of(exported: Path, name: str) -> dict[str, Any]:
     return yaml.safe_load((exported / name / f"{name}.yaml").read_text())
 
 
-def test_the_gateway_mounts_what_the_user_names_and_nothing_else(exported: Path) -> None:
+def test_the_docker_gateway_mounts_only_the_named_paths(exported: Path) -> None:
     server = entry_of(exported, "filesystem")
     assert server["image"] == f"mcp-bundle-filesystem:{VERSION}"
     assert server["volumes"] == ["{{filesystem.roots|volume|into}}", "{{filesystem.undo_dir|volume}}"]
@@ -209,8 +209,8 @@ def test_the_gateway_mounts_what_the_user_names_and_nothing_else(exported: Path)
     assert server["config"][0]["required"] == ["roots"]
 
 
-# The fields of a server of type `server`, and of what is in them: https://github.com/docker/mcp-gateway at 2bd20fe,
-# docs/server-entry-spec.md and pkg/catalog/types.go. Its programs pass over a field that they do not know.
+# The fields of a server of type `server`, and of their contents: https://github.com/docker/mcp-gateway at 2bd20fe,
+# docs/server-entry-spec.md and pkg/catalog/types.go. Its programs ignore unknown fields.
 FIELDS = {
     "": {"name", "type", "title", "description", "icon", "readme", "image", "command", "volumes", "user", "longLived"}
     | {"secrets", "env", "disableNetwork", "allowHosts", "extraHosts", "tools", "config", "metadata"},
@@ -223,7 +223,7 @@ FIELDS = {
 }
 
 
-def test_an_entry_has_the_fields_that_the_gateway_knows(exported: Path) -> None:
+def test_a_docker_entry_has_only_fields_of_the_gateway(exported: Path) -> None:
     for entry in ENTRIES:
         server = entry_of(exported, entry.name)
         assert (server["name"], server["type"]) == (entry.name, "server")
@@ -235,13 +235,13 @@ def test_an_entry_has_the_fields_that_the_gateway_knows(exported: Path) -> None:
         for one in server.get("config", []):
             assert all(set(asked) <= FIELDS["properties"] for asked in one["properties"].values())
             assert {"name": entry.name, "type": "object"}.items() <= one.items()
-            # What is asked for is what the entry uses.
+            # The form has exactly the variables that the entry uses.
             values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]
             used = {value.strip("{}").split("|")[0] for value in values}
             assert used == {f"{entry.name}.{name}" for name in one["properties"]}
 
 
-def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) -> None:
+def test_optional_secrets_are_absent_from_the_docker_entry(exported: Path) -> None:
     # It would start the server with the value `<UNKNOWN>`.
     server = entry_of(exported, "fetch")
     assert "secrets" not in server

@@ -1,4 +1,4 @@
-"""The plugins that `export` writes: what each host asks for, and the wheel and skills in them."""
+"""The plugins that `export` writes: the questions of each host, and the wheel and skills in them."""
 
 import json
 import zipfile
@@ -74,7 +74,7 @@ def test_the_wheel_has_the_sources_of_the_bundle_and_a_script(exported: Path) ->
     assert recorded == wheel.namelist()
 
 
-def test_a_skill_of_a_server_is_a_skill_of_its_plugin(exported: Path) -> None:
+def test_the_plugin_has_the_skills_of_its_server(exported: Path) -> None:
     plugins = {entry.name: exported / entry.name / "plugin" for entry in ENTRIES}
     skills = {name: sorted(path.name for path in folder.glob("skills/*")) for name, folder in plugins.items()}
     assert {name: folders for name, folders in skills.items() if folders} == {"everything": ["try-a-client"]}

@@ -1,4 +1,4 @@
-"""The export of a catalog that is not ours: its package, its sources, and a text that is nothing but text."""
+"""The export of another catalog: its package, its sources, and hostile texts."""
 
 import json
 import zipfile
@@ -25,7 +25,7 @@ ENTRY: dict[str, Any] = {
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with the script `mcp-dice`, as pip leaves it behind, in a folder that is hidden as many are."""
+    """Writes a package with the script `mcp-dice` as pip does, in a hidden folder; returns that folder."""
     tmp_path = tmp_path / ".cache"
     info = tmp_path / "mcp_dice-1.0.dist-info"
     info.mkdir(parents=True)
@@ -48,7 +48,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return json.loads(zipfile.ZipFile(folder / "out" / "dice" / "dice-1.0.mcpb").read("manifest.json"))
 
 
-def test_a_package_that_is_called_as_its_script_needs_no_word_more(installed: Path) -> None:
+def test_a_package_named_like_its_script_needs_no_runtime_arguments(installed: Path) -> None:
     assert export(installed) == 0
     (package,) = json.loads((installed / "out" / "dice" / "server.json").read_text())["packages"]
     assert package["identifier"] == "mcp-dice"
@@ -56,19 +56,19 @@ def test_a_package_that_is_called_as_its_script_needs_no_word_more(installed: Pa
     assert "runtimeArguments" not in package
 
 
-def test_its_sources_are_the_whole_package(installed: Path) -> None:
+def test_the_bundle_has_all_sources_of_the_package(installed: Path) -> None:
     export(installed)
     names = zipfile.ZipFile(installed / "out" / "dice" / "dice-1.0.mcpb").namelist()
     assert [name for name in names if "/" in name] == ["dice/__init__.py", "dice/faces.txt", "dice/server.py"]
 
 
-def test_its_extra_is_asked_for_where_the_catalog_names_it(installed: Path) -> None:
+def test_the_bundle_requires_the_extra_of_the_catalog(installed: Path) -> None:
     export(installed, extra="nice")
     project = zipfile.ZipFile(installed / "out" / "dice" / "dice-1.0.mcpb").read("pyproject.toml").decode()
     assert '"rich>=2"' in project
 
 
-def test_a_text_stays_a_text(installed: Path) -> None:
+def test_hostile_texts_are_exported_as_plain_text(installed: Path) -> None:
     export(installed)
     manifest = manifest_of(installed)
     assert manifest["display_name"] == manifest["long_description"] == HOSTILE
@@ -78,7 +78,7 @@ def test_a_text_stays_a_text(installed: Path) -> None:
     assert container["command"] == ["--sides", "{{dice.sides}}"]
 
 
-def test_a_server_has_a_plugin_if_variables_set_all_that_it_requires(installed: Path) -> None:
+def test_a_plugin_needs_variables_for_all_required_arguments(installed: Path) -> None:
     export(installed)
     assert not (installed / "out" / "dice" / "plugin").exists()
     assert not (installed / "out" / ".claude-plugin").exists()
@@ -88,7 +88,7 @@ def test_a_server_has_a_plugin_if_variables_set_all_that_it_requires(installed: 
     assert described["mcpServers"]["dice"]["env"] == {"SIDES": "${user_config.sides}"}
 
 
-def test_a_secret_that_is_required_has_an_example(installed: Path) -> None:
+def test_a_required_secret_has_an_example(installed: Path) -> None:
     key = {"name": "key", "type": "string", "description": "key", "option": "--key", "environment": "KEY"}
     export(installed, arguments=[{**key, "required": True, "secret": True}])
     container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
@@ -96,7 +96,7 @@ def test_a_secret_that_is_required_has_an_example(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("icon", ["https://dice.example/icon.png", "dice/faces.txt"])
-def test_an_icon_that_hosts_do_not_show_is_left_out(icon: str, installed: Path) -> None:
+def test_an_icon_that_hosts_cannot_show_is_omitted(icon: str, installed: Path) -> None:
     export(installed, icon=icon)
     container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
     assert container.get("icon") == (icon if "://" in icon else None)
@@ -114,7 +114,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_what_can_not_be_exported_is_refused(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_that_cannot_be_exported_is_refused(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for changes, reason in REFUSED:
         assert reason in refused(capsys, lambda _, changes=changes: export(installed, **changes))
         assert not (installed / "out").exists()

@@ -15,7 +15,7 @@ COMMENTS = [" // c\n", "\n// {\n  ", "/* , */", " /* a\n } */ ", "// ü\r\n"]
 
 
 class Document(NamedTuple):
-    """The bytes of a file, and the value they stand for; None where they stand for none."""
+    """The bytes of a file, and their value; None if they have none."""
 
     text: bytes
     value: dict[str, Any] | None
@@ -31,7 +31,7 @@ servers = st.dictionaries(st.sampled_from(["old", "one", "été"]), entries, max
 
 @st.composite
 def documents(draw: st.DrawFn, key: str, comments: bool) -> Document:
-    """A document that may have `key` at its top, and also where nobody should look for it."""
+    """Draws a document that may have `key` at its top, and in places where it has no meaning."""
     gaps = st.sampled_from(BLANK + COMMENTS) if comments else st.sampled_from(BLANK)
     mark = draw(st.sampled_from(["", "\ufeff"]))
     if draw(st.integers(0, 9)) == 0:
@@ -52,7 +52,7 @@ def documents(draw: st.DrawFn, key: str, comments: bool) -> Document:
 def go_in_order(
     edits: ModuleType, client: Client, before: bytes, order: Sequence[str], read: Callable[[bytes], dict[str, Any]]
 ) -> None:
-    """Puts three entries into a text, and takes them out in the order that is given: then it is as it was."""
+    """Puts three entries into a text, removes them in the given order, and checks that the text is as before."""
     text, receipts = before, dict[str, Receipt]()
     for name in sorted(order):
         edit = edits.put(text, client, name, {"command": name, "env": {"K": "V\n"}})
@@ -66,7 +66,7 @@ def go_in_order(
 
 
 def told(value: Any) -> str:
-    """A value as a text, which NaN and dates have as well."""
+    """Returns a value as text, which also works for NaN and dates."""
     return json.dumps(value, default=repr, sort_keys=True)
 
 

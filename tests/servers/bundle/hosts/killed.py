@@ -22,7 +22,7 @@ ASKED = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.rmdir", "
 
 
 def change(client: str, word: str | None) -> None:
-    """Puts a server there that is given a word, or takes it out."""
+    """Installs a server with the argument `word`, or removes it."""
     target = Target.of(get_client(client), Machine("linux", HOME, {}), "user", HOME)
     with target.lock():
         new = ConfiguredServer("a", "/opt/mcp", (word,)) if word else None
@@ -30,7 +30,7 @@ def change(client: str, word: str | None) -> None:
 
 
 def is_killed(client: str, word: str | None, stage: int) -> bool:
-    """Makes a change in a process that is killed at a stage; whether there was such a stage."""
+    """Makes a change in a process that is killed at a stage; returns whether the stage exists."""
     child = os.fork()
     if child == 0:
         left = stage

@@ -1,4 +1,4 @@
-"""Where each client keeps its servers on each system."""
+"""The file of each client on each system."""
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -15,7 +15,7 @@ SUPPORT = "/Users/ann/Library/Application Support"
 
 
 def at_home(path: str) -> tuple[str, str, str]:
-    """The same below the home directory on each system."""
+    """Returns the same path below the home directory of each system."""
     return f"/home/ann/{path}", f"/Users/ann/{path}", "C:\\Users\\ann\\" + path.replace("/", "\\")
 
 
@@ -44,17 +44,17 @@ PLACES = {
 }
 
 
-def test_the_file_of_the_user_is_where_the_client_looks() -> None:
+def test_each_client_has_its_user_file_on_each_system() -> None:
     machines = (LINUX, MACOS, WINDOWS)
     assert {one.name: tuple(str(one.user(machine)) for machine in machines) for one in CLIENTS} == PLACES
     assert all(client.source.startswith("https://") for client in CLIENTS)
-    # And where changes are remembered.
+    # The folder of the receipts as well.
     assert str(state_folder(LINUX)) == "/home/ann/.local/state/mcp-server-bundle"
     assert str(state_folder(MACOS)) == f"{SUPPORT}/mcp-server-bundle"
     assert str(state_folder(WINDOWS)) == r"C:\Users\ann\AppData\Local\mcp-server-bundle"
 
 
-def test_claude_desktop_from_the_store_has_a_folder_of_its_own() -> None:
+def test_claude_desktop_from_the_store_has_its_own_folder() -> None:
     local = WINDOWS._replace(packages=("Claude.Other", "Claude_pzs8sxrjxfjjc", "Other_1"))
     found = get_client("claude-desktop").user(local)
     folder = r"C:\Users\ann\AppData\Local\Packages\Claude_pzs8sxrjxfjjc\LocalCache\Roaming"
@@ -74,16 +74,16 @@ MOVED = [
 ]
 
 
-def test_variables_that_a_client_honors_move_its_file() -> None:
+def test_environment_variables_move_the_file_of_a_client() -> None:
     for name, variable, place in MOVED:
         machine = LINUX._replace(environment={variable: "/other"})
         assert get_client(name).user(machine) == PurePosixPath(place)
-    # A relative directory in a variable moves nothing.
+    # A relative directory in a variable is ignored.
     machine = LINUX._replace(environment={"XDG_CONFIG_HOME": "other"})
     assert get_client("vscode").user(machine) == PurePosixPath("/home/ann/.config/Code/User/mcp.json")
 
 
-def test_what_there_is_not_is_refused() -> None:
+def test_unknown_clients_and_scopes_are_refused() -> None:
     with pytest.raises(ValueError, match="Claude Desktop has no project configuration"):
         get_client("claude-desktop").file(LINUX, "project", Path("/work"))
     with pytest.raises(ValueError, match="no client 'emacs'; available: claude-desktop, claude-code, vscode"):

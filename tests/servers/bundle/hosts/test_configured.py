@@ -1,4 +1,4 @@
-"""How each client writes its servers down, and what is read of its file."""
+"""Entries of each client: written and read."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ STARTED = ConfiguredServer("a", command="/bin/a", args=("--x", "1"), env={"K": "
 REACHED = ConfiguredServer("a", url="https://example.com/mcp", headers={"X-Key": "V"})
 
 
-def test_what_is_written_for_a_server_is_read_back() -> None:
+def test_a_written_entry_is_read_back() -> None:
     for client in CLIENTS:
         assert parse_entry(client, "a", build_entry(client, STARTED)) == STARTED
         if client.http:
@@ -29,7 +29,7 @@ def write(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def test_servers_are_read_from_json_with_comments_and_from_toml(tmp_path: Path) -> None:
+def test_entries_are_read_from_json_with_comments_and_toml(tmp_path: Path) -> None:
     path = write(tmp_path, '\ufeff{// mine\r\n"other": [1,], "servers": {"a": {"command": "/bin/a",},},}')
     assert read_entries(get_client("vscode"), path) == {"a": {"command": "/bin/a"}}
     path = write(tmp_path, 'model = "x"\n[mcp_servers.a]\ncommand = "/bin/a"\n[mcp_servers.a.env]\nK = "V"\n')
@@ -56,7 +56,7 @@ UNREADABLE: list[tuple[str, str | bytes, str]] = [
 ]
 
 
-def test_a_file_the_client_could_not_read_is_refused(tmp_path: Path) -> None:
+def test_a_file_unreadable_for_the_client_is_refused(tmp_path: Path) -> None:
     for name, text, reason in UNREADABLE:
         path = write(tmp_path, text)
         with pytest.raises(ValueError, match=re.escape(f"{path}: {reason}")):
@@ -73,15 +73,15 @@ UNUSABLE: list[tuple[object, str]] = [
 ]
 
 
-def test_an_entry_the_client_could_not_use_is_refused() -> None:
+def test_an_entry_unusable_for_the_client_is_refused() -> None:
     for entry, reason in UNUSABLE:
         with pytest.raises(ValueError, match=reason):
             parse_entry(get_client("vscode"), "a", entry)
     assert parse_entry(get_client("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
 
 
-def test_some_entries_start_nothing() -> None:
-    """Servers that are switched off, and what an extension of Zed brings."""
+def test_disabled_and_extension_entries_start_nothing() -> None:
+    """Covers disabled servers, and settings of Zed extensions."""
     found = parse_entry(get_client("cline"), "a", {"command": "x", "disabled": True})
     assert found is not None
     assert not found.enabled

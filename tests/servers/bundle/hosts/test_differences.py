@@ -1,4 +1,4 @@
-"""What is shown of a change: the lines of the entry, those around it, and no secrets."""
+"""The printed difference of a change: the lines of the entry, those around it, and no secrets."""
 
 import json
 
@@ -30,7 +30,7 @@ def text_of(lines: list[Line]) -> str:
     return "\n".join(f"{sign} {text}" for sign, text in lines)
 
 
-def test_the_entry_is_shown_with_the_lines_around_it() -> None:
+def test_a_json_entry_is_shown_with_the_lines_around_it() -> None:
     before = '{\n  "a": 1,\n  "mcpServers": {\n    "old": {\n      "command": "x"\n    }\n  },\n  "c": 3\n}\n'
     lines = shown(before, {"command": "/opt/mcp", "args": []})
     assert [f"{sign} {text}" for sign, text in lines] == [
@@ -58,7 +58,7 @@ SECRETS = [
 ]
 
 
-def test_nothing_of_the_user_is_shown_but_keys() -> None:
+def test_only_keys_of_other_settings_are_shown() -> None:
     for secret in SECRETS:
         lines = shown(secret)
         assert "hush" not in text_of(lines)
@@ -66,7 +66,7 @@ def test_nothing_of_the_user_is_shown_but_keys() -> None:
         assert any(line.sign == "+" for line in lines)
 
 
-def test_in_toml_the_entry_is_shown_with_the_lines_around_it() -> None:
+def test_a_toml_entry_is_shown_with_the_lines_around_it() -> None:
     lines = shown_in_toml('key = "hush" # hush\n# hush\n[other]\nnumbers = [1234, 1.5, 2024-01-01] # hush\n')
     assert [f"{sign} {text}" for sign, text in lines] == [
         "  …",
@@ -86,13 +86,13 @@ def test_in_toml_the_entry_is_shown_with_the_lines_around_it() -> None:
     ]
 
 
-def test_an_entry_that_is_replaced_is_not_shown() -> None:
+def test_values_of_a_replaced_entry_are_not_shown() -> None:
     lines = shown('{\n  "mcpServers": {\n    "new": {\n      "env": {"T": "hush"}\n    }\n  }\n}')
     assert "hush" not in text_of(lines)
     assert '-       "env": {"T": …}' in text_of(lines)
 
 
-def test_of_lines_that_are_long_the_change_is_shown() -> None:
+def test_only_the_change_within_a_long_line_is_shown() -> None:
     before = json.dumps({"hush": 1, "list": ["hush"] * MAX_LINE}, separators=(",", ":"))
     (line,) = shown(before, {"command": "/opt/mcp", "args": []})
     assert line == Line("+", ',"mcpServers":{"new":{"command":"/opt/mcp","args":[]}}')
@@ -100,7 +100,7 @@ def test_of_lines_that_are_long_the_change_is_shown() -> None:
 
 @settings(max_examples=40)
 @given(st.text("ab\n \"'{}[]:,/*#\\", max_size=40))
-def test_whatever_stands_in_texts_and_comments_stays_hidden(text: str) -> None:
+def test_texts_and_comments_are_never_shown(text: str) -> None:
     def comment(mark: str) -> str:
         return f"{mark} " + text.replace("\n", f"hush\n{mark} ") + "hush\n"
 

@@ -1,4 +1,4 @@
-"""How the files of clients are written: whole or not at all, beside other processes, and by one that is killed."""
+"""Writes to the files of clients: atomic, concurrent, and interrupted by a kill."""
 
 import json
 import os
@@ -51,33 +51,33 @@ sys.exit(install(["fetch", "--client", "claude-code"]))
 
 
 def run(program: str, home: Path, *words: str) -> tuple[int, str]:
-    """The exit code of a program in that home directory, and what it writes to stderr."""
+    """Runs a program in that home directory; returns its exit code and stderr."""
     env = {"HOME": str(home), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-c", program, *words], cwd=home, env=env, capture_output=True, text=True)
     return done.returncode, done.stderr
 
 
 def files(home: Path) -> list[str]:
-    """All files but the backups."""
+    """Returns all files except the backups."""
     found = [path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()]
     return sorted(path for path in found if "/backups/" not in path)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no process there is a copy of another")
-def test_no_change_is_lost_of_those_made_at_the_same_moment(tmp_path: Path) -> None:
-    """By six processes, in the files of two clients."""
+def test_concurrent_changes_are_all_written(tmp_path: Path) -> None:
+    """Six processes change the files of two clients."""
     assert run(AT_ONCE, tmp_path, "install") == (0, "")
     for client, path in (("claude-code", ".claude.json"), ("cursor", ".cursor/mcp.json")):
         entries = json.loads((tmp_path / path).read_text())["mcpServers"]
         assert sorted(entries) == [f"{client}{number}" for number in "123"]
     assert run(AT_ONCE, tmp_path, "uninstall") == (0, "")
-    # The receipts were kept too, so that nothing of the files is left.
+    # No receipt was lost either, so that removal restores the files.
     assert files(tmp_path) == [f"{STATE.as_posix()}/installed.json"]
 
 
-def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # No option says how long it is waited for.
+def test_a_lock_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No option sets the time to wait for a lock.
     monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
     with hold_lock(lock), pytest.raises(ValueError, match=f"another command has locked {lock}"), hold_lock(lock):
@@ -87,8 +87,8 @@ def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a process there is never killed by a signal")
-def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path) -> None:
-    """The file is whole, who was killed holds no lock, and nothing is left beside it."""
+def test_a_change_killed_at_any_stage_leaves_whole_files_and_no_lock(tmp_path: Path) -> None:
+    """No temporary file is left either."""
     words = [sys.executable, str(Path(__file__).parent / "killed.py"), str(tmp_path / "home")]
     (tmp_path / "home").mkdir()
     done = subprocess.run(words, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
@@ -100,7 +100,7 @@ def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: Path) -> None:
+def test_a_concurrent_write_of_the_client_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_bytes(b"{}")
     code, said = run(MEDDLED, tmp_path)
     assert (code, "has just been changed by another program" in said) == (2, True)
@@ -108,7 +108,7 @@ def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: P
     assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]
 
 
-def test_of_the_backups_of_a_file_the_newest_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_backups_of_a_file_stay(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     other = back_up(kept, tmp_path / "other" / "[mcp].json", b"other")
     made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(MAX_BACKUPS + 3)]
@@ -116,7 +116,7 @@ def test_of_the_backups_of_a_file_the_newest_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
-def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
+def test_a_write_keeps_the_mode_of_the_file(mode: int, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch(mode)
     path.chmod(mode)
@@ -125,7 +125,7 @@ def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
-def test_only_its_owner_reads_a_file_that_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_file_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
     path.touch(0o644)
     made = disk.made(monkeypatch)
@@ -134,14 +134,14 @@ def test_only_its_owner_reads_a_file_that_is_not_there_yet(tmp_path: Path, monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="directories are not synced there")
-def test_a_file_reaches_the_disk_and_then_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_synced_before_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = disk.synced(monkeypatch)
     write_atomically(tmp_path / "made" / "x", b"new")
     assert synced == [3, ["x"]]
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root writes for others")
-def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
+def test_a_write_keeps_the_owner_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch()
     os.chown(path, 65534, 65533)
@@ -149,7 +149,7 @@ def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
     assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (65534, 65533, b"new")
 
 
-def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+def test_a_write_follows_a_link(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "real")
     write_atomically(link, b"new")
@@ -157,7 +157,7 @@ def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of a file")
-def test_a_failed_write_leaves_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_file_and_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("{}")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""What is put into a file can be taken out again without a trace, whatever the file looks like."""
+"""Entries in JSON files: put in and removed again without a trace, whatever the layout."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ def servers_of(text: bytes) -> Any:
     return (value_of(text, CURSOR) or {}).get("mcpServers", {})
 
 
-def there_and_back(text: bytes, client: Client) -> bytes:
-    """The text with the entry; the way back is checked."""
+def put_and_remove(text: bytes, client: Client) -> bytes:
+    """Returns the text with the entry, after a check that removal restores the text."""
     edit = put(text, client, "new", ENTRY)
     back, left = remove(edit.text, client, "new", {"new": edit.receipt})
     assert back == text
@@ -68,10 +68,10 @@ COMMENTED = {
 }
 
 
-def test_a_file_is_as_it_was_after_the_way_there_and_back() -> None:
+def test_removal_restores_the_file_byte_for_byte() -> None:
     for text in FILES.values():
         for client in (DESKTOP, CURSOR):
-            changed = there_and_back(text.encode(), client)
+            changed = put_and_remove(text.encode(), client)
             before = value_of(text.encode(), client) or {}
             assert value_of(changed, client) == {
                 **before,
@@ -79,27 +79,27 @@ def test_a_file_is_as_it_was_after_the_way_there_and_back() -> None:
             }
 
 
-def test_comments_and_trailing_commas_stay_where_they_are() -> None:
+def test_comments_and_trailing_commas_stay() -> None:
     for text in COMMENTED.values():
-        changed = there_and_back(text.encode(), CURSOR)
+        changed = put_and_remove(text.encode(), CURSOR)
         assert value_of(changed, CURSOR)["mcpServers"]["new"] == ENTRY
 
 
-def test_an_entry_looks_like_the_others() -> None:
-    changed = there_and_back(FILES["tabs"].encode(), DESKTOP)
+def test_a_new_entry_has_the_layout_of_the_others() -> None:
+    changed = put_and_remove(FILES["tabs"].encode(), DESKTOP)
     lines = changed.decode().splitlines()
     assert lines[3:6] == ['\t\t"new": {', '\t\t\t"command": "/opt/mcp",', '\t\t\t"args": [']
-    changed = there_and_back(FILES["lines that end in CRLF"].encode(), DESKTOP)
+    changed = put_and_remove(FILES["lines that end in CRLF"].encode(), DESKTOP)
     assert changed.count(b"\n") == changed.count(b"\r\n")
-    # A file without blanks gets none, and one line stays one.
+    # A file without spaces gets none, and a single line stays one.
     entry = '{"new":{"command":"/opt/mcp","args":["--root","/tmp/ü"],"env":{"K":"V"}}'
-    changed = there_and_back(b'{"mcpServers":{"old":{}}}', DESKTOP)
+    changed = put_and_remove(b'{"mcpServers":{"old":{}}}', DESKTOP)
     assert changed.decode() == f'{{"mcpServers":{{"old":{{}},{entry[1:]}}}}}'
-    changed = there_and_back(b'{"theme": "dark"}', DESKTOP)
+    changed = put_and_remove(b'{"theme": "dark"}', DESKTOP)
     spaced = entry.replace(",", ", ").replace(":", ": ")
     assert changed.decode() == f'{{"theme": "dark", "mcpServers": {spaced}}}}}'
     # A comment stays with the entry it is about.
-    changed = there_and_back(COMMENTED["a comment behind the last entry"].encode(), CURSOR)
+    changed = put_and_remove(COMMENTED["a comment behind the last entry"].encode(), CURSOR)
     assert changed.decode().splitlines()[2:4] == ['    "old": {}, // why', '    "new": {']
 
 
@@ -109,10 +109,10 @@ LONG = settings(max_examples=100)
 @pytest.mark.slow
 @LONG
 @given(st.data(), st.sampled_from([CURSOR, DESKTOP]))
-def test_any_document_is_as_it_was(data: st.DataObject, client: Client) -> None:
+def test_removal_restores_any_document(data: st.DataObject, client: Client) -> None:
     document = data.draw(documents("mcpServers", comments=client is CURSOR))
     before = document.value or {}
-    changed = there_and_back(document.text, client)
+    changed = put_and_remove(document.text, client)
     assert value_of(document.text, client) == document.value
     assert value_of(changed, client) == {**before, "mcpServers": {**before.get("mcpServers", {}), "new": ENTRY}}
 
@@ -120,14 +120,14 @@ def test_any_document_is_as_it_was(data: st.DataObject, client: Client) -> None:
 @pytest.mark.slow
 @LONG
 @given(documents("mcpServers", comments=True), st.permutations(["x", "y", "z"]))
-def test_several_entries_go_in_any_order_without_a_trace(document: Document, order: list[str]) -> None:
+def test_entries_are_removable_in_any_order(document: Document, order: list[str]) -> None:
     go_in_order(json_edits, CURSOR, document.text, order, servers_of)
 
 
 @pytest.mark.slow
 @LONG
 @given(documents("mcpServers", comments=True))
-def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
+def test_removal_without_a_receipt_takes_only_the_entry(document: Document) -> None:
     before = document.value or {}
     for name in before.get("mcpServers", {}):
         text, _ = remove(document.text, CURSOR, name, {})
@@ -135,7 +135,7 @@ def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
         assert value_of(text, CURSOR) == {**before, "mcpServers": others}
 
 
-def test_with_an_entry_without_a_receipt_one_comma_goes() -> None:
+def test_removal_without_a_receipt_takes_a_comma() -> None:
     left = {
         "a": '    "b": 2, // b\n    "c": 3\n',
         "b": '    "a": 1,\n     // b\n    "c": 3\n',
@@ -146,20 +146,20 @@ def test_with_an_entry_without_a_receipt_one_comma_goes() -> None:
     assert taken == {name: f'{{\n  "mcpServers": {{\n{rest}  }}\n}}\n' for name, rest in left.items()}
 
 
-def test_an_entry_that_is_replaced_keeps_its_place() -> None:
+def test_a_replaced_entry_keeps_its_position() -> None:
     text = b'{"servers": {"a": {"command": "x"}, "b": 1}}'
     edit = put(text, CODE, "a", {"command": "y"})
     assert edit.text == b'{"servers": {"a": {"command": "y"}, "b": 1}}'
 
 
-def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
+def test_an_updated_entry_is_removed_without_a_trace() -> None:
     text = b'{\n  "theme": 1\n}\n'
     first = put(text, DESKTOP, "new", {"command": "x"})
     second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
     assert remove(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
 
 
-def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
+def test_the_layout_of_a_later_entry_stays() -> None:
     text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
     first = put(text, DESKTOP, "new", ENTRY)
     second = put(first.text, DESKTOP, "later", {"command": "x"})
@@ -168,14 +168,14 @@ def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
     assert left == b'{\n  "mcpServers": {\n    "old": {},\n    "later": {"command":   "x"}\n  }\n}'
 
 
-def test_what_came_beside_the_entry_stays() -> None:
+def test_keys_added_after_the_entry_stay() -> None:
     edit = put(b"{}", DESKTOP, "new", ENTRY)
     grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')
     text, _ = remove(grown, DESKTOP, "new", {"new": edit.receipt})
     assert value_of(text, DESKTOP) == {"theme": 1}
 
 
-def test_a_comment_that_came_into_the_key_keeps_it() -> None:
+def test_a_key_with_a_new_comment_stays() -> None:
     edit = put(b"{}", CURSOR, "new", ENTRY)
     grown = edit.text.replace(b'"new"', b'// mine\n    "new"')
     text, _ = remove(grown, CURSOR, "new", {"new": edit.receipt})
@@ -183,14 +183,14 @@ def test_a_comment_that_came_into_the_key_keeps_it() -> None:
     assert value_of(text, CURSOR) == {"mcpServers": {}}
 
 
-def test_what_can_not_be_read_is_refused() -> None:
+def test_duplicate_keys_and_missing_entries_are_refused() -> None:
     with pytest.raises(ValueError, match="the key 'mcpServers' occurs twice"):
         put(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
         remove(b"{}", DESKTOP, "new", {})
 
 
-def test_what_is_javascript_alone_is_refused() -> None:
+def test_javascript_syntax_outside_json_is_refused() -> None:
     texts = ['{"a": [,]}', '{"a": 1,,}', "{,}", "{} /* mine", "{} /*/", "{} // mine\u2028{}", "{'a': 1}"]
     for text in [*texts, '{"a": +1}', '{"a": 1\xa0}']:
         with pytest.raises(ValueError, match="is not JSON with comments: line 1, column "):

@@ -1,4 +1,4 @@
-"""Paths of this machine in an entry that others have as well."""
+"""Paths of this machine in a shared entry."""
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -22,7 +22,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("text", SHARED)
-def test_a_path_is_named_by_its_folder(text: str) -> None:
+def test_a_path_is_written_with_the_variable_of_its_folder(text: str) -> None:
     server = ConfiguredServer("a", text, (text,), {"X": text})
     shown = SHARED[text]
     assert shareable(get_client("vscode"), MACHINE, PROJECT, server) == ConfiguredServer(
@@ -31,7 +31,7 @@ def test_a_path_is_named_by_its_folder(text: str) -> None:
     assert has_own_paths(MACHINE, PROJECT, server) is (shown != text)
 
 
-def test_a_client_without_forms_has_its_paths() -> None:
+def test_a_client_without_variables_keeps_absolute_paths() -> None:
     server = ConfiguredServer("a", "/home/ann/x")
     assert shareable(get_client("codex"), MACHINE, PROJECT, server) == server
     windows = Machine("windows", PureWindowsPath(r"C:\Users\ann"), {})

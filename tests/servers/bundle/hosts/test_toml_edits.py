@@ -1,4 +1,4 @@
-"""What is put into a file of TOML can be taken out again without a trace, whatever the file looks like."""
+"""Entries in TOML files: put in and removed again without a trace, whatever the layout."""
 
 import re
 import tomllib
@@ -22,8 +22,8 @@ def servers_of(text: bytes) -> Any:
     return tomllib.loads(text.decode().removeprefix("\ufeff")).get("mcp_servers", {})
 
 
-def there_and_back(text: bytes) -> bytes:
-    """The text with the entry; the way back is checked."""
+def put_and_remove(text: bytes) -> bytes:
+    """Returns the text with the entry, after a check that removal restores the text."""
     edit = put(text, CODEX, "new", ENTRY)
     assert remove(edit.text, CODEX, "new", {"new": edit.receipt}) == (text, {})
     assert edit.text[edit.start : edit.end].startswith(b"[mcp_servers.new]")
@@ -46,17 +46,17 @@ FILES = {
 }
 
 
-def test_a_file_is_as_it_was_after_the_way_there_and_back() -> None:
+def test_removal_restores_the_file_byte_for_byte() -> None:
     for text in FILES.values():
-        changed = there_and_back(text.encode())
+        changed = put_and_remove(text.encode())
         assert servers_of(changed) == {**servers_of(text.encode()), "new": ENTRY}
         assert changed.startswith(text.encode())
 
 
-def test_lines_end_as_the_others_do_and_an_empty_one_stands_before_the_entry() -> None:
-    changed = there_and_back(FILES["lines that end in CRLF"].encode())
+def test_an_entry_keeps_line_endings_and_follows_an_empty_line() -> None:
+    changed = put_and_remove(FILES["lines that end in CRLF"].encode())
     assert changed.count(b"\n") == changed.count(b"\r\n")
-    assert there_and_back(b"a = 1\n").startswith(b'a = 1\n\n[mcp_servers.new]\ncommand = "/opt/mcp"\n')
+    assert put_and_remove(b"a = 1\n").startswith(b'a = 1\n\n[mcp_servers.new]\ncommand = "/opt/mcp"\n')
 
 
 LONG = settings(max_examples=60)
@@ -65,17 +65,17 @@ LONG = settings(max_examples=60)
 @pytest.mark.slow
 @LONG
 @given(toml_documents())
-def test_any_document_is_as_it_was(document: Document) -> None:
+def test_removal_restores_any_document(document: Document) -> None:
     before = document.value or {}
     if "new" in before.get("mcp_servers", {}) or not can_grow(before, document.text):
         return
     after = {**before, "mcp_servers": {**before.get("mcp_servers", {}), "new": ENTRY}}
-    changed = there_and_back(document.text)
+    changed = put_and_remove(document.text)
     assert told(tomllib.loads(changed.decode().removeprefix("\ufeff"))) == told(after)
 
 
 def can_grow(document: dict[str, Any], text: bytes) -> bool:
-    """Whether a table may still come to the servers."""
+    """Returns whether another table can be added to the servers."""
     try:
         tomllib.loads(text.decode().removeprefix("\ufeff") + "\n[mcp_servers.newest]\n")
     except tomllib.TOMLDecodeError:
@@ -86,7 +86,7 @@ def can_grow(document: dict[str, Any], text: bytes) -> bool:
 @pytest.mark.slow
 @LONG
 @given(toml_documents(), st.permutations(["x", "y", "z"]))
-def test_several_entries_go_in_any_order_without_a_trace(document: Document, order: list[str]) -> None:
+def test_entries_are_removable_in_any_order(document: Document, order: list[str]) -> None:
     if can_grow(document.value or {}, document.text):
         go_in_order(toml_edits, CODEX, document.text, order, servers_of)
 
@@ -94,7 +94,7 @@ def test_several_entries_go_in_any_order_without_a_trace(document: Document, ord
 @pytest.mark.slow
 @LONG
 @given(toml_documents())
-def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
+def test_removal_without_a_receipt_takes_only_the_entry(document: Document) -> None:
     before = servers_of(document.text) if isinstance((document.value or {}).get("mcp_servers", {}), dict) else {}
     for name in before:
         try:
@@ -121,14 +121,14 @@ K = "V"
 """
 
 
-def test_an_entry_of_the_user_goes_with_one_empty_line_and_leaves_comments() -> None:
+def test_removal_takes_an_empty_line_and_leaves_comments() -> None:
     text, _ = remove(OWN.encode(), CODEX, "new", {})
     assert text.decode() == (
         '# about the other\n[mcp_servers.other]\ncommand = "x"\n\n# about mine\n# behind\n[last]\n'
     )
 
 
-def test_an_entry_that_is_replaced_keeps_its_place() -> None:
+def test_a_replaced_entry_keeps_its_position() -> None:
     edit = put(OWN.encode(), CODEX, "new", {"command": "z"})
     assert edit.text.decode() == (
         '# about the other\n[mcp_servers.other]\ncommand = "x"\n\n# about mine\n'
@@ -136,21 +136,21 @@ def test_an_entry_that_is_replaced_keeps_its_place() -> None:
     )
 
 
-def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
+def test_an_updated_entry_is_removed_without_a_trace() -> None:
     text = b"a = 1"
     first = put(text, CODEX, "new", {"command": "x"})
     second = put(first.text, CODEX, "new", ENTRY, first.receipt)
     assert remove(second.text, CODEX, "new", {"new": second.receipt}) == (text, {})
 
 
-def test_what_came_behind_the_entry_stays() -> None:
+def test_text_added_after_the_entry_stays() -> None:
     edit = put(b"a = 1\n", CODEX, "new", ENTRY)
     grown = edit.text + b'\n[projects."/work"]\ntrust_level = "trusted"\n'
     text, _ = remove(grown, CODEX, "new", {"new": edit.receipt})
     assert text == b'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'
 
 
-def test_what_can_not_be_changed_is_refused() -> None:
+def test_servers_outside_separate_tables_are_refused() -> None:
     reasons = {
         b"mcp_servers = { old = {} }\n": "its servers are not tables [mcp_servers.NAME]",
         b"[mcp_servers]\nnew = { command = 'x' }\n": "'new' has no separate table [mcp_servers.new]",

@@ -21,7 +21,7 @@ TABLES = [
 
 @st.composite
 def toml_documents(draw: st.DrawFn) -> Document:
-    """A document that may have servers, in tables of any order."""
+    """Draws a document that may have servers, in tables of any order."""
     lines = draw(st.lists(st.one_of(line(), table()), max_size=4))
     text = "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n", "\n\n\n", " ", "\n  # c", "\n\t\n"]))
     mark = draw(st.sampled_from(["", "\ufeff"]))

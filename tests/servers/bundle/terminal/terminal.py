@@ -19,7 +19,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 class Terminal:
-    """What a command shows, from its first letter on."""
+    """The output of a command, from its first character on."""
 
     def __init__(self, process: subprocess.Popen[bytes], fd: int) -> None:
         self.raw = ""
@@ -28,38 +28,38 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """What was written, without colours and the movements of a bar."""
+        """The output without colours and the redrawing of a progress bar."""
         return ESCAPES.sub("", self.raw).replace("\r\n", "\n")
 
     def wait_for(self, text: str) -> None:
-        """Waits until the text is there. Raises AssertionError where it does not come."""
+        """Waits for the text. Raises AssertionError if it does not appear."""
         deadline = time.monotonic() + SECONDS
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} is not in:\n{self.shown}"
             assert self._read(1), f"it ended without {text!r}:\n{self.shown}"
 
     def type(self, text: str) -> None:
-        """Presses the keys."""
+        """Types the keys."""
         os.write(self._fd, text.encode())
 
     def interrupt(self) -> None:
-        """Does what Ctrl+C does."""
+        """Presses Ctrl+C."""
         self._process.send_signal(signal.SIGINT)
 
     def end(self) -> int:
-        """Reads to the end; the exit code."""
+        """Reads to the end; returns the exit code."""
         deadline = time.monotonic() + SECONDS
         while self._read(1):
             assert time.monotonic() < deadline, f"it does not end:\n{self.shown}"
         return self._process.wait(SECONDS)
 
     def _read(self, seconds: float) -> bool:
-        """Reads what there is; False at the end."""
+        """Reads the available output; returns False at the end."""
         if not select.select([self._fd], [], [], seconds)[0]:
             return self._process.poll() is None
         try:
             part = os.read(self._fd, 65_536)
-        except OSError:  # nobody has the other side any more
+        except OSError:  # the other side is closed
             return False
         self.raw += part.decode()
         return bool(part)
@@ -67,7 +67,7 @@ class Terminal:
 
 @contextmanager
 def terminal(command: Sequence[str], cwd: Path = ROOT) -> Iterator[Terminal]:
-    """`python -m servers` with these words, in a terminal, until the end of the block."""
+    """Runs `python -m servers` with these arguments in a terminal until the end of the block."""
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
     env = {"PATH": os.environ["PATH"], "HOME": str(cwd), "TERM": "xterm", "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""The commands as a user sees them, in a terminal of 80 columns."""
+"""Commands in a terminal of 80 columns."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ TINY = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]
 
 
 @pytest.mark.slow
-def test_read_moves_no_cursor_and_writes_no_picture(tmp_path: Path) -> None:
+def test_read_prints_no_escape_codes_and_no_image_bytes(tmp_path: Path) -> None:
     for uri, shown in (
         ("tiny://text", "plain \ufffd[2J\ufffd text\r\n"),
         ("tiny://picture", "[image/png, 5 bytes; --out FILE saves it]\r\n"),
@@ -42,7 +42,7 @@ FORM = '"fingers":9,"height":1.7,"newsletter":true,"colours":["red","blue"]'
 
 
 @pytest.mark.slow
-def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
+def test_call_asks_the_questions_of_the_server(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_every_field"], tmp_path) as shell:
         shell.wait_for("The server asks: Please describe yourself.\n(an empty line takes")
         for asked, typed in ANSWERS:
@@ -53,7 +53,7 @@ def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "status"), [("", 1), ("n", 1), ("y", 0)])
-def test_a_question_without_fields_is_agreed_to_by_yes_alone(tmp_path: Path, answer: str, status: int) -> None:
+def test_a_question_without_fields_is_accepted_only_by_yes(tmp_path: Path, answer: str, status: int) -> None:
     (tmp_path / "a.txt").touch()
     options = ["--", "--allow-write", "--confirm", str(tmp_path)]
     with terminal(["call", "filesystem", "delete_file", "path=a.txt", *options], tmp_path) as shell:
@@ -64,7 +64,7 @@ def test_a_question_without_fields_is_agreed_to_by_yes_alone(tmp_path: Path, ans
 
 
 @pytest.mark.slow
-def test_ctrl_d_declines(tmp_path: Path) -> None:
+def test_ctrl_d_declines_a_question(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_visit"], tmp_path) as shell:
         shell.wait_for("\n  https://example.com/consent\nOpen it in a browser where you trust it.\nContinue? [y/N] ")
         shell.type("\x04")
@@ -73,7 +73,7 @@ def test_ctrl_d_declines(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_call_shows_how_far_it_is(tmp_path: Path) -> None:
+def test_call_shows_progress(tmp_path: Path) -> None:
     with terminal(["call", "everything", "long_call", "seconds=0.5", "steps=4"], tmp_path) as shell:
         shell.wait_for("1/4")
         assert shell.end() == 0
@@ -81,7 +81,7 @@ def test_call_shows_how_far_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_call_that_is_asking(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_call_that_asks_a_question(tmp_path: Path) -> None:
     with terminal(["call", "everything", "test_elicitation"], tmp_path) as shell:
         shell.wait_for("Ctrl+D declines")
         shell.interrupt()
@@ -89,7 +89,7 @@ def test_ctrl_c_ends_a_call_that_is_asking(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_watch_tells_a_change_and_runs_a_command_for_it(tmp_path: Path) -> None:
+def test_watch_prints_a_change_and_runs_the_command(tmp_path: Path) -> None:
     notes = tmp_path / "a;b $(id).txt"
     notes.touch()
     echo = 'printf "%s of %s\\n" "$WATCH_KIND" "$WATCH_URI"'
@@ -124,7 +124,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.slow
-def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
+def test_watch_reports_possibly_missed_changes(tmp_path: Path) -> None:
     with terminal(["watch", "-", "a:b", "--", sys.executable, "-c", FORGETFUL], tmp_path) as shell:
         shell.wait_for("  missed: the connection was lost, and anything may have changed\n")
         shell.interrupt()
@@ -132,7 +132,7 @@ def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
+def test_watch_refuses_a_server_without_subscriptions(tmp_path: Path) -> None:
     with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 2
         assert shell.shown == "python -m servers watch: the server does not report changes to resources\n"

@@ -1,4 +1,4 @@
-"""What a server says of itself is somebody else's text, and may have any shape."""
+"""The printed features of a server: untrusted text of any shape."""
 
 import pytest
 
@@ -25,7 +25,7 @@ Resources
 """
 
 
-def test_nothing_of_it_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_of_the_server_forge_no_line_or_escape_code(capsys: pytest.CaptureFixture[str]) -> None:
     resource = {"uri": "a:\nb", "description": "two\x07\nlines"}
     tools = [{"name": 7, "description": "5", "inputSchema": []}, TOOL]
     show_offers(Offers({"name": "x\x1b[31m", "version": 5}, "1", {"tools": 5}, None, tools, [resource], [], []))

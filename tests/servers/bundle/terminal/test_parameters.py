@@ -1,4 +1,4 @@
-"""What a text on a command line means to a tool, by its schema."""
+"""Texts of a command line as arguments of a tool, by its schema."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ MEANT: list[tuple[Any, list[str], Any]] = [
 ]
 
 
-def test_a_text_is_what_the_schema_says() -> None:
+def test_a_text_is_converted_by_the_schema() -> None:
     found = [read_arguments([f"a={text}" for text in texts], tool(schema, **POINTS)) for schema, texts, _ in MEANT]
     assert found == [{"a": value} for *_, value in MEANT]
 
@@ -64,7 +64,7 @@ REFUSED: list[tuple[Any, list[str], str]] = [
 ]
 
 
-def test_an_object_for_a_list_that_has_none_in_it_is_left_to_the_server() -> None:
+def test_an_object_for_a_list_of_scalars_is_sent_unchanged() -> None:
     values = {"type": "array", "items": {"type": ["string", "number"]}}
     schema = {
         "type": "object",
@@ -75,7 +75,7 @@ def test_an_object_for_a_list_that_has_none_in_it_is_left_to_the_server() -> Non
     assert read_arguments(['rows={"id":9}'], schema) == {"rows": [{"id": 9}]}
 
 
-def test_another_text_is_refused() -> None:
+def test_a_text_that_does_not_fit_the_schema_is_refused() -> None:
     for schema, texts, why in REFUSED:
         with pytest.raises(Misuse, match=why):
             read_arguments([f"a={text}" for text in texts], tool(schema))
@@ -90,11 +90,11 @@ KINDS: list[tuple[Any, str]] = [
 ]
 
 
-def test_a_table_says_what_it_takes() -> None:
+def test_the_kind_of_a_parameter_is_described() -> None:
     assert [(schema, parameters_of(tool(schema))["a"].kind) for schema, _ in KINDS] == KINDS
 
 
-def test_arguments_that_it_does_not_name() -> None:
+def test_an_unknown_argument_is_refused_unless_the_schema_allows_it() -> None:
     assert read_arguments(["b=1"], tool({}, additionalProperties=True)) == {"b": 1}
     with pytest.raises(Misuse, match="there is no argument 'b'; available: a"):
         read_arguments(["b=1"], tool({}))
@@ -102,7 +102,7 @@ def test_arguments_that_it_does_not_name() -> None:
         assert read_arguments(["a=1"], schema) == {"a": 1}
 
 
-def test_references_in_a_circle_have_an_end() -> None:
+def test_circular_references_end() -> None:
     assert parameters_of({"properties": {"a": {"$ref": "#/properties/a"}}})["a"].kind == "anything"
     again = {"anyOf": [{"$ref": "#"}] * 1000, "properties": {"a": {"type": "string"}}}
     assert parameters_of(again)["a"].kind == "text"
@@ -124,7 +124,7 @@ PLACE = {"type": "object", "properties": {"lines": {"type": "array", "items": {"
 
 
 @pytest.mark.parametrize("edits", [EDIT, {"type": "array", "items": EDIT}])
-def test_an_object_is_shown_by_an_example(edits: dict[str, object]) -> None:
+def test_an_invalid_object_is_refused_with_an_example(edits: dict[str, object]) -> None:
     schema = {"type": "object", "properties": {"edits": edits}, "$defs": {"Place": PLACE}}
     with pytest.raises(Misuse) as raised:
         read_arguments(["edits=x"], schema)
@@ -132,7 +132,7 @@ def test_an_object_is_shown_by_an_example(edits: dict[str, object]) -> None:
     assert str(raised.value) == f"edits: expected object, got 'x'; for example {example}"
 
 
-def test_an_example_of_a_schema_that_refers_to_itself_ends() -> None:
+def test_the_example_of_a_recursive_schema_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
     with pytest.raises(Misuse, match=r"""for example a='{"next": {"next": {"next": {}}}}'"""):

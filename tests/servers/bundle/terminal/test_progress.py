@@ -1,4 +1,4 @@
-"""What is said of a task, beside the output of a command."""
+"""The status of a task, beside the output of a command."""
 
 import sys
 
@@ -9,14 +9,14 @@ from shared.client.tasks.following import read_state
 
 
 class Shown(Bar):
-    """A bar that nobody sees."""
+    """A progress bar that only records."""
 
     def __init__(self) -> None:
         super().__init__()
         self.reports: list[tuple[float, float | None, str | None]] = []
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Keeps what it is told."""
+        """Records the report."""
         self.reports.append((progress, total, message))
 
 
@@ -25,7 +25,7 @@ def _told(status: Status, message: str | None) -> None:
     status.take(read_state("tasks/get", {"taskId": "t", "status": "working", **more}))
 
 
-def test_without_a_terminal_each_change_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_status_without_a_terminal_is_a_line_per_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     said, bar = list[str](), Shown()
     status = Status(said.append, bar)
@@ -35,7 +35,7 @@ def test_without_a_terminal_each_change_is_a_line(monkeypatch: pytest.MonkeyPatc
     assert bar.reports == []
 
 
-def test_on_a_terminal_the_share_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_percentage_becomes_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     reports = {
         "importing, 40%": (40, 100, "working: importing, 40%"),

@@ -19,15 +19,15 @@ __all__ = ["token", "url"]
 
 @pytest.fixture
 def sent(token: str) -> tuple[str, str]:
-    """The words that have the token of that server sent from a file."""
+    """Returns the arguments that send the token of that server from a file."""
     return "--token-file", token
 
 
 @pytest.mark.slow
-def test_a_token_is_sent_from_a_file(
+def test_tokens_are_sent_from_files_variables_and_headers(
     url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And from a variable, and as a header of any name."""
+    """A header may have any name."""
     assert main(["call", url, "echo", "text=hi", *sent]) == 0
     assert capsys.readouterr().out == "hi\n"
     monkeypatch.setenv("TOKEN", TOKEN)
@@ -37,20 +37,20 @@ def test_a_token_is_sent_from_a_file(
 
 
 @pytest.mark.slow
-def test_without_its_token_the_server_refuses(
+def test_a_missing_token_is_reported_with_a_hint(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["inspect", url]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"python -m servers inspect: {url} refused the request: HTTP 401: ")
     assert said.endswith("; send a token with --token-file or --token-variable, or run `login`\n")
-    # Who has sent one is not told to.
+    # The hint is only for requests without a token.
     monkeypatch.setenv("TOKEN", "another")
     assert main(["inspect", url, "--token-variable", "TOKEN"]) == 1
     assert "--token-file" not in capsys.readouterr().err
 
 
-def test_where_nobody_listens_there_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_url_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "http://127.0.0.1:9/mcp"]) == 3
     assert "no connection to http://127.0.0.1:9/mcp: " in capsys.readouterr().err
 
@@ -67,26 +67,26 @@ def test_a_call_waits_for_its_task(url: str, sent: tuple[str, str], capsys: pyte
 
 
 @pytest.mark.slow
-def test_a_detached_call_is_waited_for_later(
+def test_a_detached_call_can_be_awaited_later(
     url: str, sent: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["call", url, "slow_compute", "seconds=1", "label=tea", "--detach", "--json", *sent]) == 0
     id_ = json.loads(capsys.readouterr().out)["taskId"]
     assert main(["call", url, "--task", id_, *sent]) == 0
     assert capsys.readouterr().out == "tea took 1 seconds.\n"
-    # What is answered at once is shown.
+    # An immediate answer is printed.
     assert main(["call", url, "greet", "name=Ada", "--detach", *sent]) == 0
     shown = capsys.readouterr()
     assert shown.out == "Hello, Ada!\n"
     assert "did not run the call as a task" in shown.err
-    # So is what it links to saved.
+    # Its links are saved as well.
     assert main(["call", url, "all_content", "--detach", "--out", str(tmp_path / "a"), *sent]) == 0
     assert b"static text" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no Ctrl+C for one process")
-def test_ctrl_c_leaves_the_task_of_another_call_at_work(
+def test_ctrl_c_does_not_cancel_the_task_of_another_call(
     url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["call", url, "slow_compute", "seconds=3600", "--detach", *sent]) == 0
@@ -116,7 +116,7 @@ REFUSED = [
 ]
 
 
-def test_what_can_not_be_done_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert [words for words, why in REFUSED if why not in refused(capsys, main, *words)] == []
 
 
@@ -147,7 +147,7 @@ run(app)
 
 
 @pytest.mark.slow
-def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback(
+def test_an_internal_error_of_a_started_server_shows_its_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "notes.py"

@@ -1,4 +1,4 @@
-"""SERVER on a command line: what it stands for."""
+"""SERVER on a command line: names, commands, URLs, files and entries of clients."""
 
 import json
 import os
@@ -26,15 +26,15 @@ def write(path: Path, key: str, **servers: dict) -> None:
     path.write_text(json.dumps({key: servers}))
 
 
-def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
+def test_a_target_is_a_server_name_a_command_or_a_url() -> None:
     command = find_target(ServerChoice("filesystem", ("--allow-write", "/data"))).command
     assert command[-2:] == ("--allow-write", "/data")
     assert find_target(ServerChoice("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
-    # It is named without its secrets.
+    # Its name has no secrets.
     assert find_target(ServerChoice("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
 
 
-def test_a_file_of_ones_own_is_started_by_this_python(home: Path) -> None:
+def test_a_python_file_is_started_by_this_python(home: Path) -> None:
     with pytest.raises(Misuse, match=r"there is no file .*dice\.py"):
         find_target(ServerChoice("dice.py"))
     file = home / "project" / "dice.py"
@@ -43,7 +43,7 @@ def test_a_file_of_ones_own_is_started_by_this_python(home: Path) -> None:
     assert (target.name, target.command) == ("dice.py", (sys.executable, str(file), "-v"))
 
 
-def test_a_file_of_ones_own_has_the_options_and_modules_of_the_environment(
+def test_a_python_file_gets_its_options_and_python_path_from_the_environment(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "project" / "dice.py").touch()
@@ -65,20 +65,20 @@ REFUSED = [
 ]
 
 
-def test_what_stands_for_nothing_is_refused() -> None:
+def test_an_unknown_target_is_refused() -> None:
     for asked, why in REFUSED:
         with pytest.raises(Misuse, match=why):
             find_target(asked)
 
 
-def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
+def test_an_entry_of_a_client_is_started_unchanged(home: Path) -> None:
     write(home / ".cursor/mcp.json", "mcpServers", x={"command": "x", "args": ["a"], "env": {"KEY": "v"}})
     target = find_target(ServerChoice("cursor:x", ("b",)))
     assert (target.name, target.command, target.directory) == ("cursor:x", ("x", "a", "b"), home)
     assert (target.env["KEY"], target.env["PATH"]) == ("v", os.environ["PATH"])
 
 
-def test_the_project_comes_before_the_user(home: Path) -> None:
+def test_project_entries_override_user_entries(home: Path) -> None:
     write(home / ".cursor/mcp.json", "mcpServers", x={"command": "user"})
     write(home / "project/.cursor/mcp.json", "mcpServers", x={"command": "project"})
     target = find_target(ServerChoice("cursor:x"))
@@ -89,7 +89,7 @@ def test_the_project_comes_before_the_user(home: Path) -> None:
     assert find_target(ServerChoice("claude-code:x")).command == ("local",)
 
 
-def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_with_a_url_includes_its_token(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "secret")
     write(
         home / ".claude.json", "mcpServers",
@@ -107,7 +107,7 @@ UNUSABLE: list[tuple[dict, str]] = [
 ]
 
 
-def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
+def test_an_unusable_entry_is_refused(home: Path) -> None:
     for entry, why in UNUSABLE:
         write(home / ".cursor/mcp.json", "mcpServers", x=entry)
         with pytest.raises((Misuse, ValueError), match=why):
@@ -117,7 +117,7 @@ def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
         find_target(ServerChoice("cursor:fles"))
 
 
-def test_variables_are_those_of_the_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_expanded_as_by_the_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SET", "set")
     slash = "\\" if sys.platform == "win32" else "/"
     meant = {

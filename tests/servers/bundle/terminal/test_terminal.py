@@ -1,4 +1,4 @@
-"""`call`, `read`, `prompt` and `inspect`, over a server that starts at once: what they show, and how they end."""
+"""`call`, `read`, `prompt` and `inspect` with a server that starts at once: output and exit codes."""
 
 import json
 import sys
@@ -16,15 +16,15 @@ PNG = b"\x89PNG\n"
 
 
 def ended(*words: str) -> int:
-    """The exit code of a command over the server."""
+    """Runs a command with the server; returns its exit code."""
     command, *others = words
     return exit_code(main, command, "-", *others, *SERVER)
 
 
-def test_arguments_are_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_are_converted_by_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "repeat", "text=12", "--timeout", "9", "count=12", "tags=a", "tags=b") == 0
     assert json.loads(capsys.readouterr().out) == {"text": "12", "count": 12, "tags": ["a", "b"]}
-    # Those in JSON are sent as they are.
+    # Arguments in JSON are sent unchanged.
     assert ended("call", "repeat", "--arguments", '{"count": "x", "other": null}') == 0
     assert json.loads(capsys.readouterr().out) == {"count": "x", "other": None}
 
@@ -52,13 +52,13 @@ WRONG = [
 ]
 
 
-def test_wrong_usage_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
     assert said == WRONG
 
 
 @pytest.mark.parametrize(("document", "tool", "given"), [("000", "hand/add", "5"), ("002", "add", '{"sum": 5}')])
-def test_a_server_of_another_description_is_called(
+def test_a_server_of_another_dialect_is_called(
     capsys: pytest.CaptureFixture[str], document: str, tool: str, given: str
 ) -> None:
     server = ["--", sys.executable, "-I", str(ROOT / "tests" / "shared" / "client" / "document_server.py"), document]
@@ -67,13 +67,13 @@ def test_a_server_of_another_description_is_called(
     assert json.loads(capsys.readouterr().out) == json.loads(given)
 
 
-def test_a_url_has_no_framing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_framing_is_refused_for_a_url(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", "http://127.0.0.1:9/mcp", "--framing", "lines"]
     said = refused(capsys, lambda given: exit_code(main, *given), *words)
     assert said == "--framing is only for a server that this command starts: HTTP has no framing"
 
 
-def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_give_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "fail") == 1
     assert capsys.readouterr() == ("", "\x1b[31mno luck\n")
     assert ended("call", "fail", "--json") == 1
@@ -88,7 +88,7 @@ def test_a_tool_that_is_not_listed_is_refused_by_the_server(capsys: pytest.Captu
 
 
 @pytest.mark.slow
-def test_a_tool_that_is_missing_with_its_server_is_named_with_it(
+def test_a_missing_tool_is_reported_with_the_unavailable_servers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "both.yaml"
@@ -98,7 +98,7 @@ def test_a_tool_that_is_missing_with_its_server_is_named_with_it(
     assert capsys.readouterr().err.endswith("; not available at the moment: other\n")
 
 
-def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_server_arguments_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "filesystem", "list_allowed_directories"]) == 3
     said = capsys.readouterr().err
     assert said.endswith(": specify at least one DIR that may be read; its arguments are given after `--`\n")
@@ -116,7 +116,7 @@ def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.Capture
         ("def load():\n    import gone\nload()", "; its last output: ModuleNotFoundError: No module named 'gone'"),
     ],
 )
-def test_a_file_that_serves_nothing_says_what_it_lacks(
+def test_a_file_without_a_server_is_explained(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.py").write_text(text)
@@ -151,7 +151,7 @@ run(app)
         ("raise RuntimeError", "1", "its last output: RuntimeError"),
     ],
 )
-def test_a_server_that_fails_for_another_reason_says_only_that(
+def test_a_failing_server_shows_only_its_own_error(
     action: str, count: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "notes.py"
@@ -161,7 +161,7 @@ def test_a_server_that_fails_for_another_reason_says_only_that(
 
 
 @pytest.mark.slow
-def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server(
+def test_read_only_and_missing_directory_errors_come_from_the_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["call", "filesystem", "write_file", f"path={tmp_path / 'a.txt'}", "content=a", "--"]
@@ -175,48 +175,48 @@ def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server
     )
 
 
-def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_exits_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "vanish", "--verbose") == 3
     said = capsys.readouterr().err
     assert "python -m servers call: the connection to " in said.partition(" was lost: ")[0]
     assert said.endswith("; its last output: out of ink\n")
-    # What it logs is shown where it is asked for.
+    # --verbose prints its log.
     assert "out of ink\n" in said.partition("the connection to ")[0]
     assert main(["inspect", "-", "--", "/no/server"]) == 3
     assert capsys.readouterr().err.endswith("no connection to server: /no/server: No such file or directory\n")
 
 
-def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_does_not_answer_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "hang", "--timeout", "0.3") == 3
     assert capsys.readouterr().err.endswith(": no response within 0.3 s; increase --timeout to wait longer\n")
 
 
-def test_pictures_are_named_or_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_are_described_or_saved_to_numbered_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "draw") == 0
     assert capsys.readouterr().out.startswith("[image/png, 5 bytes; --out FILE saves it]\ntwo\n")
-    # What one is called forges no line.
+    # A hostile media type forges no line.
     assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
     assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG, "a-2.png": PNG}
     said = capsys.readouterr()
     assert said.out == "two\n[image/png: its 'data' is not base64]\n"
     assert f"saved {tmp_path / 'a.png'}: image/png, 5 bytes\n" in said.err
-    # Data without a text is shown.
+    # Structured content without a text is printed.
     assert ended("call", "measure") == 0
     assert json.loads(capsys.readouterr().out) == {"width": 80}
 
 
-def test_a_text_is_read_into_a_file(tmp_path: Path) -> None:
+def test_read_saves_a_text_to_a_file(tmp_path: Path) -> None:
     assert ended("read", "tiny://text", "--out", str(tmp_path / "a")) == 0
     assert (tmp_path / "a").read_text() == "plain \x1b[2J\u202e text"
 
 
-def test_a_picture_goes_into_a_pipe_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_an_image_is_written_to_a_pipe_unchanged(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert ended("read", "tiny://picture") == 0
     assert capfdbinary.readouterr().out == PNG
 
 
-def test_what_an_answer_links_to_is_saved_before_the_server_ends(
+def test_linked_resources_are_saved_before_the_server_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ended("call", "export") == 0
@@ -227,9 +227,7 @@ def test_what_an_answer_links_to_is_saved_before_the_server_ends(
     assert (tmp_path / "a.txt").read_bytes() == "plain \x1b[2J\u202e text".encode()
 
 
-def test_an_answer_is_shown_though_a_link_of_it_can_not_be_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_with_an_unreadable_link_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "export_all", "--out", str(tmp_path / "a.txt")) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("done\n")
@@ -238,7 +236,7 @@ def test_an_answer_is_shown_though_a_link_of_it_can_not_be_read(
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_an_answer_is_shown_though_it_can_not_be_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_that_cannot_be_saved_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a-2.png").mkdir()
     assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 2
     shown = capsys.readouterr()
@@ -246,24 +244,26 @@ def test_an_answer_is_shown_though_it_can_not_be_saved(tmp_path: Path, capsys: p
     assert f"--out: {tmp_path / 'a-2.png'}: " in shown.err
 
 
-def test_links_that_are_too_many_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_beyond_the_limit_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "export_many", "--out", str(tmp_path / "a.txt")) == 0
     assert "1 more link not saved: at most 100 of one answer are" in capsys.readouterr().err
 
 
-def test_messages_of_a_prompt_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompt_messages_are_printed_with_their_roles(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("prompt", "greet", "who=Ann") == 0
     assert capsys.readouterr().out == "user:\nHello\nassistant:\nAnn\n"
 
 
-def test_inspect_gives_programs_what_the_server_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_json_has_the_fields_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("inspect", "--json") == 0
     offers = json.loads(capsys.readouterr().out)
     assert (offers["server"]["name"], offers["version"]) == ("tiny", "2025-11-25")
     assert [tool["name"] for tool in offers["tools"]][:2] == ["repeat", "fail"]
 
 
-def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_env_passes_variables_to_the_server(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HANDED", "on")
     shows = "import os, sys; sys.stderr.write('\\n ' + os.environ['HANDED'] + '  ' + os.environ['SET'] + '\\n\\n')"
     assert main(["inspect", "-", "--env", "HANDED", "--env", "SET=up", "--", sys.executable, "-c", shows]) == 3

@@ -1,4 +1,4 @@
-"""Ctrl+C ends a command that waits, whenever it comes."""
+"""Ctrl+C ends a waiting command at any moment."""
 
 import asyncio
 import signal
@@ -18,8 +18,8 @@ tells_who_waits = pytest.mark.skipif(sys.platform != "linux", reason="only Linux
 
 
 def interrupt() -> None:
-    """Sends SIGINT once the main thread waits, to this thread: to the main one it is as if the signal had come just
-    before, since it interrupts nothing."""
+    """Sends SIGINT once the main thread waits, to this thread: for the main thread it is as if the signal had come
+    just before, since it interrupts nothing."""
     state = Path(f"/proc/self/task/{main_thread().native_id}/stat")
     while state.read_text().rpartition(")")[2].split()[0] != "S":
         pass
@@ -27,11 +27,11 @@ def interrupt() -> None:
 
 
 @tells_who_waits
-def test_a_signal_that_interrupts_nothing_is_heard_at_once() -> None:
+def test_sigint_before_the_loop_waits_ends_the_command() -> None:
     late: list[bool] = []
 
     async def work(_client: Client) -> int:
-        asyncio.get_running_loop().call_later(30, late.append, True)  # by which it would be heard in any case
+        asyncio.get_running_loop().call_later(30, late.append, True)  # this timer would wake the loop in any case
         Thread(target=interrupt).start()
         await anyio.sleep_forever()
         return 0

@@ -1,4 +1,4 @@
-"""The workbench as it is served, and `mcp-server-bundle open`; tests/checks/browser has what it does in a browser."""
+"""The workbench as it is served, and `mcp-server-bundle open`; tests/checks/browser tests it in a browser."""
 
 import json
 import re
@@ -16,13 +16,13 @@ from tests.shared.transports.http.http_wire import PATIENCE, make_server
 
 
 def client(**options: object) -> httpx.AsyncClient:
-    """A client of a listener with the page."""
+    """Returns a client of a listener with the page."""
     http = HttpOptions(**options)  # type: ignore[arg-type]
     app = HttpApp([Mount(make_server(), "/one/mcp", http.limits)], http, Workbench().answer)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
-async def test_the_page_may_do_nothing_but_talk_to_its_server() -> None:
+async def test_the_content_security_policy_allows_only_the_own_server() -> None:
     async with client() as http:
         headers = (await http.get("/")).headers
     policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
@@ -44,7 +44,7 @@ async def test_the_page_may_do_nothing_but_talk_to_its_server() -> None:
     assert headers["cross-origin-opener-policy"] == "same-origin"
 
 
-async def test_the_page_is_sent_once_while_it_is_the_same() -> None:
+async def test_an_unchanged_page_is_answered_with_304() -> None:
     async with client() as http:
         first = await http.get("/")
         again = await http.get("/", headers={"if-none-match": first.headers["etag"]})
@@ -55,8 +55,8 @@ async def test_the_page_is_sent_once_while_it_is_the_same() -> None:
     assert other.text == first.text == assemble(INDEX).html
 
 
-async def test_the_page_is_small_as_it_is_sent_and_cannot_be_changed() -> None:
-    """Who takes no gzip gets none; a HEAD has the headers of the page, and nothing else is taken."""
+async def test_the_page_is_compressed_and_read_only() -> None:
+    """A client without gzip gets plain bytes; HEAD has the headers of the page, other methods are refused."""
     async with client() as http:
         async with http.stream("GET", "/", headers={"accept-encoding": "gzip"}) as answer:
             sent = b"".join([chunk async for chunk in answer.aiter_raw()])
@@ -72,7 +72,7 @@ async def test_the_page_is_small_as_it_is_sent_and_cannot_be_changed() -> None:
     assert head.headers["content-security-policy"] == plain.headers["content-security-policy"]
 
 
-async def test_without_a_token_the_page_is_shown_and_nothing_else() -> None:
+async def test_only_the_page_is_served_without_a_token() -> None:
     async with client(tokens=("hunter2",)) as http:
         page, told, answer = await http.get("/"), await http.get("/metrics"), await http.post("/one/mcp")
         strangers = [{"host": "evil.example"}, {"origin": "https://evil.example"}]
@@ -82,7 +82,7 @@ async def test_without_a_token_the_page_is_shown_and_nothing_else() -> None:
     assert "hunter2" not in page.text + json.dumps(dict(page.headers))
 
 
-async def test_without_scripts_the_page_says_how_to_connect() -> None:
+async def test_the_page_without_scripts_explains_how_to_connect() -> None:
     said = re.search("<noscript>(.*)</noscript>", assemble(INDEX).html, re.DOTALL)
     assert said is not None
     for part in ("/NAME/mcp", "Bearer YOUR_TOKEN", "login URL", "/healthz", "/readyz", "/metrics"):
@@ -90,7 +90,7 @@ async def test_without_scripts_the_page_says_how_to_connect() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_can_be_left_away(tmp_path: Path) -> None:
+def test_no_page_disables_the_page(tmp_path: Path) -> None:
     with serving(tmp_path, "--no-page", "prompts") as (process, url):
         found = [httpx.get(f"{url}{path}", timeout=PATIENCE, trust_env=False) for path in ("/", "/healthz")]
         process.process.terminate()
