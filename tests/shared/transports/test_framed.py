@@ -66,7 +66,7 @@ async def served(stream: ByteStream) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("most", [1, 65_536], ids=["byte by byte", "whole"])
 @pytest.mark.parametrize("mode", ["handshake", "stateless"])
-async def test_a_client_and_a_server_speak_over_a_stream_of_ones_own(mode: str, most: int) -> None:
+async def test_client_and_server_communicate_over_a_custom_stream(mode: str, most: int) -> None:
     ours, theirs = socket.socketpair()
     async with served(SocketStream(theirs, most)):
         transport = framed(SocketStream(ours, most), Codec(is_client=True))
@@ -75,7 +75,7 @@ async def test_a_client_and_a_server_speak_over_a_stream_of_ones_own(mode: str, 
     assert result["content"][0]["text"] == "3"
 
 
-async def test_a_byte_stream_of_anyio_is_one_as_it_is(tmp_path: Path) -> None:
+async def test_an_anyio_byte_stream_is_a_valid_stream(tmp_path: Path) -> None:
     async with await anyio.create_unix_listener(tmp_path / "socket") as listener:
         ours = await anyio.connect_unix(tmp_path / "socket")
         async with served(await listener.accept()):
@@ -85,7 +85,7 @@ async def test_a_byte_stream_of_anyio_is_one_as_it_is(tmp_path: Path) -> None:
         await ours.aclose()
 
 
-async def test_what_was_asked_before_the_end_is_answered() -> None:
+async def test_requests_sent_before_the_end_are_answered() -> None:
     ours, theirs = socket.socketpair()
     async with served(SocketStream(theirs)):
         ours.sendall(PING % 1 + b"\n" + PING % 2)
@@ -115,20 +115,20 @@ class Pieces:
         self._received.clear()
 
 
-async def test_what_is_ready_is_sent_in_one_piece() -> None:
+async def test_ready_messages_are_sent_in_one_piece() -> None:
     stream = Pieces(b"")
     await framed(stream, Codec()).send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
     (piece,) = stream.sent
     assert [json.loads(line)["method"] for line in piece.splitlines()] == ["x", "y"]
 
 
-async def test_nothing_is_sent_where_there_is_nothing() -> None:
+async def test_sending_no_message_writes_nothing() -> None:
     stream = Pieces(b"")
     await framed(stream, Codec()).send([Outgoing(None, 1)])
     assert stream.sent == []
 
 
-async def test_a_stream_that_breaks_off_is_no_end_in_order() -> None:
+async def test_a_broken_stream_raises_broken_resource_error() -> None:
     transport = framed(Pieces(PING % 1 + b"\n" + PING % 2), Codec())
     assert await transport.receive() == [Request(1, "ping")]
     with pytest.raises(anyio.BrokenResourceError):
@@ -137,7 +137,7 @@ async def test_a_stream_that_breaks_off_is_no_end_in_order() -> None:
         await transport.send([Outgoing(Notification("x"))])
 
 
-async def test_after_the_end_nothing_is_received() -> None:
+async def test_receiving_after_the_end_raises_end_of_stream() -> None:
     transport = framed(Pieces(PING % 1, b"", PING % 2), Codec())
     assert await transport.receive() == [Request(1, "ping")]
     for _ in range(2):

@@ -65,7 +65,7 @@ async def everything(transport: StdioTransport) -> list[Message]:
 
 
 @pytest.mark.usefixtures("way")
-async def test_lines_become_messages_however_they_are_cut() -> None:
+async def test_lines_become_messages_whatever_the_chunk_size() -> None:
     data = PING % 1 + b"\n\r\n" + PING % 2 + b"\r\n" + PING % 3
     for cut in (1, 7, len(data)):
         with piped() as (transport, outbox, _):
@@ -78,13 +78,13 @@ async def test_lines_become_messages_however_they_are_cut() -> None:
             assert transport.ended.is_set()
 
 
-async def test_lines_that_are_there_together_come_together() -> None:
+async def test_available_lines_are_received_together() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n" + b"half")
         assert await transport.receive() == [Request(1, "ping"), Request(2, "ping")]
 
 
-async def test_a_large_message_is_passed_on_in_a_turn_of_its_own() -> None:
+async def test_a_large_message_is_delivered_in_its_own_turn() -> None:
     large = b'{"jsonrpc":"2.0","id":2,"method":"m","params":{"a":"%b"}}' % (b"x" * 500_000)
     with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
         taken: list[Message] = []
@@ -98,7 +98,7 @@ async def test_a_large_message_is_passed_on_in_a_turn_of_its_own() -> None:
 
 
 @pytest.mark.usefixtures("way")
-async def test_a_fault_in_a_step_of_a_large_message_is_answered_and_the_next_messages_are_read(
+async def test_a_decoding_fault_of_a_large_message_is_answered_and_reading_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def break_(*_: object) -> int:
@@ -119,7 +119,7 @@ async def test_a_fault_in_a_step_of_a_large_message_is_answered_and_the_next_mes
 
 
 @pytest.mark.usefixtures("way")
-async def test_large_messages_arrive_whatever_their_number() -> None:
+async def test_several_large_messages_arrive() -> None:
     large = b'{"jsonrpc":"2.0","id":%d,"method":"m","params":{"a":"%b"}}\n'
     with piped() as (transport, outbox, _):
 
@@ -134,7 +134,7 @@ async def test_large_messages_arrive_whatever_their_number() -> None:
     assert [one.id for one in messages if isinstance(one, Request)] == [0, 1, 2, 3]
 
 
-async def test_what_is_too_long_becomes_its_own_answer() -> None:
+async def test_a_line_over_the_size_limit_is_malformed() -> None:
     with piped(max_message=100) as (transport, outbox, _):
         long = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 5_000)
         os.write(outbox, b"x" * 5_000 + b"\n" + long + b"\n" + PING % 1 + b"\n")
@@ -145,26 +145,26 @@ async def test_what_is_too_long_becomes_its_own_answer() -> None:
         assert ping == Request(1, "ping")
 
 
-async def test_small_messages_leave_in_one_write() -> None:
+async def test_small_messages_are_sent_in_one_write() -> None:
     with piped() as (transport, _, inbox):
         await transport.send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
         assert os.read(inbox, 1_000).count(b"\n") == 2
 
 
-async def test_a_large_answer_leaves_before_anybody_reads() -> None:
+async def test_sending_a_large_answer_does_not_wait_for_a_reader() -> None:
     if not hasattr(fcntl, "F_SETPIPE_SZ"):
         pytest.skip("this system does not let a pipe be made larger")
     with piped() as (transport, _, _inbox), anyio.fail_after(PATIENCE):
         await transport.send([Outgoing(Notification("x", {"text": "y" * 900_000}))])
 
 
-def test_a_few_small_messages_leave_without_waiting() -> None:
+def test_try_send_writes_a_few_small_messages() -> None:
     with piped() as (transport, _, inbox):
         assert transport.try_send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
         assert os.read(inbox, 1_000).count(b"\n") == 2
 
 
-async def test_what_can_not_leave_without_waiting_is_sent_afterwards() -> None:
+async def test_messages_refused_by_try_send_can_be_sent() -> None:
     large = [Outgoing(Notification("large", {"text": "y" * 100_000}))]
     many = [Outgoing(Notification("many", {"number": number})) for number in range(20)]
     with piped() as (transport, _, inbox):
@@ -176,7 +176,7 @@ async def test_what_can_not_leave_without_waiting_is_sent_afterwards() -> None:
         assert received.count(b"\n") == 21
 
 
-async def test_a_full_pipe_takes_nothing_of_what_does_not_fit() -> None:
+async def test_try_send_writes_nothing_when_the_message_does_not_fit() -> None:
     one = [Outgoing(Notification("x", {"text": "y" * 3_000}))]
     with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
         left = 0
@@ -188,20 +188,20 @@ async def test_a_full_pipe_takes_nothing_of_what_does_not_fit() -> None:
         assert received.count(b"\n") == left + 1
 
 
-def test_nothing_leaves_at_once_to_nobody() -> None:
+def test_try_send_fails_without_a_reader() -> None:
     with piped() as (transport, _, inbox):
         os.close(inbox)
         assert not transport.try_send([Outgoing(Notification("x"))])
 
 
-def test_nothing_leaves_at_once_where_that_may_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_try_send_fails_on_systems_where_writing_may_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "_CAN_WAIT", False)  # a property of the system
     with piped() as (transport, _, _inbox):
         assert not transport.try_send([Outgoing(Notification("x"))])
 
 
 @pytest.mark.usefixtures("way")
-async def test_sending_to_nobody() -> None:
+async def test_sending_without_a_reader_raises_broken_resource_error() -> None:
     with piped() as (transport, _, inbox):
         os.close(inbox)
         with pytest.raises(anyio.BrokenResourceError):
@@ -209,7 +209,7 @@ async def test_sending_to_nobody() -> None:
 
 
 @pytest.mark.usefixtures("way")
-async def test_answers_keep_their_order_while_the_reader_is_slow_and_while_it_is_not() -> None:
+async def test_answers_keep_their_order_for_slow_and_fast_readers() -> None:
     """Some leave at once, and some wait for a pipe that is full, or are too many or too long to leave at once."""
     names = [f"{number:05}{'x' * (number % 23 * 300)}" for number in range(1_000)]
     received = bytearray()
@@ -248,7 +248,7 @@ async def test_stop_ends_the_input() -> None:
         assert transport.ended.is_set()
 
 
-async def test_stop_before_anything_was_read() -> None:
+async def test_stop_before_the_first_read_ends_the_input() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n")
         transport.stop()
@@ -257,7 +257,7 @@ async def test_stop_before_anything_was_read() -> None:
 
 
 @pytest.mark.usefixtures("way")
-async def test_a_peer_that_breaks_off_has_ended_its_stream() -> None:
+async def test_a_connection_reset_ends_the_input() -> None:
     ours, theirs = socket.socketpair()
     ours.send(b"not read, so the end of this is a reset")
     theirs.close()
@@ -287,7 +287,7 @@ async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("leaves", [False, True])
-async def test_a_peer_that_closed_its_stream_and_reads_nothing_is_gone(leaves: bool) -> None:
+async def test_a_peer_that_closed_its_output_and_reads_nothing_is_gone(leaves: bool) -> None:
     with piped() as (transport, outbox, _), anyio.fail_after(1_000):
         os.write(outbox, PING % 1 + b"\n")
         assert len(await transport.receive()) == 1
@@ -306,7 +306,7 @@ async def test_a_peer_that_closed_its_stream_and_reads_nothing_is_gone(leaves: b
                 tasks.cancel_scope.cancel()
 
 
-async def test_a_peer_that_is_read_again_is_looked_at_no_more() -> None:
+async def test_reading_again_stops_the_check_of_the_peer() -> None:
     with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
         for number in (1, 2):
             os.write(outbox, PING % number + b"\n")
@@ -316,7 +316,7 @@ async def test_a_peer_that_is_read_again_is_looked_at_no_more() -> None:
         assert transport._in._timer is None  # an idle server sleeps
 
 
-async def test_a_peer_that_closed_its_stream_and_reads_slowly_is_not_gone() -> None:
+async def test_a_peer_that_closed_its_output_and_reads_slowly_is_not_gone() -> None:
     with piped() as (transport, outbox, inbox), anyio.fail_after(1_000):
         os.write(outbox, PING % 1 + b"\n")
         assert len(await transport.receive()) == 1
@@ -338,7 +338,7 @@ async def test_a_peer_that_closed_its_stream_and_reads_slowly_is_not_gone() -> N
             tasks.cancel_scope.cancel()
 
 
-async def test_a_peer_whose_stream_has_ended_may_wait_for_its_answers() -> None:
+async def test_a_peer_that_closed_its_output_may_wait_for_its_answers() -> None:
     with piped() as (transport, outbox, _), anyio.fail_after(1_000):
         os.close(outbox)
         with pytest.raises(anyio.EndOfStream):
@@ -359,7 +359,7 @@ async def test_a_peer_whose_stream_has_ended_may_wait_for_its_answers() -> None:
     assert not gone
 
 
-async def test_what_was_received_before_stop_is_not_lost() -> None:
+async def test_messages_received_before_stop_are_not_lost() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n")
         assert len(await transport.receive()) == 2
@@ -368,7 +368,7 @@ async def test_what_was_received_before_stop_is_not_lost() -> None:
             await transport.receive()
 
 
-async def test_a_taker_gets_messages_when_they_arrive_and_receive_gets_what_it_returns() -> None:
+async def test_receive_returns_the_messages_that_a_taker_leaves() -> None:
     taken: list[Message] = []
     rest: list[Message] = []
 
@@ -393,7 +393,7 @@ async def test_a_taker_gets_messages_when_they_arrive_and_receive_gets_what_it_r
     assert rest == [Request(3, "ping")]
 
 
-async def test_receive_raises_the_fault_of_a_taker() -> None:
+async def test_receive_raises_the_exception_of_a_taker() -> None:
     def take(_messages: Sequence[Message]) -> Sequence[Message]:
         raise ZeroDivisionError
 
@@ -420,7 +420,7 @@ async def test_files_are_read_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
-async def test_input_without_a_pause_lets_others_run(source: str, tmp_path: Path) -> None:
+async def test_continuous_input_yields_to_other_tasks(source: str, tmp_path: Path) -> None:
     turns = 0
 
     async def others() -> None:
@@ -445,7 +445,7 @@ async def test_input_without_a_pause_lets_others_run(source: str, tmp_path: Path
     assert turns >= reads - 1
 
 
-async def test_pipes_block_again_afterwards() -> None:
+async def test_close_makes_pipes_blocking_again() -> None:
     fd_in, ours = os.pipe()
     copy = os.dup(fd_in)
     null = os.open(os.devnull, os.O_WRONLY)
@@ -477,7 +477,7 @@ anyio.run(main)
 
 
 @pytest.mark.slow
-def test_stdin_and_stdout_are_handed_back() -> None:
+def test_stdin_and_stdout_are_restored() -> None:
     done = subprocess.run(
         [sys.executable, "-c", TWICE], cwd=ROOT, input=b"mine", capture_output=True, timeout=PATIENCE, check=True
     )

@@ -28,7 +28,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-async def test_the_token_goes_with_the_handshake() -> None:
+async def test_the_token_is_sent_with_the_handshake() -> None:
     async with listening(Small(), "secret-secret-secret") as (address, _):
         async with connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client:
             assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
@@ -38,7 +38,7 @@ async def test_the_token_goes_with_the_handshake() -> None:
         assert caught.value.code == 401
 
 
-async def test_no_log_tells_the_token_or_a_message(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_contain_neither_the_token_nor_messages(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     async with (
         listening(Small(), "secret-secret-secret") as (address, _),
@@ -54,14 +54,14 @@ async def ask_on(client: Client) -> None:
         await client.plain.call_tool("add", {"a": 1, "b": 1})
 
 
-async def test_a_server_that_stops_has_lost_the_client() -> None:
+async def test_calls_raise_connection_error_when_the_server_stops() -> None:
     async with listening(Small()) as (address, stop), connect_websocket(f"ws://{address}/mcp") as client:
         stop.set()
         with pytest.raises(ConnectionError):
             await ask_on(client)
 
 
-async def test_a_server_that_is_not_there() -> None:
+async def test_a_refused_connection_raises_os_error() -> None:
     with pytest.raises(OSError):
         async with connect_websocket("ws://127.0.0.1:9/mcp"):
             pass
@@ -76,7 +76,7 @@ async def test_a_server_that_is_not_there() -> None:
         ("ws://user:s3cret@h/#x", "fragment"),
     ],
 )
-async def test_a_url_that_is_wrong(url: str, reason: str) -> None:
+async def test_an_invalid_url_is_refused_without_its_credentials(url: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
         async with connect_websocket(url):
             pass
@@ -84,7 +84,9 @@ async def test_a_url_that_is_wrong(url: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["ftp://user:s3cret@127.0.0.1:9", "socks5://user:s3cret@127.0.0.1:9"])
-async def test_a_proxy_that_can_not_be_used(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_error_of_an_unusable_proxy_hides_its_credentials(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     with pytest.raises(ConnectionError, match="the proxy that is set in the environment") as caught:
         async with connect_websocket("ws://example.invalid/mcp"):
@@ -115,7 +117,7 @@ async def answered(head: bytes, auth: Credentials | None = None) -> type[Excepti
             tasks.cancel_scope.cancel()
 
 
-async def test_a_server_without_websockets() -> None:
+async def test_a_404_to_the_handshake_raises_peer_error() -> None:
     assert await answered(b"HTTP/1.1 404 Not Found") is PeerError
 
 
@@ -133,7 +135,7 @@ class Listening:
         return False
 
 
-async def test_headers_of_one_name_are_shown_as_one() -> None:
+async def test_repeated_response_headers_are_joined() -> None:
     auth, head = (
         Listening(),
         b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nwww-authenticate: Bearer scope=b",
@@ -142,11 +144,11 @@ async def test_headers_of_one_name_are_shown_as_one() -> None:
     assert [one["www-authenticate"] for one in auth.seen] == ["Basic realm=a, Bearer scope=b"]
 
 
-async def test_a_server_that_sends_elsewhere_is_not_followed() -> None:
+async def test_a_redirect_of_the_handshake_is_not_followed() -> None:
     assert await answered(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: ws://127.0.0.1:9/") is PeerError
 
 
-async def test_a_server_that_shakes_hands_wrongly() -> None:
+async def test_a_wrong_accept_header_raises_connection_error() -> None:
     head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade"
     assert await answered(head + b"\r\nSec-WebSocket-Accept: wrong") is ConnectionError
 
@@ -160,7 +162,7 @@ async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
                 pass
 
 
-async def test_a_block_that_is_cancelled_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_block_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a server that does not answer a close frame."""
     monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.05)
     ended = anyio.Event()
@@ -189,7 +191,7 @@ async def test_a_block_that_is_cancelled_leaves_no_connection(monkeypatch: pytes
             await ended.wait()
 
 
-async def test_a_server_that_goes_while_the_session_is_opened() -> None:
+async def test_a_close_during_the_opening_raises_connection_error() -> None:
     async def goodbye(socket: ServerConnection) -> None:
         await socket.close(1013, "full")
 

@@ -29,14 +29,14 @@ async def fill(stream: ProcessStream) -> int:
     return written
 
 
-async def test_who_must_not_wait_is_told_that_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_try_send_returns_false_when_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 0.01)
     with anyio.fail_after(30):
         async with start_process(python(SLEEP)) as stream:
             assert 0 < await fill(stream) < 1_000_000
 
 
-async def test_who_waits_for_a_child_that_ends_is_told() -> None:
+async def test_a_waiting_send_raises_when_the_child_ends() -> None:
     with anyio.fail_after(30):
         async with start_process(python("import sys; sys.stdin.buffer.read(1)")) as stream:
             with pytest.raises(anyio.BrokenResourceError):
@@ -44,7 +44,7 @@ async def test_who_waits_for_a_child_that_ends_is_told() -> None:
             assert not stream.try_send(b"x")
 
 
-async def test_what_a_child_floods_us_with_is_not_held() -> None:
+async def test_flooded_output_is_buffered_only_to_a_limit() -> None:
     pieces: list[int] = []
     with anyio.fail_after(30):
         async with start_process(python(FLOOD)) as stream:
@@ -57,7 +57,7 @@ async def test_what_a_child_floods_us_with_is_not_held() -> None:
 
 
 @pytest.mark.parametrize("use_uvloop", [False, True])
-def test_a_child_lives_in_either_event_loop(use_uvloop: bool) -> None:
+def test_a_child_runs_in_asyncio_and_uvloop(use_uvloop: bool) -> None:
     """Programs that serve over HTTP run in uvloop."""
 
     async def talk() -> bytes:
@@ -71,7 +71,7 @@ def test_a_child_lives_in_either_event_loop(use_uvloop: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use_uvloop", [False, True])
-def test_who_reads_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 0.01)
     reads = 0
 
@@ -95,7 +95,7 @@ def test_who_reads_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("use_uvloop", [False, True])
-def test_who_writes_to_a_child_that_has_ended_is_told(use_uvloop: bool) -> None:
+def test_writing_to_an_ended_child_fails(use_uvloop: bool) -> None:
     async def write_on() -> None:
         child = await Child.start(python(""), env={}, cwd=None, has_stderr=True)
         with anyio.fail_after(30):

@@ -44,7 +44,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_lines_become_messages_and_messages_lines() -> None:
+async def test_messages_are_sent_and_received_as_lines() -> None:
     echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
     with anyio.fail_after(30):
         async with start_process(_python(echo)) as process:
@@ -57,7 +57,7 @@ async def test_lines_become_messages_and_messages_lines() -> None:
     assert process.exit_code == 0
 
 
-async def test_what_is_no_message_and_the_last_line() -> None:
+async def test_non_message_output_is_malformed_and_an_unterminated_last_line_is_read() -> None:
     script = """print("Welcome!\\n\\n" + '{"jsonrpc": "2.0", "method": "hello"}', end="")"""
     with anyio.fail_after(30):
         async with start_process(_python(script)) as process:
@@ -80,7 +80,7 @@ ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)",
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("ignore", "code"), ENDS)
-async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
+async def test_termination_escalates_until_the_child_ends(ignore: str, code: int) -> None:
     with anyio.fail_after(30):
         async with start_process(_python(STUBBORN.format(ignore=ignore))) as process:
             [hello] = await messages(process).receive()
@@ -90,7 +90,7 @@ async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_cancelled_block_leaves_no_child() -> None:
+async def test_a_cancelled_block_terminates_the_child() -> None:
     with anyio.move_on_after(10) as scope:
         async with start_process(_python(STUBBORN.format(ignore=""))) as process:
             await process.receive()
@@ -99,7 +99,7 @@ async def test_a_cancelled_block_leaves_no_child() -> None:
     assert process.exit_code == -signal.SIGTERM
 
 
-async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stored_stderr_has_a_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.child.process.MAX_STDERR_BYTES", 10)
     script = "import sys; sys.stderr.write('x' * 1000 + 'the end'); sys.stderr.flush()"
     with anyio.fail_after(30):
@@ -117,7 +117,9 @@ async def test_a_failed_connection_has_a_note_with_the_last_line_of_stderr() -> 
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_server_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_server_raises_timeout_error_and_leaves_no_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("shared.client.connection.opening.OPENING_SECONDS", 0.1)
     before = _children()
     with anyio.fail_after(30), pytest.raises(TimeoutError, match="did not answer"):
@@ -131,14 +133,14 @@ def _children() -> set[str]:
 
 
 @pytest.mark.slow
-async def test_a_server_whose_wrapper_prints(tmp_path: Path) -> None:
+async def test_a_client_skips_lines_printed_by_a_wrapper(tmp_path: Path) -> None:
     start = f"echo Welcome; printf '\\377{{\\n[]\\n'; exec {sys.executable} -m servers.filesystem {tmp_path}"
     with anyio.fail_after(30):
         async with connect_stdio(["/bin/sh", "-c", start], cwd=ROOT) as client:
             assert str(tmp_path) in str(await client.plain.call_tool("list_allowed_directories"))
 
 
-async def test_a_command_that_does_not_exist() -> None:
+async def test_a_missing_command_raises_file_not_found_error() -> None:
     with pytest.raises(FileNotFoundError):
         async with connect_stdio(["no-such-command-here"]):
             pass
@@ -165,7 +167,7 @@ print(json.dumps({"jsonrpc": "2.0", "method": "environment", "params": dict(os.e
     assert (await environment({"WHO": "me"}))["WHO"] == "me"
 
 
-async def test_what_a_client_gives_a_server_is_added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_given_environment_variables_are_added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SECRET", "of others")
     seen = tmp_path / "seen"
     script = f"import os; open({str(seen)!r}, 'w').write(' '.join(sorted(os.environ)))"
@@ -189,7 +191,7 @@ async def test_stderr_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.slow
-async def test_a_flood_on_stderr_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stderr_flood_does_not_delay_messages(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     script = """
 import sys
@@ -223,7 +225,7 @@ read x
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
-async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+async def test_descendants_of_a_child_end_with_it(tmp_path: Path) -> None:
     """It has the pipes of the child as well, so that they do not end with the child."""
     os.mkfifo(tmp_path / "held")
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)

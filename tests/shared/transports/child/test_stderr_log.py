@@ -12,7 +12,7 @@ def _logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_lines_are_logged_wherever_they_are_cut(size: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_are_logged_whole_whatever_the_chunk_size(size: int, caplog: pytest.LogCaptureFixture) -> None:
     lines, text = StderrLog("server"), "one\r\n\n\ttwo é\nrest".encode()
     for start in range(0, len(text), size):
         lines.feed(text[start : start + size])
@@ -21,7 +21,7 @@ def test_lines_are_logged_wherever_they_are_cut(size: int, caplog: pytest.LogCap
     assert caplog.messages[3:] == ["server: rest"]
 
 
-def test_a_long_line_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_long_line_is_truncated(caplog: pytest.LogCaptureFixture) -> None:
     lines = StderrLog("server")
     for _ in range(3):
         lines.feed(b"x" * LINE_BYTES)
@@ -29,7 +29,7 @@ def test_a_long_line_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == [f"server: {'x' * LINE_BYTES} ...", "server: next"]
 
 
-def test_what_is_left_out_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_omitted_lines_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     lines = StderrLog("server", clock)
     lines.feed(b"x\n" * (MAX_LINES_PER_SECOND + 7))
@@ -39,7 +39,7 @@ def test_what_is_left_out_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages[MAX_LINES_PER_SECOND:] == ["server: lines omitted: 7", "server: y"]
 
 
-def test_what_is_left_out_at_last_is_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_omitted_last_are_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     lines = StderrLog("server", Clock())
     lines.feed(b"x\n" * (MAX_LINES_PER_SECOND + 1))
     lines.end()

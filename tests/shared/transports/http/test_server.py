@@ -43,7 +43,7 @@ GUARDED: list[tuple[Json, int]] = [
 ]
 
 
-async def test_hosts_and_origins(standing: Site) -> None:
+async def test_host_and_origin_headers_are_checked(standing: Site) -> None:
     async with visited(standing) as site:
         for headers, status in GUARDED:
             message, routing = site.stateless("tools/list")
@@ -58,14 +58,14 @@ async def test_hosts_and_origins(standing: Site) -> None:
             assert (await site.client.get("/healthz", headers=headers)).status_code == status
 
 
-async def test_allow_lists() -> None:
+async def test_allowed_hosts_and_origins_are_accepted() -> None:
     async with served(allowed_hosts=("mcp.example",), allowed_origins=("https://app.example",)) as site:
         headers = {"Host": "mcp.example", "Origin": "https://app.example"}
         message, routing = site.stateless("tools/list")
         assert (await site.post(message, {**routing, **headers})).status_code == 200
 
 
-async def test_pages_of_an_allowed_origin_may_read_answers() -> None:
+async def test_pages_of_an_allowed_origin_pass_cors() -> None:
     async with served(tokens=("secret",)) as site:
         origin = {"Origin": "http://localhost:6274"}
         asked = {
@@ -91,7 +91,7 @@ NO_TOKEN: list[tuple[Json, str]] = [
 ]
 
 
-async def test_without_a_token() -> None:
+async def test_requests_without_a_valid_token_get_401() -> None:
     async with served(tokens=("secret",)) as site:
         session = await site.initialize(headers={"Authorization": "Bearer secret"})
         for wrong, challenge in NO_TOKEN:
@@ -105,7 +105,7 @@ async def test_without_a_token() -> None:
             assert answer.status_code == 200
 
 
-async def test_nothing_else_is_there() -> None:
+async def test_other_paths_get_404() -> None:
     async with served() as site:
         for path in ("/", "/mcp/", "/mcp/x", "/healthz/", "/docs"):
             answer = await site.client.get(path)
@@ -117,7 +117,7 @@ async def test_nothing_else_is_there() -> None:
 # Limits
 
 
-async def test_a_body_that_is_too_large() -> None:
+async def test_a_too_large_body_gets_413() -> None:
     async with served(limits=SMALL) as site:
 
         async def chunks() -> AsyncIterator[bytes]:
@@ -132,7 +132,7 @@ async def test_a_body_that_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_a_body_may_come_gzipped(standing: Site, stateless: bool) -> None:
+async def test_a_gzipped_body_is_accepted(standing: Site, stateless: bool) -> None:
     async with visited(standing) as site:
         if stateless:
             message, headers = site.stateless("tools/list")
@@ -153,7 +153,7 @@ REFUSED_BODIES = [
 ]
 
 
-async def test_a_gzipped_body_that_is_refused() -> None:
+async def test_invalid_compressed_bodies_are_refused() -> None:
     async with served(limits=SMALL) as site:
         for body, coding, status, reason in REFUSED_BODIES:
             answer = await site.post(body, {"Content-Encoding": coding})
@@ -162,7 +162,7 @@ async def test_a_gzipped_body_that_is_refused() -> None:
         assert (await site.post(site.message("ping"), await site.initialize())).status_code == 200
 
 
-async def test_a_body_that_never_comes() -> None:
+async def test_a_body_that_never_arrives_gets_408() -> None:
     async with served(limits=EndpointLimits(body_seconds=0.02)) as site:
         lines = [f"{name}: {value}" for name, value in merged(None)]
         async with site.raw(*lines, "Content-Length: 10", body=b"{") as stream:
@@ -174,7 +174,7 @@ async def test_a_body_that_never_comes() -> None:
                 await stream.receive()
 
 
-async def test_a_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_endless_head_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async with served() as site:
         async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
             await stream.send(b"GET /mcp HTTP/1.1\r\nX: ")
@@ -195,7 +195,9 @@ async def test_a_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_who_does_not_read_holds_up_nobody(stateless: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_does_not_read_does_not_block_others(
+    stateless: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
     async with served(limits=limits) as site:
         session = await site.initialize()
@@ -217,7 +219,7 @@ async def test_who_does_not_read_holds_up_nobody(stateless: bool, caplog: pytest
     assert "uvicorn.error" not in {record.name for record in caplog.records}
 
 
-async def test_clients_that_vanish_leave_nothing() -> None:
+async def test_disconnected_clients_leave_no_tasks() -> None:
     async with served() as site:
         await site.health()
         previous = len(asyncio.all_tasks())
@@ -232,7 +234,7 @@ async def test_clients_that_vanish_leave_nothing() -> None:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
-async def test_calls_left_in_the_middle(count: int) -> None:
+async def test_abandoned_calls_leave_no_tasks(count: int) -> None:
     async with served() as site:
         await site.health()
         previous = len(asyncio.all_tasks())
@@ -256,7 +258,7 @@ async def _settled(tasks: int) -> None:
 # Running
 
 
-async def test_a_busy_port_is_told_before_anything_starts() -> None:
+async def test_a_busy_port_raises_os_error() -> None:
     app = make_server()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         async with app.open() as running:
@@ -267,7 +269,7 @@ async def test_a_busy_port_is_told_before_anything_starts() -> None:
 @pytest.mark.parametrize(
     "options", [HttpOptions(tokens=("",)), HttpOptions(allowed_hosts=("a b",)), HttpOptions(allowed_origins=("x",))]
 )
-async def test_unusable_options(options: HttpOptions) -> None:
+async def test_unusable_options_are_refused(options: HttpOptions) -> None:
     async with make_server().open() as running:
         with pytest.raises(ValueError, match=r"token|host"):
             await run_http(running, options)
@@ -275,7 +277,7 @@ async def test_unusable_options(options: HttpOptions) -> None:
 
 
 @pytest.mark.slow
-async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
+async def test_a_reset_connection_is_freed() -> None:
     def kept() -> int:
         gc.collect()
         return sum(isinstance(one, http_connections.Connection) for one in gc.get_objects())
@@ -302,7 +304,7 @@ async def test_stopping_closes_the_port() -> None:
         await _connect(site)
 
 
-async def test_one_of_several_leaves_new_connections_to_the_others_and_has_clients_leave() -> None:
+async def test_a_stopping_worker_closes_connections_and_leaves_new_ones_to_others() -> None:
     loop, listener = asyncio.get_running_loop(), listen("127.0.0.1", 0)
     with listener.dup() as others:
         async with served(listener=listener) as site, anyio.create_task_group() as tasks:

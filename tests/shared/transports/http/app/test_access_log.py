@@ -69,7 +69,7 @@ async def test_a_request_is_one_line(lines: Lines) -> None:
         assert secret not in str(lines.text) + str(lines.json)
 
 
-async def test_refusals_and_odd_paths_are_lines_of_their_own(lines: Lines) -> None:
+async def test_refused_requests_are_logged_with_escaped_paths(lines: Lines) -> None:
     async with served(tokens=("ada-secret",), access_log=True) as site:
         assert (await site.client.get("/a%0Ab%22c")).status_code == 401
         assert (await site.client.get("/mcp", headers={"Host": "example.com"})).status_code == 403
@@ -81,7 +81,7 @@ async def test_refusals_and_odd_paths_are_lines_of_their_own(lines: Lines) -> No
     assert all("\n" not in line for line in lines.text)
 
 
-async def test_without_the_option_there_is_none(lines: Lines) -> None:
+async def test_the_access_log_is_off_by_default(lines: Lines) -> None:
     async with served() as site:
         await site.client.get("/healthz")
     assert lines.text == []

@@ -52,7 +52,7 @@ async def request(asked: Asked, method: str, path: str, *headers: Header) -> tup
 
 
 @pytest.mark.parametrize("headers", [(), (PAGE,)], ids=["program", "page"])
-async def test_it_is_asked_once(headers: tuple[Header, ...]) -> None:
+async def test_the_authenticator_is_called_once_per_request(headers: tuple[Header, ...]) -> None:
     for method, path in PLACES:
         for answer in (None, Principal("ada"), Denial("no", "Bearer")):
             asked = Asked(answer)
@@ -67,7 +67,7 @@ async def test_a_denial_is_a_401_with_its_challenge(headers: tuple[Header, ...])
         assert (status, sent[b"www-authenticate"]) == (401, b'DPoP error="invalid_token"'), (method, path)
 
 
-async def test_what_is_not_for_this_server_is_refused_without_asking() -> None:
+async def test_a_foreign_origin_is_refused_before_authentication() -> None:
     asked = Asked(None)
     status, _ = await request(asked, "POST", "/mcp", (b"origin", b"http://evil.example"))
     assert (status, asked.headers) == (403, [])
@@ -106,7 +106,7 @@ USUAL = [
 ]
 
 
-async def test_blanks_around_values() -> None:
+async def test_whitespace_around_header_values_is_ignored() -> None:
     async with served(tokens=("secret",)) as site:
         blank = " \t \t"
         padded = [line.replace(": ", f":{blank}", 1) + blank for line in [*USUAL, "Authorization: Bearer secret"]]
@@ -128,7 +128,7 @@ ONCE = [
 ]
 
 
-async def test_values_that_may_come_once() -> None:
+async def test_a_repeated_single_value_header_is_refused() -> None:
     async with served(tokens=("secret",)) as site:
         lines = [*USUAL, "Authorization: Bearer secret"]
         assert (await ask(site, "POST /mcp", lines, PING))[0] == 200
@@ -172,7 +172,7 @@ CASES: list[tuple[str, Json, bytes]] = [
 ]
 
 
-async def test_nothing_that_was_sent_comes_back() -> None:
+async def test_error_answers_echo_nothing_of_the_request() -> None:
     async with served(tokens=("secret",)) as site:
         lines = dict(line.split(": ", 1) for line in [*USUAL, "Authorization: Bearer secret", *MARKED])
         for request_line, changed, body in CASES:
@@ -183,7 +183,7 @@ async def test_nothing_that_was_sent_comes_back() -> None:
             assert "\nlocation:" not in answer.lower()
 
 
-async def test_a_session_refuses_without_an_echo() -> None:
+async def test_errors_of_a_session_echo_nothing_of_the_request() -> None:
     async with served() as site:
         session = await site.initialize()
         for changed in ({"MCP-Protocol-Version": MARK}, {"Last-Event-ID": MARK}, {"Last-Event-ID": f"{MARK}_1"}):
@@ -192,7 +192,7 @@ async def test_a_session_refuses_without_an_echo() -> None:
             assert MARK not in answer.text + str(answer.headers)
 
 
-async def test_text_that_is_no_unicode_is_refused_under_its_id() -> None:
+async def test_invalid_unicode_is_refused_with_the_request_id() -> None:
     params = {"name": "echo", "arguments": {"text": "\ud83d"}}
     async with served() as site:
         stateless = await site.call("tools/call", params)

@@ -31,7 +31,7 @@ async def several(*names: str, **options: Any) -> AsyncIterator[httpx.AsyncClien
         yield client
 
 
-async def test_a_card_says_who_the_server_is_and_where() -> None:
+async def test_a_card_describes_the_server_and_its_url() -> None:
     async with served(cards=True) as site:
         answer = await site.client.get(CARD, headers={"Accept": "application/mcp-server-card+json"})
         port = site.port
@@ -53,7 +53,7 @@ async def test_a_card_says_who_the_server_is_and_where() -> None:
     }
 
 
-async def test_pages_of_any_origin_may_read_and_keep_it() -> None:
+async def test_cards_and_catalog_are_readable_by_any_origin_and_cacheable() -> None:
     async with served(cards=True) as site:
         for path in (CARD, CATALOG):
             answer = await site.client.get(path, headers={"Origin": "https://elsewhere.example"})
@@ -67,7 +67,7 @@ async def test_pages_of_any_origin_may_read_and_keep_it() -> None:
             assert changed.status_code == 200
 
 
-async def test_the_catalog_names_the_cards_of_all_servers() -> None:
+async def test_the_catalog_lists_the_cards_of_all_servers() -> None:
     async with several("files", "data") as client:
         answer = await client.get(CATALOG)
         assert answer.headers["content-type"] == "application/ai-catalog+json"
@@ -84,7 +84,7 @@ async def test_the_catalog_names_the_cards_of_all_servers() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "/tools"])
-async def test_behind_a_proxy_all_is_named_by_the_public_url(prefix: str) -> None:
+async def test_cards_and_catalog_use_the_public_url_behind_a_proxy(prefix: str) -> None:
     """The proxy passes the prefix on, or takes it away."""
     async with several("files", public_url="https://mcp.example.com/tools") as client:
         [entry] = (await client.get(prefix + CATALOG)).json()["entries"]
@@ -95,7 +95,7 @@ async def test_behind_a_proxy_all_is_named_by_the_public_url(prefix: str) -> Non
     assert card["remotes"][0]["url"] == "https://mcp.example.com/tools/files/mcp"
 
 
-async def test_needs_no_token_and_says_that_the_server_does() -> None:
+async def test_cards_need_no_token_and_state_that_the_server_needs_one() -> None:
     async with served(cards=True, tokens=("secret",)) as site:
         assert (await site.client.get(CATALOG)).status_code == 200
         card = await site.client.get(CARD)
@@ -105,7 +105,7 @@ async def test_needs_no_token_and_says_that_the_server_does() -> None:
     assert "secret" not in card.text
 
 
-async def test_where_clients_log_in_they_are_asked_for_no_token() -> None:
+async def test_a_card_names_no_token_header_when_an_issuer_is_set() -> None:
     async with issuing() as issuer, make_server().open() as running:
         guard, issuers = trusting(issuer), Issuers((issuer.url,))
         async with listening(running, authenticator=guard, issuers=issuers, cards=True) as site:
@@ -113,7 +113,7 @@ async def test_where_clients_log_in_they_are_asked_for_no_token() -> None:
     assert "headers" not in card["remotes"][0]
 
 
-async def test_long_words_are_cut_and_strange_names_made_fit() -> None:
+async def test_long_card_texts_are_truncated_and_names_sanitized() -> None:
     server = Server(Implementation(name="süß & co", version="1", title="t" * 101, description="d" * 101))
     mount = Mount(server, "/mcp", EndpointLimits(), NoSettings(), "süß & co")
     app = HttpApp([mount], HttpOptions(cards=True))
@@ -126,12 +126,12 @@ async def test_long_words_are_cut_and_strange_names_made_fit() -> None:
     )
 
 
-async def test_other_hosts_are_refused() -> None:
+async def test_cards_refuse_other_hosts_and_methods() -> None:
     async with served(cards=True) as site:
         assert (await site.client.get(CARD, headers={"Host": "rebound.example"})).status_code == 403
         assert (await site.client.post(CARD)).status_code == 405
 
 
-async def test_is_there_only_where_the_operator_says_so() -> None:
+async def test_cards_are_off_by_default() -> None:
     async with served() as site:
         assert [(await site.client.get(path)).status_code for path in (CARD, CATALOG)] == [404, 404]

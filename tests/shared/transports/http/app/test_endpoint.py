@@ -38,7 +38,7 @@ LARGE = "x" * 100_000
 
 
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_of_large_bodies_that_come_at_once_one_is_read_in_a_turn_of_the_loop(stateless: bool) -> None:
+async def test_one_large_body_is_decoded_per_turn_of_the_event_loop(stateless: bool) -> None:
     app, turns, read = make_server(), [0], list[int]()
 
     @app.tool()
@@ -76,13 +76,13 @@ async def test_of_large_bodies_that_come_at_once_one_is_read_in_a_turn_of_the_lo
     assert len(set(read)) == COUNT
 
 
-async def test_what_large_bodies_take_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_room_for_large_bodies_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)  # as much as four of the largest bodies take
     async with served(limits=EndpointLimits(body_bytes=120_000)) as site:
         assert [(await site.post(LARGE.encode())).status_code for _ in range(COUNT)] == [400] * COUNT
 
 
-async def test_the_place_of_a_stateless_request_is_given_back() -> None:
+async def test_the_slot_of_a_stateless_request_is_released() -> None:
     async with served(limits=EndpointLimits(requests=2)) as site:
         assert [(await site.call("tools/list")).status_code for _ in range(COUNT)] == [200] * COUNT
 
@@ -119,13 +119,13 @@ def names_scope(challenge: str) -> bool:
     return challenge.startswith('Bearer error="insufficient_scope"') and 'scope="sample:write"' in challenge
 
 
-async def test_a_request_of_a_session_without_its_scope() -> None:
+async def test_a_session_request_without_its_scope_is_challenged() -> None:
     async with guarded() as site:
         session = await site.initialize()
         assert names_scope(challenge_of(await site.post(site.message("tools/call", ECHO), session)))
 
 
-async def test_a_narrower_token_reads_no_stream_of_a_session_that_needed_more() -> None:
+async def test_a_narrower_token_reads_no_stream_of_a_session_that_used_more_scopes() -> None:
     async with guarded() as site:
         session = await site.initialize()
         wide, narrow = ({**session, "x-scopes": f"sample:{scope}"} for scope in ("write", "read"))
@@ -141,7 +141,7 @@ async def test_a_narrower_token_reads_no_stream_of_a_session_that_needed_more() 
             assert stream.status_code == 200
 
 
-async def test_a_stream_ends_for_its_reader_once_a_call_of_the_session_needs_more() -> None:
+async def test_a_stream_of_a_narrower_token_ends_when_a_call_needs_more_scopes() -> None:
     async with guarded() as site:
         session = await site.initialize()
         wide, narrow = ({**session, "x-scopes": f"sample:{scope}"} for scope in ("write", "read"))
@@ -157,7 +157,9 @@ async def test_a_stream_ends_for_its_reader_once_a_call_of_the_session_needs_mor
 
 
 @pytest.mark.parametrize("kind", ["memory", "redis"])
-async def test_a_replica_knows_what_calls_at_another_have_needed(kind: str, request: pytest.FixtureRequest) -> None:
+async def test_scopes_used_in_a_session_are_shared_between_replicas(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     stores = InRedis(request.getfixturevalue("redis_server")) if kind == "redis" else Stores()
     app, extensions = make_server(), [access(Policy("sample"))]
     async with (
@@ -174,21 +176,21 @@ async def test_a_replica_knows_what_calls_at_another_have_needed(kind: str, requ
             assert stream.status_code == 200
 
 
-async def test_a_request_of_a_dialect_without_its_scope() -> None:
+async def test_a_dialect_request_without_its_scope_is_forbidden() -> None:
     async with guarded() as site:
         message = {"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute"}
         message["params"] = {"toolId": "sample/echo", "inputs": {"text": "x"}}
         assert (await site.post(message)).status_code == 403
 
 
-async def test_a_websocket_without_the_scope_is_told_in_the_answer() -> None:
+async def test_a_websocket_call_without_its_scope_is_answered_with_an_error() -> None:
     async with guarded() as site, web_socket(site) as socket:
         await socket.initialize()
         answer = await socket.request("tools/call", ECHO)
         assert answer["error"]["data"] == {"scopes": ["sample:write"]}
 
 
-async def test_a_batch_without_the_scope_is_told_in_the_answers() -> None:
+async def test_a_batched_call_without_its_scope_is_answered_with_an_error() -> None:
     async with guarded() as site:
         session = await site.initialize("2025-03-26")
         batch = [site.message("ping"), site.message("tools/call", ECHO)]
@@ -246,7 +248,7 @@ def said(answer: Any) -> str:
     return text
 
 
-async def test_each_principal_has_a_run_of_its_own_on_every_transport() -> None:
+async def test_each_principal_gets_its_own_settings_on_every_transport() -> None:
     async with narrowed() as site:
         for name, notes in (("ada", "ada's"), ("bob", "all")):
             who = {"X-Name": name}
@@ -262,7 +264,7 @@ async def test_each_principal_has_a_run_of_its_own_on_every_transport() -> None:
                 assert await stream.call("whose") == notes
 
 
-async def test_a_run_that_is_not_ready_is_told() -> None:
+async def test_readyz_reports_a_narrowed_run_that_is_not_ready() -> None:
     async with narrowed() as site:
         headers = {"X-Name": "ada"}
         assert (await site.client.get("/readyz", headers=headers)).status_code == 200

@@ -134,7 +134,7 @@ async def serves(site: Hosted, name: str) -> None:
 NOTHING = "nothing is served here; try /one/mcp, /two/mcp"
 
 
-async def test_each_server_is_at_its_name() -> None:
+async def test_each_server_is_served_under_its_name() -> None:
     async with hosted(a_server("one"), a_server("two")) as site:
         for name in ("one", "two"):
             await site.until(name, "ready")
@@ -146,7 +146,7 @@ async def test_each_server_is_at_its_name() -> None:
     assert site.ended is True
 
 
-async def test_each_server_may_be_spoken_to_in_dialects() -> None:
+async def test_each_server_accepts_dialects() -> None:
     async with hosted(a_server("one"), a_server("two"), limits=EndpointLimits(dialects=True)) as site:
         for name in ("one", "two"):
             await site.until(name, "ready")
@@ -154,7 +154,7 @@ async def test_each_server_may_be_spoken_to_in_dialects() -> None:
             assert (await site.at(name).post(called)).json()["result"] == f"{name}: x"
 
 
-async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_crashes_at_startup_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
     async def crash(_settings: object) -> AsyncIterator[Any]:
         raise RuntimeError("a secret detail")
         yield
@@ -173,7 +173,7 @@ async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.Lo
     assert caplog.text.count("RuntimeError: a secret detail") == 1
 
 
-async def test_one_that_is_long_in_starting_leaves_the_others_and_is_served_from_then_on() -> None:
+async def test_a_slow_start_delays_only_that_server() -> None:
     go_on = anyio.Event()
 
     async def late(_settings: object) -> AsyncIterator[Any]:
@@ -192,7 +192,7 @@ async def test_one_that_is_long_in_starting_leaves_the_others_and_is_served_from
     assert site.ended is True
 
 
-async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
+async def test_a_failed_server_ends_its_own_sessions_and_calls_only() -> None:
     fail = anyio.Event()
     app = make_server(failing(fail))
     async with hosted(a_server("one"), app) as site, anyio.create_task_group() as tasks:
@@ -219,7 +219,7 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
         await serves(site, "one")
 
 
-async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_server_restarts_with_fresh_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
     fail, go_on, lives = anyio.Event(), anyio.Event(), list[int]()
 
@@ -252,7 +252,7 @@ async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytes
     assert site.ended is True
 
 
-async def test_one_that_fails_later_closes_its_websockets(
+async def test_a_failed_server_closes_its_websockets(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_sessions, "BURST", 1)
@@ -268,7 +268,7 @@ async def test_one_that_fails_later_closes_its_websockets(
     assert "Exception in ASGI application" not in caplog.text
 
 
-async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_readiness_check_affects_only_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.05)
     bad = a_server("bad")
 
@@ -284,7 +284,7 @@ async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.Monk
         await serves(site, "bad")
 
 
-async def test_nobody_is_asked_whether_the_process_answers() -> None:
+async def test_healthz_calls_no_health_hook() -> None:
     bad = a_server("bad")
 
     @bad.on_health
@@ -296,7 +296,7 @@ async def test_nobody_is_asked_whether_the_process_answers() -> None:
         assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
-async def test_all_end_in_order_but_the_one_that_will_not(
+async def test_a_hanging_server_is_abandoned_at_shutdown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervised, "LAST_SECONDS", 0.05)
@@ -322,7 +322,7 @@ async def test_all_end_in_order_but_the_one_that_will_not(
     go_on.set()
 
 
-async def test_what_is_under_way_is_finished_at_the_end() -> None:
+async def test_running_calls_finish_at_shutdown() -> None:
     app = make_server()
     async with hosted(app, a_server("one")) as site, anyio.create_task_group() as tasks:
         await site.until("sample", "ready")
@@ -341,7 +341,7 @@ async def test_what_is_under_way_is_finished_at_the_end() -> None:
     assert answers[0].json()["result"]["content"][0]["text"] == "released"
 
 
-async def test_sessions_are_one_servers_own() -> None:
+async def test_sessions_and_their_limit_are_per_server() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=1))
     async with hosted(a_server("one"), a_server("two"), limits=limits) as site:
         for name in ("one", "two"):
@@ -355,7 +355,7 @@ async def test_sessions_are_one_servers_own() -> None:
         assert (await site.health())["sessions"] == 2
 
 
-async def test_streams_of_2024_11_05_are_one_servers_own() -> None:
+async def test_legacy_sse_streams_are_per_server() -> None:
     async with hosted(a_server("one"), a_server("two")) as site:
         for name in ("one", "two"):
             await site.until(name, "ready")
@@ -367,7 +367,7 @@ async def test_streams_of_2024_11_05_are_one_servers_own() -> None:
             assert (await client.post(site.message("ping"))).status_code == 404
 
 
-async def test_a_stream_of_2024_11_05_ends_with_its_server() -> None:
+async def test_a_legacy_sse_stream_ends_when_its_server_fails() -> None:
     fail = anyio.Event()
     async with hosted(a_server("one"), a_server("bad", failing(fail))) as site:
         await site.until("bad", "ready")
@@ -380,7 +380,7 @@ async def test_a_stream_of_2024_11_05_ends_with_its_server() -> None:
         assert (await site.health())["sessions"] == 0
 
 
-async def test_changes_are_one_servers_own() -> None:
+async def test_change_notifications_are_per_server() -> None:
     apps = [make_server(), a_server("two")]
 
     @apps[1].resource("memo://one")
@@ -400,7 +400,7 @@ async def test_changes_are_one_servers_own() -> None:
         assert [mount.figures().subscriptions for mount in site.mounts] == [1, 0]
 
 
-async def test_what_one_has_signed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_signed_state_is_valid_only_for_servers_of_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_STATE_KEY", "of both")
     async with a_server("one").open() as one, a_server("one").open() as same, a_server("two").open() as other:
         signed = one.signer.sign("cursor:tools", 1)
@@ -410,7 +410,7 @@ async def test_what_one_has_signed_is_nothing_to_another(monkeypatch: pytest.Mon
         refusing.verify("cursor:tools", signed)
 
 
-async def test_the_token_is_needed_for_all_of_them() -> None:
+async def test_the_token_is_required_for_all_servers_and_metrics() -> None:
     async with hosted(a_server("one"), tokens=("secret",)) as site:
         for answer in (
             await echoed(site.at("one")),
@@ -428,7 +428,7 @@ async def test_the_token_is_needed_for_all_of_them() -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_hosts_and_origins_are_guarded_everywhere() -> None:
+async def test_host_and_origin_are_checked_on_every_path() -> None:
     async with hosted(a_server("one")) as site:
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             for path in ("/one/mcp", "/two/mcp", "/", "/healthz", "/readyz", "/metrics"):
@@ -436,7 +436,7 @@ async def test_hosts_and_origins_are_guarded_everywhere() -> None:
                 assert answer.status_code == 403, (path, headers)
 
 
-async def test_who_has_no_token_can_not_find_the_servers_by_guessing() -> None:
+async def test_answers_without_a_token_do_not_reveal_server_names() -> None:
     def seen(answer: httpx.Response) -> Any:
         return answer.status_code, [item for item in answer.headers.items() if item[0] != "date"], answer.content
 
@@ -480,7 +480,7 @@ async def test_log_lines_name_the_server() -> None:
     assert named == [*(("echoing", name) for name in ("one", "one", "two", "two")), ("checking", "two")]
 
 
-async def test_every_server_knows_where_all_listen() -> None:
+async def test_every_server_knows_the_listening_address() -> None:
     apps = [a_server("one"), a_server("two")]
     async with hosted(*apps) as site:
         for name in ("one", "two"):
@@ -490,7 +490,7 @@ async def test_every_server_knows_where_all_listen() -> None:
     assert [run and run.hooks.endpoints for run in runs] == [[], []]
 
 
-async def test_counts_are_one_servers_own() -> None:
+async def test_metrics_are_labelled_by_server() -> None:
     async with hosted(a_server("one"), a_server("two")) as site:
         for name in ("one", "two"):
             await site.until(name, "ready")

@@ -57,7 +57,7 @@ async def answers(
         return [await client.get(path) for path in paths]
 
 
-async def test_what_a_server_says_of_itself() -> None:
+async def test_metadata_describes_the_protected_resource() -> None:
     (answer,) = await answers(f"{WELL_KNOWN}/mcp")
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -72,7 +72,7 @@ async def test_what_a_server_says_of_itself() -> None:
     }
 
 
-async def test_the_root_is_that_of_the_only_or_the_joined_server() -> None:
+async def test_root_metadata_describes_the_only_or_the_joined_server() -> None:
     at_path, at_root = await answers(f"{WELL_KNOWN}/mcp", WELL_KNOWN)
     assert at_root.json() == at_path.json()
     for paths, resource in ((("/one/mcp", "/two/mcp"), None), (("/one/mcp", "/mcp"), f"{HOST}/mcp")):
@@ -81,12 +81,12 @@ async def test_the_root_is_that_of_the_only_or_the_joined_server() -> None:
         assert (root.status_code, root.json().get("resource")) == (404 if resource is None else 200, resource)
 
 
-async def test_the_paths_of_older_transports_are_resources_too() -> None:
+async def test_legacy_sse_paths_have_metadata() -> None:
     (answer,) = await answers(f"{WELL_KNOWN}/sse", public_url="https://mcp.example.org")
     assert answer.json()["resource"] == "https://mcp.example.org/sse"
 
 
-async def test_who_has_no_token_is_told_where_to_get_one() -> None:
+async def test_a_401_names_the_metadata_url() -> None:
     (answer,) = await answers("/mcp")
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == (
@@ -95,13 +95,13 @@ async def test_who_has_no_token_is_told_where_to_get_one() -> None:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/tools/mcp"], ids=["taken away", "passed on"])
-async def test_a_proxy_may_have_a_path_of_its_own(path: str) -> None:
+async def test_metadata_uses_the_path_of_a_proxy(path: str) -> None:
     answer, denied = await answers(WELL_KNOWN + path, "/mcp", public_url="https://mcp.example.org/tools")
     assert answer.json()["resource"] == "https://mcp.example.org/tools/mcp"
     assert f'resource_metadata="https://mcp.example.org{WELL_KNOWN}/tools/mcp"' in denied.headers["www-authenticate"]
 
 
-async def test_a_page_of_any_origin_may_ask_for_it() -> None:
+async def test_metadata_is_readable_by_pages_of_any_origin() -> None:
     options = HttpOptions(
         authenticator=Nobody(), issuers=Issuers((ISSUER,)), allowed_origins=("https://page.example",)
     )
@@ -160,14 +160,14 @@ async def protected(**options: Any) -> AsyncIterator[Door]:
     ("method", "path"),
     [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/sse"), ("POST", "/messages?session_id=x")],
 )
-async def test_without_a_token_every_door_is_closed(method: str, path: str) -> None:
+async def test_every_endpoint_refuses_requests_without_a_token(method: str, path: str) -> None:
     async with protected() as door:
         answer = await door.site.client.request(method, path, headers=merged(None))
     metadata = f'resource_metadata="{door.url}{WELL_KNOWN}{path.partition("?")[0]}"'
     assert (answer.status_code, metadata in answer.headers["www-authenticate"]) == (401, True)
 
 
-async def test_a_web_socket_is_refused_before_the_upgrade() -> None:
+async def test_a_websocket_without_a_token_is_refused_before_the_upgrade() -> None:
     async with protected() as door:
         # Which is what its client calls it.
         url = f"http://localhost:{door.site.port}"
@@ -180,12 +180,12 @@ async def test_a_web_socket_is_refused_before_the_upgrade() -> None:
     assert answer["result"]["content"][0]["text"] == "hi"
 
 
-async def test_a_client_of_http_sse_has_one_token() -> None:
+async def test_a_token_for_the_sse_path_serves_the_whole_legacy_transport() -> None:
     async with protected() as door, initialized(door.site, door.bearer("/sse")) as client:
         assert await client.call("echo", {"text": "hi"}) == "hi"
 
 
-async def test_a_session_goes_on_with_what_the_newest_token_allows() -> None:
+async def test_each_session_request_has_the_scopes_of_its_own_token() -> None:
     async with protected() as door:
         wide, narrow, other = door.bearer(), door.bearer(scope="sample:read"), door.bearer(sub="bob")
         session = await door.site.initialize(headers=wide)
@@ -196,7 +196,7 @@ async def test_a_session_goes_on_with_what_the_newest_token_allows() -> None:
             message["id"] += 1
 
 
-async def test_whoever_lacks_a_scope_is_told_which() -> None:
+async def test_a_403_names_the_missing_scope() -> None:
     async with protected() as door:
         refused = await door.call(door.bearer(scope="sample:read"))
         challenge = refused.headers["www-authenticate"]
@@ -206,7 +206,7 @@ async def test_whoever_lacks_a_scope_is_told_which() -> None:
         assert (await door.call(door.bearer())).status_code == 200
 
 
-async def test_an_issuer_that_is_away_keeps_out_none_who_was_seen() -> None:
+async def test_tokens_verified_before_are_accepted_while_the_issuer_is_unreachable() -> None:
     async with protected(own=StaticTokens(["own"])) as door:
         door.issuer.put("/jwks", said({}, 500))
         for _ in range(2):
@@ -221,7 +221,7 @@ async def test_an_issuer_that_is_away_keeps_out_none_who_was_seen() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost:9", "127.0.0.1:9", "localhost", "[::1]:9"])
-async def test_a_token_for_another_listener_of_this_machine_is_none(host: str) -> None:
+async def test_a_token_for_another_listener_on_the_same_machine_is_refused(host: str) -> None:
     async with protected() as door:
         refused = await door.call({**door.bearer(aud=f"http://{host}/mcp"), "Host": host})
         assert refused.status_code == 401
@@ -231,7 +231,7 @@ async def test_a_token_for_another_listener_of_this_machine_is_none(host: str) -
         assert (await door.call({**own, "Host": f"{name}:{door.site.port}"})).status_code == 200
 
 
-async def test_a_token_in_the_address_is_no_token() -> None:
+async def test_a_token_in_the_query_is_refused() -> None:
     async with protected() as door:
         token = door.bearer()["Authorization"].removeprefix("Bearer ")
         answer = await door.site.client.post(f"/mcp?access_token={token}", content=b"{}", headers=merged(None))
@@ -239,7 +239,7 @@ async def test_a_token_in_the_address_is_no_token() -> None:
     assert token not in answer.text
 
 
-async def test_a_bound_token_needs_proofs_with_the_nonce_of_the_server() -> None:
+async def test_a_bound_token_needs_a_proof_with_the_nonce_of_the_server() -> None:
     async with protected(possession=Possession("nonce")) as door:
         key, url = new_key(), f"{door.url}/mcp"
         sent = door.bearer(cnf={"jkt": key.thumbprint()})
@@ -259,7 +259,7 @@ async def test_a_bound_token_needs_proofs_with_the_nonce_of_the_server() -> None
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
-async def test_a_proof_counts_once_at_all_replicas(redis_server: RedisServer, is_shared: bool) -> None:
+async def test_a_proof_is_accepted_once_across_replicas(redis_server: RedisServer, is_shared: bool) -> None:
     """Of each server of a listener, also where the first of them has not started."""
     server, key, stores = make_server(), new_key(), InRedis(redis_server) if is_shared else None
     async with issuing() as issuer, server.open(stores=stores) as one, server.open(stores=stores) as other:

@@ -52,7 +52,7 @@ async def test_a_server_without_a_check_is_ready() -> None:
         assert answer.json() == {"status": "ready", "servers": {"sample": {"status": "ready"}}}
 
 
-async def test_the_check_says_why_not() -> None:
+async def test_readyz_reports_the_reason_of_a_failed_check() -> None:
     app, reasons = make_server(), ["the disk is full"]
 
     @app.on_ready
@@ -98,7 +98,7 @@ async def test_a_listener_is_not_ready_until_an_issuer_has_answered() -> None:
                 await anyio.sleep(0)
 
 
-async def test_who_has_no_token_learns_the_status_only() -> None:
+async def test_readyz_without_a_token_shows_only_the_status() -> None:
     app = make_server()
 
     @app.on_ready
@@ -114,7 +114,7 @@ async def test_who_has_no_token_learns_the_status_only() -> None:
         assert "the disk is full" in (await site.client.get("/readyz", headers=SECRET)).text
 
 
-async def test_a_check_that_fails_tells_the_log_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_in_a_check_is_logged_but_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     app = make_server()
 
     @app.on_ready
@@ -129,7 +129,7 @@ async def test_a_check_that_fails_tells_the_log_and_nobody_else(caplog: pytest.L
     assert caplog.text.count("RuntimeError: a secret detail") == 1
 
 
-async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_check_does_not_delay_readyz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.02)
     app, begun, go_on = make_server(), list[int](), anyio.Event()
 
@@ -157,7 +157,7 @@ async def _not_ready(site: Site) -> None:
     assert (answer.status_code, "its check did not finish" in answer.text) == (503, True)
 
 
-async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_check_is_cancelled_and_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "MAX_CHECK_SECONDS", 0.02)
     app, begun = make_server(), list[int]()
 
@@ -199,7 +199,7 @@ async def test_requests_and_errors_are_counted_in_both_eras() -> None:
     assert got["mcp_request_errors_total", "client/other/sample/"] == 1
 
 
-async def test_what_is_open_is_gauged() -> None:
+async def test_open_sessions_streams_and_subscriptions_are_gauges() -> None:
     async with served() as site:
         session = await site.initialize()
         await site.initialize()
@@ -214,7 +214,7 @@ async def test_what_is_open_is_gauged() -> None:
     }
 
 
-async def test_what_is_refused_is_counted_by_status() -> None:
+async def test_refused_requests_are_counted_by_status() -> None:
     async with served(tokens=("secret",)) as site:
         await site.post(b"{", SECRET)
         await site.call("tools/list")
@@ -228,7 +228,7 @@ async def test_what_is_refused_is_counted_by_status() -> None:
     }
 
 
-async def test_what_one_client_has_too_much_of_is_counted_over_each_transport() -> None:
+async def test_limited_requests_are_counted_over_each_transport() -> None:
     limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=4, calls=1))
     async with served(limits=limits) as site, web_socket(site) as socket:
         await socket.initialize()
@@ -241,21 +241,21 @@ async def test_what_one_client_has_too_much_of_is_counted_over_each_transport() 
     assert got["mcp_http_refused_total", "sample/429"] == 3
 
 
-async def test_without_what_writes_them_there_are_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_metrics_without_prometheus_client_answer_501(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     async with served() as site:
         answer = await site.client.get("/metrics")
         assert (answer.status_code, "this needs the extra 'http'" in answer.text) == (501, True)
 
 
-async def test_a_scraper_gets_the_format_it_asks_for() -> None:
+async def test_metrics_are_written_in_the_accepted_format() -> None:
     async with served() as site:
         for accept in ("text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"):
             answer = await site.client.get("/metrics", headers={"Accept": accept})
             assert answer.headers["content-type"].startswith(accept.partition(";")[0])
 
 
-async def test_probes_name_any_host_where_others_may_connect() -> None:
+async def test_probes_accept_any_host_on_a_public_address() -> None:
     evil, probes = {"Host": "10.0.0.7:1"}, ("/healthz", "/readyz", "/metrics")
     for host, status in (("127.0.0.1", 403), ("0.0.0.0", 200)):
         async with served(allowed_hosts=("mcp.example",), host=host) as site:
@@ -263,7 +263,7 @@ async def test_probes_name_any_host_where_others_may_connect() -> None:
             assert (await site.client.post("/mcp", headers=evil)).status_code == 403
 
 
-async def test_nothing_is_counted_where_nobody_asks() -> None:
+async def test_a_run_without_a_listener_has_no_observer() -> None:
     async with make_server().open() as running:
         assert running.hooks.make_observer() is None
 
@@ -304,13 +304,13 @@ async def until(site: Site, **expected: float) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_without_a_store_nothing_is_said_of_one() -> None:
+async def test_probes_without_a_store_report_no_store() -> None:
     async with served() as site:
         assert await counted_of_store(site) == {}
         assert "replica" not in await stated(site)
 
 
-async def test_each_replica_says_which_one_it_is() -> None:
+async def test_each_replica_reports_its_number() -> None:
     async with replicas(make_server(), 2) as (one, other), listening(one) as here, listening(other) as there:
         told: list[Json] = [(await stated(site))["replica"] for site in (here, there)]
         assert told == [{"number": run.replication.replica.number, "reason": None} for run in (one, other)]
@@ -318,7 +318,7 @@ async def test_each_replica_says_which_one_it_is() -> None:
         assert await counted_of_store(here) == {"mcp_store_up": 1, "mcp_store_lost_total": 0}
 
 
-async def test_a_replica_that_lost_its_lease_counts_that_and_says_why(own_server: RedisServer) -> None:
+async def test_a_lost_lease_is_counted_and_its_reason_reported(own_server: RedisServer) -> None:
     stores = InRedis(own_server, LEASE_SECONDS)
     patience = 2 * LEASE_SECONDS
     async with replicas(make_server(), 1, stores) as (one,), listening(one, patience=patience) as site:
@@ -333,7 +333,7 @@ async def test_a_replica_that_lost_its_lease_counts_that_and_says_why(own_server
         assert (await stated(site))["replica"]["reason"] is None
 
 
-async def test_a_store_that_was_never_reached_is_down_and_its_secrets_are_not_told(tmp_path: Path) -> None:
+async def test_an_unreachable_store_is_reported_down_without_its_credentials(tmp_path: Path) -> None:
     nowhere = RedisServer(tmp_path)
     nowhere.url = "redis://ada:hunter2@127.0.0.1:1/0"
     async with replicas(make_server(), 1, InRedis(nowhere)) as (one,), listening(one) as site:

@@ -26,7 +26,7 @@ async def told(site: Site, headers: Json | None = None) -> Any:
     return answer.json()["servers"]["sample"]
 
 
-async def test_a_session_and_its_call() -> None:
+async def test_state_shows_a_session_and_its_call() -> None:
     limits = EndpointLimits(clients=ClientLimits())
     async with served(tokens=("ada",), limits=limits) as site, anyio.create_task_group() as group:
         headers = await site.initialize(headers=ADA)
@@ -74,7 +74,7 @@ async def test_a_session_and_its_call() -> None:
         assert secret not in text
 
 
-async def test_a_request_of_its_own_and_what_waits_for_a_place() -> None:
+async def test_state_shows_a_stateless_call_and_queued_calls() -> None:
     app = make_server()
     app.limits = type(app.limits)(concurrent_calls=1)
     async with served(app) as site, anyio.create_task_group() as group:
@@ -90,7 +90,7 @@ async def test_a_request_of_its_own_and_what_waits_for_a_place() -> None:
         site.probe.release.set()
 
 
-async def test_a_task_belongs_to_no_connection() -> None:
+async def test_state_shows_a_task_without_a_connection() -> None:
     able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}}}
     app = make_server()
     release = anyio.Event()
@@ -112,7 +112,7 @@ async def test_a_task_belongs_to_no_connection() -> None:
         release.set()
 
 
-async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_state_counts_the_entries_that_it_omits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "MAX_ENTRIES", 2)
     async with served() as site:
         for _ in range(5):
@@ -135,7 +135,9 @@ async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyP
         ({}, {"Host": "example.com"}, 403),
     ],
 )
-async def test_who_may_know(options: dict[str, Any], headers: Json, status: int) -> None:
+async def test_state_is_readable_only_by_authorized_requests(
+    options: dict[str, Any], headers: Json, status: int
+) -> None:
     async with served(**options) as site:
         assert (await site.client.get("/debug/state", headers=headers)).status_code == status
 
@@ -153,7 +155,7 @@ class Named:
 @pytest.mark.parametrize(
     ("name", "seen"), [("ada", ["of ada"]), ("eve", []), ("root", ["of ada"]), ("all", ["of ada"])]
 )
-async def test_a_token_of_some_scopes_is_shown_its_own(name: str, seen: list[str]) -> None:
+async def test_state_shows_a_narrow_token_only_its_own_entries(name: str, seen: list[str]) -> None:
     limits = EndpointLimits(clients=ClientLimits())
     async with served(authenticator=Named(), limits=limits) as site, anyio.create_task_group() as group:
         headers = await site.initialize(headers=ADA)
@@ -166,6 +168,6 @@ async def test_a_token_of_some_scopes_is_shown_its_own(name: str, seen: list[str
     assert [one["client"] for one in here["clients"]["shown"]] == seen
 
 
-async def test_it_is_read_only() -> None:
+async def test_state_refuses_post() -> None:
     async with served() as site:
         assert (await site.client.post("/debug/state")).status_code == 405

@@ -24,7 +24,7 @@ from tests.shared.transports.http.scripted import (
 )
 
 
-async def test_who_is_not_reached_has_not_been_asked() -> None:
+async def test_a_refused_connection_leaves_the_request_unreached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
     async with open_pool(None, url) as http, open_http(url, {}, http) as transport:
@@ -52,7 +52,7 @@ NO_HTTP = [
 ]
 
 
-async def test_what_is_no_http_leaves_the_fate_open() -> None:
+async def test_a_non_http_answer_leaves_the_fate_unknown() -> None:
     for answer in NO_HTTP:
         lost = await answer_to(answer)
         assert isinstance(lost, Unanswered | Malformed), answer[:100]
@@ -62,14 +62,14 @@ async def test_what_is_no_http_leaves_the_fate_open() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_who_is_busy_says_for_how_long(status: int) -> None:
+async def test_retry_after_is_passed_on_from_busy_servers(status: int) -> None:
     waits: list[tuple[dict[str, str], Any]] = [({}, None), ({"retry-after": "7"}, {"retryAfter": 7})]
     for header, data in (*waits, ({"retry-after": "soon"}, None)):
         answer = said({"error": {"code": -32600, "message": "full"}}, status, **header)
         assert await answer_to(answer) == Failure(2, status, f"HTTP {status}: full", data)
 
 
-async def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_over_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.http.client.answers.MAX_MESSAGE", 100_000)
     refused = await answer_to(Answer(body="x" * 200_000))
     assert isinstance(refused, Malformed)
@@ -77,14 +77,14 @@ async def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-async def test_a_body_that_swells_is_not_kept() -> None:
+async def test_a_gzip_bomb_is_refused() -> None:
     bomb = gzip.compress(bytes(200 * 1024 * 1024), 1)
     refused = await answer_to(Answer(body=bomb, headers={"content-encoding": "gzip"}))
     assert isinstance(refused, Malformed)
     assert "more than" in refused.failure.message
 
 
-async def test_an_event_that_is_too_long_may_have_been_a_notification(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_event_over_the_size_limit_is_reported_as_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.http.client.client.MAX_MESSAGE", 1_000)
     async with transport_to(Script(call=stream(f"data: {'x' * 2_000}\n\n"))) as transport:
         await say(transport, CALL)
@@ -94,7 +94,7 @@ async def test_an_event_that_is_too_long_may_have_been_a_notification(monkeypatc
     assert received == [Gap(), Unanswered(2, "the stream ended without an answer")]
 
 
-async def test_no_redirect_is_followed() -> None:
+async def test_a_redirect_is_not_followed() -> None:
     script = Script(call=Answer(307, headers={"location": "/elsewhere"}))
     async with transport_to(script) as transport:
         await say(transport, CALL)

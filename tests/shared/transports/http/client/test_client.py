@@ -102,7 +102,7 @@ async def test_a_handshake_opens_and_ends_a_session() -> None:
     assert (last.method, last.headers["mcp-session-id"]) == ("DELETE", later["mcp-session-id"])
 
 
-async def test_a_token_lets_us_in() -> None:
+async def test_a_token_is_sent_and_required() -> None:
     async with listening(Small(), "secret-secret-secret") as (address, _):
         url = f"http://{address}/mcp"
         async with connect_http(url, token="secret-secret-secret") as client:
@@ -128,7 +128,7 @@ async def _scripted(server: Script, mode: str = "handshake") -> AsyncIterator[Cl
             yield client
 
 
-async def test_a_stream_that_breaks_is_resumed() -> None:
+async def test_a_broken_stream_is_resumed() -> None:
     broken = stream("id: 7\nretry: 1\ndata:\n\n")
     server = Script(**OPEN, list=broken, GET=[Answer(405), stream("id: 8\n\n"), stream(f"data: {TOOLS}\n\n")])
     async with _scripted(server) as client:
@@ -137,7 +137,7 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
     assert resumed == [None, "7", "8"]
 
 
-async def test_of_the_answer_to_a_notification_little_is_read() -> None:
+async def test_the_answer_to_a_notification_is_not_read_to_its_end() -> None:
     chunks: list[int] = []
 
     async def endless() -> AsyncGenerator[bytes, None]:
@@ -151,7 +151,7 @@ async def test_of_the_answer_to_a_notification_little_is_read() -> None:
     assert len(chunks) < 500  # the rest fits into the buffers of the two sockets
 
 
-async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
+async def test_a_server_without_sessions_gets_no_delete() -> None:
     server = Script(**OPEN)
     async with _scripted(server):
         pass
@@ -168,7 +168,7 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
         (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
     ],
 )
-async def test_answers_that_are_none(answer: Answer, error: type[Exception], text: str) -> None:
+async def test_invalid_answers_raise(answer: Answer, error: type[Exception], text: str) -> None:
     async with _scripted(Script(**OPEN, call=answer)) as client:
         with pytest.raises(error, match=text):
             await client.plain.call_tool("x")
@@ -183,7 +183,7 @@ async def test_an_old_server_gets_a_handshake(discovered: Answer) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "handshake", "stateless"])
-async def test_an_error_in_a_400_is_the_word_of_a_server_that_takes_posts(mode: str) -> None:
+async def test_a_json_rpc_error_in_a_400_causes_no_fallback_to_sse(mode: str) -> None:
     refused = said({"id": None, "error": {"code": -32600, "message": "bad"}}, 400)
     server = Script(discover=refused, initialize=refused)
     with pytest.raises(PeerError, match="bad") as caught:
@@ -205,7 +205,7 @@ async def test_marked_arguments_are_repeated_in_headers() -> None:
 
 
 @pytest.mark.parametrize(("mode", "surfaced"), [("stateless", ["good"]), ("handshake", ["good", "bad"])])
-async def test_tools_with_wrong_marks_are_left_out(
+async def test_tools_with_invalid_header_marks_are_skipped(
     mode: str, surfaced: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     region = {"type": "number", "x-mcp-header": "Region"}
@@ -220,7 +220,7 @@ async def test_tools_with_wrong_marks_are_left_out(
 # The transport
 
 
-async def test_a_session_that_is_forgotten_is_told_and_not_deleted() -> None:
+async def test_a_404_to_a_call_ends_the_session_without_a_delete() -> None:
     script = handshake(call=Answer(404), DELETE=Answer(204))
     async with transport_to(script) as transport:
         await shake_hands(transport)
@@ -230,7 +230,7 @@ async def test_a_session_that_is_forgotten_is_told_and_not_deleted() -> None:
     assert script.count("DELETE") == 0
 
 
-async def test_a_session_that_is_forgotten_before_it_is_told_something_is_lost() -> None:
+async def test_a_404_to_a_notification_breaks_the_connection() -> None:
     async with transport_to(handshake(list_changed=Answer(404))) as transport:
         await shake_hands(transport)
         await say(transport, Notification("notifications/roots/list_changed"))
@@ -238,7 +238,7 @@ async def test_a_session_that_is_forgotten_before_it_is_told_something_is_lost()
             await transport.receive()
 
 
-async def test_what_is_cancelled_need_not_be_heard() -> None:
+async def test_a_cancelled_call_needs_no_answer_to_its_cancellation() -> None:
     asked = anyio.Event()
 
     async def answer(request: Asked) -> Answer | bytes:
@@ -258,7 +258,7 @@ async def test_what_is_cancelled_need_not_be_heard() -> None:
         assert await transport.receive() == [Response(3, {})]
 
 
-async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unsent_request_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "MAX_CALLS", 1)
     cancelled: list[int] = []
     asked = anyio.Event()
@@ -285,7 +285,7 @@ async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkey
     assert cancelled == [2]
 
 
-async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unanswered_notification_does_not_delay_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "CLOSING_SECONDS", 0.01)
 
     async def answer(request: Asked) -> Answer:
@@ -298,7 +298,7 @@ async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: py
         assert await transport.receive() == [Response(2, {})]
 
 
-async def test_what_need_not_be_waited_for_leaves_at_once() -> None:
+async def test_try_send_sends_requests_but_not_the_initialized_notification() -> None:
     script = handshake(call=result(2, {}))
     async with transport_to(script) as transport:
         assert transport.try_send([Outgoing(Request(1, "initialize", {}), None)])
@@ -310,7 +310,7 @@ async def test_what_need_not_be_waited_for_leaves_at_once() -> None:
     assert [one.name for one in script.requests if one.method == "POST"] == ["initialize", "initialized", "call"]
 
 
-async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calls_over_the_limit_wait_but_open_streams_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "MAX_CALLS", 2)
     running, most, go = 0, 0, anyio.Event()
 
@@ -342,7 +342,7 @@ async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytes
     assert most == 2
 
 
-async def test_nothing_is_begun_at_once_in_a_session_that_is_over() -> None:
+async def test_try_send_fails_when_the_session_is_over() -> None:
     """Its client has yet to see that, and then has what it wanted to send."""
     script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
     async with transport_to(script) as transport:
@@ -353,7 +353,7 @@ async def test_nothing_is_begun_at_once_in_a_session_that_is_over() -> None:
             await transport.receive()
 
 
-async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
+async def test_cancelling_a_request_closes_its_stream() -> None:
     closed = anyio.Event()
 
     async def noisy() -> AsyncGenerator[bytes, None]:
@@ -375,7 +375,7 @@ async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
         await closed.wait()
 
 
-async def test_what_is_under_way_ends_with_the_transport() -> None:
+async def test_closing_the_transport_ends_running_requests() -> None:
     asked = anyio.Event()
 
     async def answer(_request: Asked) -> Answer:

@@ -44,19 +44,19 @@ async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
 
 
 @VERSIONS
-async def test_a_tool_is_called(mode: str) -> None:
+async def test_a_tool_is_called_over_sse(mode: str) -> None:
     async with connected(Small(), mode=mode) as client:
         assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
         assert len(await client.plain.list_tools()) == 7
         assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
-async def test_questions_are_answered() -> None:
+async def test_requests_of_the_server_are_answered() -> None:
     async with connected(Small(), roots=[Root(uri="file:///a")]) as client:
         assert text_of(await client.plain.call_tool("roots")) == "file:///a"
 
 
-async def test_changes_are_told_while_subscribed() -> None:
+async def test_changes_arrive_while_subscribed() -> None:
     small = Small()
     async with connected(small) as client:
         async with client.changes(["memo://one"]) as changes:
@@ -65,7 +65,7 @@ async def test_changes_are_told_while_subscribed() -> None:
         await small.released.wait()
 
 
-async def test_the_token_goes_with_every_request() -> None:
+async def test_the_token_is_sent_with_every_request() -> None:
     async with served(Small(), TOKEN) as (url, _):
         async with connect_sse(f"{url}/sse", token=TOKEN) as client:
             assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
@@ -81,7 +81,7 @@ async def ask_on(client: Client) -> None:
         await client.plain.call_tool("add", {"a": 1, "b": 1})
 
 
-async def test_a_server_that_stops_has_lost_the_client() -> None:
+async def test_calls_raise_connection_error_when_the_server_stops() -> None:
     async with served(Small()) as (url, stop), connect_sse(f"{url}/sse", ClientOptions(reconnect=False)) as client:
         stop.set()
         with pytest.raises(ConnectionError):
@@ -92,13 +92,13 @@ async def test_a_server_that_stops_has_lost_the_client() -> None:
 
 
 @VERSIONS
-async def test_a_url_that_takes_no_posts_is_tried_as_a_stream(mode: str) -> None:
+async def test_connect_falls_back_to_sse_when_posts_are_refused(mode: str) -> None:
     async with served(Small()) as (url, _), connect(f"{url}/sse", ClientOptions(mode=mode)) as client:
         assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 @pytest.mark.parametrize(("path", "options"), [("/none", {}), ("/sse", {"min_version": "2026-07-28"})])
-async def test_what_neither_transport_serves_is_refused_as_it_was(path: str, options: dict[str, str]) -> None:
+async def test_the_http_error_is_raised_when_the_fallback_fails(path: str, options: dict[str, str]) -> None:
     async with served(Small()) as (url, _):
         with pytest.raises(PeerError, match=r"^HTTP 40[45]: "):
             async with connect(url + path, ClientOptions(**options)):
@@ -142,7 +142,7 @@ async def answering(
             yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/sse"
 
 
-async def test_an_endpoint_of_another_origin_or_none_gets_nothing() -> None:
+async def test_an_endpoint_of_another_origin_or_an_invalid_one_is_refused() -> None:
     others = ("http://evil.example/messages", "//evil.example/x", "https://127.0.0.1/x", "http://127.0.0.1:1/x")
     for endpoint in (*others, "http://[::1", "http://127.0.0.1:99999999/"):
         async with answering(f"event: endpoint\ndata: {endpoint}\n\n") as url:
@@ -151,7 +151,7 @@ async def test_an_endpoint_of_another_origin_or_none_gets_nothing() -> None:
                     pass
 
 
-async def test_a_session_of_others_keeps_no_stream_of_an_endpoint_that_is_refused() -> None:
+async def test_a_refused_endpoint_releases_its_connection_in_a_given_session() -> None:
     async with answering("event: endpoint\ndata: //evil.example/x\n\n") as url:
         connector = aiohttp.TCPConnector(limit=1)
         async with aiohttp.ClientSession(connector=connector) as http:
@@ -162,7 +162,7 @@ async def test_a_session_of_others_keeps_no_stream_of_an_endpoint_that_is_refuse
 
 
 @pytest.mark.parametrize("named", ["/messages", "http://{}/messages", "http://somebody:else@{}/messages"])
-async def test_a_name_and_a_password_go_to_the_endpoint_as_well(named: str) -> None:
+async def test_credentials_in_the_url_are_sent_to_the_endpoint(named: str) -> None:
     said = "Basic dXM6cHc="
     script = Script()
 
@@ -187,7 +187,7 @@ async def _and_stays(text: str) -> AsyncGenerator[bytes, None]:
     await anyio.sleep_forever()
 
 
-async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> None:
+async def test_an_accepted_post_counts_even_if_its_body_breaks_off() -> None:
     posted = anyio.Event()
 
     async def events() -> AsyncGenerator[bytes, None]:
@@ -212,7 +212,7 @@ async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> 
             assert await transport.receive() == [Response(7, {"n": 1})]
 
 
-async def test_a_stream_that_never_names_an_endpoint() -> None:
+async def test_a_stream_without_an_endpoint_event_raises_timeout_error() -> None:
     async with answering(": hello\n\n") as url, aiohttp.ClientSession() as http:
         with pytest.raises(TimeoutError, match="did not announce its endpoint"):
             async with open_sse(url, {}, Pool(http), seconds=0.05):
@@ -233,7 +233,7 @@ class Slow:
         return False
 
 
-async def test_credentials_take_none_of_the_time_that_the_server_has() -> None:
+async def test_getting_credentials_does_not_count_against_the_timeout() -> None:
     auth = Slow()
     async with served(Small()) as (url, _), open_pool(None, url) as pool:
         with pytest.raises(TimeoutError):
@@ -242,7 +242,7 @@ async def test_credentials_take_none_of_the_time_that_the_server_has() -> None:
     assert auth.has_come
 
 
-async def test_no_redirect_is_followed() -> None:
+async def test_a_redirect_is_not_followed() -> None:
     """Whoever gives us a session does not mean the token for another place."""
     script = Script(GET=Answer(307, headers={"location": "/elsewhere"}))
     async with serving(script) as url, aiohttp.ClientSession() as http:
@@ -253,7 +253,7 @@ async def test_no_redirect_is_followed() -> None:
 
 
 @pytest.mark.parametrize("connect_to", [connect_sse, connect_websocket])
-async def test_who_is_busy_says_for_how_long(connect_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_retry_after_is_passed_on_from_busy_servers(connect_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     async with serving(Script(GET=[Answer(503, headers={"retry-after": "7"})] * 9)) as url:
         address = url if connect_to is connect_sse else url.replace("http", "ws")
@@ -263,7 +263,7 @@ async def test_who_is_busy_says_for_how_long(connect_to: Any, monkeypatch: pytes
     assert (caught.value.code, caught.value.data) == (503, {"retryAfter": 7})
 
 
-async def test_an_answer_that_has_no_end_is_not_read() -> None:
+async def test_an_endless_answer_is_not_read() -> None:
     given_up, pieces = anyio.Event(), list[int]()
 
     async def endless() -> AsyncGenerator[bytes, None]:
@@ -311,7 +311,9 @@ ODD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize(("server", "error", "text"), ODD.values(), ids=ODD)
-async def test_a_server_that_is_odd_is_told_of(server: dict[str, Any], error: type[Exception], text: str) -> None:
+async def test_an_invalid_server_raises_a_clear_error(
+    server: dict[str, Any], error: type[Exception], text: str
+) -> None:
     async with answering(**server) as url:
         with pytest.raises(error, match=text):
             async with connect_sse(url):
@@ -321,7 +323,7 @@ async def test_a_server_that_is_odd_is_told_of(server: dict[str, Any], error: ty
 @pytest.mark.parametrize(
     "get", [{}, {"stays": False}, {"status": ""}, {"status": "500 Oh", "stays": False}, {"media_type": "text/html"}]
 )
-async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
+async def test_the_error_of_the_post_is_raised_when_the_sse_fallback_fails(
     get: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["shared.client.connect"], "FALLBACK_SECONDS", 0.05)
@@ -331,7 +333,7 @@ async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
                 pass
 
 
-async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not() -> None:
+async def test_clients_leave_no_descriptors_behind() -> None:
     async with served(Small()) as (url, _), answering("event: endpoint\ndata: //evil.example\n\n") as evil:
         previous = settled_descriptors()
         for _ in range(5):
@@ -347,18 +349,18 @@ async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not(
             await anyio.lowlevel.checkpoint()
 
 
-async def test_nobody_listens() -> None:
+async def test_a_refused_connection_raises_connection_error() -> None:
     with anyio.fail_after(30), pytest.raises(ConnectionError, match=r"no connection to 127\.0\.0\.1:9"):
         async with connect_sse("http://127.0.0.1:9/sse"):
             pass
 
 
 @pytest.mark.parametrize("target", ["ftp://127.0.0.1/", "127.0.0.1:8000", ""])
-def test_no_other_kind_of_url_is_connected_to(target: str) -> None:
+def test_connect_refuses_targets_of_other_schemes(target: str) -> None:
     with pytest.raises(ValueError, match="start with"):
         connect(target)
 
 
-def test_what_does_not_go_with_a_target_is_no_option_of_it() -> None:
+def test_connect_refuses_a_token_for_a_command() -> None:
     with pytest.raises(TypeError):
         connect(["server"], token=TOKEN)

@@ -25,7 +25,7 @@ from tests.shared.transports.http.scripted import (
 )
 
 
-async def test_calls_one_after_the_other_share_a_connection() -> None:
+async def test_successive_calls_share_a_connection() -> None:
     answers = [result(2, {"n": n}) for n in range(3)] + [stream('data: {"jsonrpc":"2.0","id":2,"result":{}}\n\n')]
     script = Script(call=[*answers, result(2, {})])
     async with transport_to(script) as transport:
@@ -48,7 +48,7 @@ class Talkative(Answer):
         await Answer(408).write(writer)
 
 
-async def test_a_response_to_nothing_is_the_answer_to_nothing() -> None:
+async def test_an_unsolicited_http_response_answers_no_request() -> None:
     wanted = anyio.Event()
     script = Script(call=[Talkative(result(2, {}), wanted), result(2, {"n": 1})])
     async with transport_to(script) as transport:
@@ -62,7 +62,7 @@ async def test_a_response_to_nothing_is_the_answer_to_nothing() -> None:
     assert script.connections == 2
 
 
-async def test_a_silent_connection_is_probed_by_the_system() -> None:
+async def test_tcp_keepalive_is_on() -> None:
     async def silent() -> AsyncGenerator[bytes, None]:
         yield b"x"
         await anyio.sleep_forever()
@@ -77,7 +77,7 @@ async def test_a_silent_connection_is_probed_by_the_system() -> None:
 # Proxies
 
 
-async def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script(call=result(2, {}))
     async with serving(script) as proxy:
         monkeypatch.setenv("http_proxy", proxy.replace("//", "//me:secret@").removesuffix("/mcp"))
@@ -89,13 +89,13 @@ async def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyP
     assert script.requests[0].headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
 
 
-async def test_no_proxy_is_asked_for_a_host_that_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_in_no_proxy_is_reached_directly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     assert await answer_to(result(2, {})) == Response(2, {})
 
 
-async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_error_of_an_unusable_proxy_hides_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for proxy in ("socks5://me:secret@127.0.0.1:9", "http://", "http://[", "ftp://x"):
         monkeypatch.setenv("http_proxy", proxy)
         with pytest.raises(ConnectionError, match="the proxy that is set in the environment") as caught:
@@ -104,7 +104,7 @@ async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.Mon
         assert "secret" not in str(caught.value)
 
 
-async def test_a_url_that_is_none() -> None:
+async def test_an_invalid_url_is_refused() -> None:
     for url in ("", "mcp", "ftp://a/", "http://", "http:///mcp", "http://a b/", "http://a/\ud800"):
         with pytest.raises(ValueError, match="not an HTTP URL"):
             async with open_pool(None, url):

@@ -20,7 +20,7 @@ from tests.shared.transports.http.scripted import (
 
 
 @pytest.mark.parametrize("status", [404, 405])
-async def test_a_server_without_a_stream_of_its_own_is_no_less_a_server(status: int) -> None:
+async def test_a_server_without_a_get_stream_serves_calls(status: int) -> None:
     script = handshake(GET=Answer(status), call=result(2, {}))
     async with transport_to(script) as transport:
         await shake_hands(transport)
@@ -31,14 +31,14 @@ async def test_a_server_without_a_stream_of_its_own_is_no_less_a_server(status: 
     assert script.count("DELETE") == 1
 
 
-async def test_a_stream_that_is_opened_anew_may_have_missed_something() -> None:
+async def test_reopening_a_stream_without_ids_reports_a_gap() -> None:
     streams = [stream(f"retry: 1\ndata: {NOTED}\n\n"), Answer(503, headers={"retry-after": "0"}), stream(": \n\n")]
     async with transport_to(handshake(GET=[*streams, Answer(405)])) as transport:
         await shake_hands(transport)
         assert await until_lost(transport) == [Notification("notifications/x"), Gap()]
 
 
-async def test_a_stream_that_is_resumed_has_missed_nothing() -> None:
+async def test_resuming_a_stream_by_its_last_id_reports_no_gap() -> None:
     streams = [stream(f"id: {n}\nretry: 1\ndata: {NOTED}\n\n", whole=False) for n in range(8)]
     script = handshake(GET=[*streams, Answer(405)])
     async with transport_to(script) as transport:
@@ -49,7 +49,7 @@ async def test_a_stream_that_is_resumed_has_missed_nothing() -> None:
     ]
 
 
-async def test_a_stream_that_stood_and_whose_session_is_forgotten_loses_the_connection() -> None:
+async def test_a_404_when_resuming_a_stream_breaks_the_connection() -> None:
     script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
     async with transport_to(script) as transport:
         await shake_hands(transport)
@@ -58,7 +58,7 @@ async def test_a_stream_that_stood_and_whose_session_is_forgotten_loses_the_conn
     assert script.count("DELETE") == 0
 
 
-async def test_a_stream_is_given_up_after_some_attempts() -> None:
+async def test_resuming_a_stream_has_an_attempt_limit() -> None:
     script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), *[Answer(502)] * 10])
     async with transport_to(script) as transport:
         await shake_hands(transport)

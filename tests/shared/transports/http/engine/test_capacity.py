@@ -45,7 +45,7 @@ def test_ipv4_addresses_within_ipv6_addresses_count_apart() -> None:
     assert capacity.acquire("192.0.2.1")
 
 
-def test_a_process_of_few_descriptors_has_connections() -> None:
+def test_a_process_with_few_descriptors_still_accepts_connections() -> None:
     subprocess.run([sys.executable, "-c", FEW], check=True)
 
 

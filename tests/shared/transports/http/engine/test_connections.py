@@ -38,7 +38,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("token", ["secret", "wrong"])
-async def test_what_never_ends_is_cut_off(token: str) -> None:
+async def test_endless_heads_bodies_and_trailers_are_cut_off(token: str) -> None:
     async with served(tokens=("secret",)) as site:
         for what, (lines, start, bytes_per_body_byte) in ENDLESS.items():
             async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
@@ -51,7 +51,7 @@ async def test_what_never_ends_is_cut_off(token: str) -> None:
         assert (await site.client.get("/healthz")).status_code == 200
 
 
-async def test_whoever_sends_too_large_a_frame_is_told() -> None:
+async def test_a_too_long_chunk_header_is_answered_with_an_error() -> None:
     async with (
         served() as site,
         await anyio.connect_tcp("127.0.0.1", site.port) as stream,
@@ -83,7 +83,9 @@ SLOW = {
 @pytest.mark.slow
 @pytest.mark.parametrize("token", ["secret", "wrong"])
 @pytest.mark.parametrize("what", SLOW)
-async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_heads_and_bodies_sent_byte_by_byte_are_cut_off(
+    what: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.1)
     lines, start, bytes_per_body_byte = SLOW[what]
     async with (
@@ -98,7 +100,7 @@ async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, mon
 
 
 @pytest.mark.parametrize(("token", "status"), [("secret", b"413"), ("wrong", b"401")])
-async def test_a_refusal_reaches_a_client_that_closes_and_still_sends(token: str, status: bytes) -> None:
+async def test_a_refusal_reaches_a_client_that_is_still_sending(token: str, status: bytes) -> None:
     lines = f"Authorization: Bearer {token}", "Connection: close", "Content-Length: 5000000"
     async with served(tokens=("secret",)) as site, await anyio.connect_tcp("127.0.0.1", site.port) as stream:
         await stream.send(requested(site, *lines) + b"\r\n")
@@ -112,7 +114,7 @@ async def test_a_refusal_reaches_a_client_that_closes_and_still_sends(token: str
                 await stream.receive()
 
 
-async def test_a_request_has_so_many_headers() -> None:
+async def test_the_number_of_headers_has_a_limit() -> None:
     async with served() as site:
         for count, status in ((http_connections.MAX_HEADERS, 200), (http_connections.MAX_HEADERS + 1, 400)):
             lines = [f"X-{number}: {number}" for number in range(count - 2)]  # and Host and Connection
@@ -121,7 +123,7 @@ async def test_a_request_has_so_many_headers() -> None:
 
 
 @pytest.mark.parametrize("name", ["Authorization: Bearer secret", "X-API-Key: secret"])
-async def test_a_trailer_is_no_header(name: str) -> None:
+async def test_credentials_in_a_trailer_are_ignored(name: str) -> None:
     async with served(tokens=("secret",)) as site:
         body = json.dumps(site.message("ping")).encode()
         trailed = b"%x\r\n%b\r\n0\r\n%b\r\n\r\n" % (len(body), body, name.encode())
@@ -130,7 +132,7 @@ async def test_a_trailer_is_no_header(name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_chunks_of_a_few_bytes_are_taken() -> None:
+async def test_a_body_in_tiny_chunks_is_accepted() -> None:
     """As clients send them that write each piece of JSON as it is made."""
     async with served() as site:
         session = await site.initialize()
@@ -145,7 +147,7 @@ async def test_chunks_of_a_few_bytes_are_taken() -> None:
 
 
 @pytest.mark.slow
-async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_does_not_wait_for_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a connection does not wait for a client that does not take what was written."""
     monkeypatch.setattr(http_connections, "_LINGER_SECONDS", 0.05)
     monkeypatch.setattr(http_server, "KEEP_ALIVE_SECONDS", 0.05)
@@ -175,7 +177,7 @@ TARGETS = [
 ]
 
 
-async def test_a_target_that_names_a_host_is_judged_by_it() -> None:
+async def test_the_host_of_an_absolute_target_replaces_the_header() -> None:
     """RFC 9112, section 3.2.2: the header does not count then."""
     async with served() as site:
         for target, status in TARGETS:
@@ -183,7 +185,7 @@ async def test_a_target_that_names_a_host_is_judged_by_it() -> None:
                 assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode()), target
 
 
-async def test_a_client_may_hang_up_before_its_answer_leaves() -> None:
+async def test_writing_to_a_closed_transport_does_not_raise() -> None:
     """As a program with uvloop would see it: there, writing to a transport that is closed raises."""
     faults: list[object] = []
 
@@ -225,7 +227,7 @@ async def test_idle_connections_of_one_address_leave_room_for_others(caplog: pyt
         assert (await site.client.get("/healthz")).status_code == 200
 
 
-async def test_behind_a_proxy_connections_are_not_counted_by_address() -> None:
+async def test_connections_of_a_trusted_proxy_are_not_counted_by_address() -> None:
     async with served(connections=2, trusted_proxies=("127.0.0.1",)) as site, AsyncExitStack() as idle:
         for _ in range(4):
             await idle.enter_async_context(await anyio.connect_tcp("127.0.0.1", site.port))

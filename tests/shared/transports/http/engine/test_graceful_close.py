@@ -10,7 +10,7 @@ from shared.transports.http.listener import listen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can drop what comes to a socket")
-def test_who_waits_is_accepted_and_nobody_is_connected_any_more() -> None:
+def test_queued_connections_are_accepted_but_new_ones_are_dropped() -> None:
     with listen("127.0.0.1", 0) as listener, socket.socket() as late:
         address = listener.getsockname()
         with socket.create_connection(address) as waiting:

@@ -53,7 +53,7 @@ async def pass_time(seconds: float = PAUSE_SECONDS) -> None:
     await quiet()
 
 
-async def test_the_oldest_connection_of_the_address_with_most_is_cut_off() -> None:
+async def test_the_oldest_connection_of_the_address_with_most_bytes_is_cut_off() -> None:
     unread: Any = Unread(100)
     other, first, second, third = (
         Transport(f"192.0.2.{address}", size) for address, size in ((1, 30), (2, 20), (2, 20), (2, 40))
@@ -67,7 +67,7 @@ async def test_the_oldest_connection_of_the_address_with_most_is_cut_off() -> No
     assert cut(other, first, second, third) == [False, True, False, False]
 
 
-async def test_a_client_has_time_to_read() -> None:
+async def test_a_connection_is_cut_off_only_after_a_pause() -> None:
     unread: Any = Unread(100)
     first, second = Transport("192.0.2.1", 90), Transport("192.0.2.1", 90)
     unread.add(first)
@@ -92,7 +92,7 @@ async def test_a_client_that_reads_is_not_cut_off() -> None:
     assert fast.is_aborted  # it has stopped reading
 
 
-async def test_what_was_read_counts_no_more() -> None:
+async def test_bytes_that_were_read_do_not_count() -> None:
     unread: Any = Unread(100)
     first, second, third = Transport("192.0.2.1", 90), Transport("192.0.2.1", 100), Transport("192.0.2.1", 90)
     unread.add(first)
@@ -174,7 +174,7 @@ async def test_a_client_that_reads_nothing_for_a_minute_is_cut_off(reads: bool) 
 
 
 @pytest.mark.parametrize("reads", [False, True])
-async def test_a_web_socket_that_does_not_read_is_cut_off(reads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_websocket_that_does_not_read_is_cut_off(reads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
     async with served(large_answers(), patience=1_000) as site, web_socket(site) as socket:
         await socket.initialize()
@@ -211,7 +211,7 @@ def upgrade(site: Site) -> bytes:
     return "\r\n".join(["GET /mcp HTTP/1.1", f"Host: localhost:{site.port}", *lines, "", ""]).encode()
 
 
-async def test_an_answer_counts_when_its_connection_becomes_a_web_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unread_answer_counts_after_an_upgrade_to_websocket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
     app, _ = huge_answers()
     async with served(app) as site, unread_answer(site) as stream:
@@ -226,7 +226,7 @@ async def test_an_answer_counts_when_its_connection_becomes_a_web_socket(monkeyp
     assert 0 < received < HUGE
 
 
-async def test_an_answer_before_a_web_socket_is_read() -> None:
+async def test_an_answer_sent_before_an_upgrade_can_be_read() -> None:
     app, _ = huge_answers()
     async with served(app) as site, unread_answer(site) as stream:
         await stream.send(upgrade(site))
@@ -290,7 +290,7 @@ async def on_sse(site: Site, may_read: anyio.Event) -> int:
 
 @pytest.mark.parametrize("is_narrowed", [False, True])
 @pytest.mark.parametrize("answer", [stateless, in_session, on_web_socket, on_sse])
-async def test_calls_wait_while_their_client_reads_no_large_answers(answer: Answer, is_narrowed: bool) -> None:
+async def test_calls_wait_while_large_answers_are_unread(answer: Answer, is_narrowed: bool) -> None:
     app, ran = huge_answers()
     async with served(app) as site, app.open() as narrowed:
         if is_narrowed:

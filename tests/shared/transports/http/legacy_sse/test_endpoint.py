@@ -49,7 +49,7 @@ async def closed(site: Site, but: int = 0) -> None:
 # A session
 
 
-async def test_a_session_in_every_version(standing: Site) -> None:
+async def test_every_handshake_version_is_served(standing: Site) -> None:
     async with visited(standing) as site:
         for version in VERSIONS:
             async with streaming(site) as client:
@@ -57,7 +57,7 @@ async def test_a_session_in_every_version(standing: Site) -> None:
                 assert await client.call("echo", {"text": "hi"}) == "hi"
 
 
-async def test_the_address_is_relative_and_unguessable(standing: Site) -> None:
+async def test_the_endpoint_address_is_relative_and_unguessable(standing: Site) -> None:
     async with visited(standing) as site:
         addresses = set[bytes]()
         for _ in range(3):
@@ -68,7 +68,7 @@ async def test_the_address_is_relative_and_unguessable(standing: Site) -> None:
     assert len(addresses) == 3
 
 
-async def test_the_stream_is_as_the_readme_shows_it(standing: Site) -> None:
+async def test_the_stream_matches_the_example_in_the_documentation(standing: Site) -> None:
     shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
     async with visited(standing) as site, site.client.stream("GET", "/sse") as answer:
         text, said = answer.aiter_text(), ""
@@ -88,20 +88,20 @@ async def test_a_session_counts_as_one_stream() -> None:
         assert (await site.health())["streams"] == 0
 
 
-async def test_what_no_request_asked_for_comes_on_the_stream() -> None:
+async def test_resource_updates_arrive_on_the_stream() -> None:
     async with served() as site, initialized(site) as client:
         await client.ask("resources/subscribe", {"uri": "memo://one"})
         site.running.changes.resource("memo://one")
         assert (await client.next())["params"] == {"uri": "memo://one"}
 
 
-async def test_progress_comes_before_the_answer(standing: Site) -> None:
+async def test_progress_arrives_before_the_answer(standing: Site) -> None:
     async with visited(standing) as site, initialized(site) as client:
         assert await client.call("report", {"steps": 3}, progressToken="t") == "done"
         assert [one["params"]["progress"] for one in client.told] == [1, 2, 3]
 
 
-async def test_a_question_is_answered_by_a_post(standing: Site) -> None:
+async def test_an_elicitation_is_answered_by_a_post(standing: Site) -> None:
     async with visited(standing) as site, initialized(site, capabilities={"elicitation": {}}) as client:
         asking = site.message("tools/call", {"name": "favourite", "arguments": {}})
         await client.send(asking)
@@ -122,7 +122,7 @@ async def test_a_call_is_cancelled_by_a_post() -> None:
         assert await client.ask("ping") == {"jsonrpc": "2.0", "id": waiting["id"] + 1, "result": {}}
 
 
-async def test_a_batch_is_answered_as_one_where_the_version_has_them(standing: Site) -> None:
+async def test_a_batch_of_2025_03_26_is_answered_as_a_batch(standing: Site) -> None:
     async with visited(standing) as site, initialized(site, version="2025-03-26") as client:
         batch = [site.message("ping"), site.message("ping")]
         await client.send(batch)
@@ -156,7 +156,7 @@ REFUSED: list[tuple[str, str, Json, int]] = [
 ]
 
 
-async def test_requests_that_are_refused(standing: Site) -> None:
+async def test_invalid_requests_are_refused(standing: Site) -> None:
     async with visited(standing) as site:
         for method, path, headers, status in REFUSED:
             sent = {"Content-Type": "application/json", "Accept": "*/*", **headers}
@@ -177,7 +177,7 @@ BODIES: list[tuple[Any, Json, int, int]] = [
 ]
 
 
-async def test_a_body_that_is_refused_leaves_the_session(standing: Site) -> None:
+async def test_a_refused_body_does_not_end_the_session(standing: Site) -> None:
     async with visited(standing) as site, initialized(site) as client:
         for body, headers, status, code in BODIES:
             refused = await client.post(body, headers)
@@ -185,7 +185,7 @@ async def test_a_body_that_is_refused_leaves_the_session(standing: Site) -> None
             assert await client.call("echo", {"text": "still here"}) == "still here"
 
 
-async def test_who_begins_with_the_newest_version_learns_from_an_answer_to_go_on(standing: Site) -> None:
+async def test_stateless_requests_are_refused_with_an_answer_on_the_stream(standing: Site) -> None:
     async with visited(standing) as site, streaming(site) as client:
         for params, headers in (({"_meta": envelope()}, {}), ({}, {"MCP-Protocol-Version": "2026-07-28"})):
             await client.send(site.message("server/discover", params, id=1), headers)
@@ -195,19 +195,19 @@ async def test_who_begins_with_the_newest_version_learns_from_an_answer_to_go_on
         assert await client.call("echo", {"text": "x"}) == "x"
 
 
-async def test_a_body_over_the_limit() -> None:
+async def test_a_body_over_the_limit_is_refused() -> None:
     async with served(limits=EndpointLimits(body_bytes=1_000)) as site, initialized(site) as client:
         assert (await client.post(b" " * 1_001)).status_code == 413
         assert await client.call("echo", {"text": "x"}) == "x"
 
 
-async def test_the_endpoint_of_today_knows_no_such_session(standing: Site) -> None:
+async def test_the_streamable_http_endpoint_refuses_a_legacy_session_id(standing: Site) -> None:
     async with visited(standing) as site, initialized(site) as client:
         session = {"Mcp-Session-Id": client.address.partition("=")[2]}
         assert (await site.post(site.message("ping"), session)).status_code == 404
 
 
-async def test_an_address_that_names_two_sessions_names_none(standing: Site) -> None:
+async def test_an_address_with_two_session_ids_is_unknown(standing: Site) -> None:
     async with visited(standing) as site, initialized(site) as client:
         client.address += f"&{client.address.partition('?')[2]}"
         assert (await client.post(site.message("ping"))).status_code == 404
@@ -222,7 +222,7 @@ async def test_a_session_belongs_to_its_principal() -> None:
                 assert answer.status_code == status
 
 
-async def test_pages_of_this_machine_may_read_the_stream(standing: Site) -> None:
+async def test_pages_of_localhost_may_read_the_stream(standing: Site) -> None:
     async with (
         visited(standing) as site,
         site.client.stream("GET", "/sse", headers={"Origin": "http://localhost:3000"}) as answer,
@@ -233,7 +233,7 @@ async def test_pages_of_this_machine_may_read_the_stream(standing: Site) -> None
 # Its end
 
 
-async def test_with_the_stream_everything_ends() -> None:
+async def test_closing_the_stream_ends_calls_subscriptions_and_the_session() -> None:
     async with served() as site:
         async with initialized(site) as client:
             await client.ask("resources/subscribe", {"uri": "memo://one"})
@@ -245,7 +245,7 @@ async def test_with_the_stream_everything_ends() -> None:
         assert site.running.changes.subscribed_resources == 0
 
 
-async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused() -> None:
+async def test_a_post_completed_after_the_stream_ended_is_refused() -> None:
     async with served() as site, AsyncExitStack() as stack:
         ping = json.dumps(site.message("ping")).encode()
         lines = ("Content-Type: application/json", f"Content-Length: {len(ping)}")
@@ -257,7 +257,7 @@ async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused(
         assert b" 404 " in await raw.receive()
 
 
-async def test_a_stop_finishes_what_is_under_way() -> None:
+async def test_a_stopping_server_finishes_running_calls() -> None:
     async with served() as site, initialized(site) as client:
         await client.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
         await site.probe.started.wait()
@@ -266,7 +266,7 @@ async def test_a_stop_finishes_what_is_under_way() -> None:
         assert [one["result"]["content"][0]["text"] for one in await client.rest()] == ["released"]
 
 
-async def test_a_stop_has_its_limit() -> None:
+async def test_a_stopping_server_cancels_calls_after_the_drain_time() -> None:
     app = make_server()
     app.limits = Limits(drain_seconds=0.02)
     async with served(app) as site, initialized(site) as client:
@@ -277,7 +277,7 @@ async def test_a_stop_has_its_limit() -> None:
         await site.probe.cancelled.wait()
 
 
-async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_session_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     app = make_server()
 
     @app.on_unsubscribe
@@ -292,7 +292,7 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
     assert "a session failed" in caplog.text
 
 
-async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unwritable_message_ends_its_stream(caplog: pytest.LogCaptureFixture) -> None:
     async with served(endless_server()) as site, initialized(site) as client:
         await client.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
         with anyio.fail_after(PATIENCE):
@@ -302,7 +302,7 @@ async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.
     assert "a session failed" in caplog.text
 
 
-async def test_the_end_of_a_stream_does_not_wait_for_a_client_that_does_not_read(
+async def test_ending_a_stream_does_not_wait_for_a_client_that_does_not_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000_000))
@@ -323,7 +323,7 @@ async def test_the_end_of_a_stream_does_not_wait_for_a_client_that_does_not_read
     assert "uvicorn.error" not in {record.name for record in caplog.records}
 
 
-async def test_a_stream_that_nobody_initializes_lapses() -> None:
+async def test_an_uninitialized_stream_expires() -> None:
     limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.5))
     async with served(limits=limits) as site, streaming(site) as idle, initialized(site) as used:
         assert await idle.rest() == []
@@ -331,7 +331,7 @@ async def test_a_stream_that_nobody_initializes_lapses() -> None:
         assert await used.call("echo", {"text": "x"}) == "x"
 
 
-async def test_a_session_whose_client_never_says_that_it_is_ready_does_not_lapse() -> None:
+async def test_a_session_without_the_initialized_notification_does_not_expire() -> None:
     limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.5))
     async with served(limits=limits) as site, streaming(site) as client:
         params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
@@ -341,7 +341,7 @@ async def test_a_session_whose_client_never_says_that_it_is_ready_does_not_lapse
         assert (await client.ask("ping"))["result"] == {}
 
 
-async def test_streams_and_sessions_have_one_limit() -> None:
+async def test_streams_and_sessions_share_a_limit() -> None:
     async with served(limits=EndpointLimits(sessions=SessionLimits(sessions=2))) as site:
         session = await site.initialize()
         async with initialized(site):
@@ -355,7 +355,7 @@ async def test_streams_and_sessions_have_one_limit() -> None:
         assert (await site.post(site.message("ping"), session)).status_code == 200
 
 
-async def test_who_comes_takes_the_place_of_a_stream_of_whoever_has_most() -> None:
+async def test_a_new_client_replaces_an_unused_stream_of_the_largest_client() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=4))
     async with served(limits=limits) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as stack:
         used = await stack.enter_async_context(initialized(site))
@@ -367,7 +367,7 @@ async def test_who_comes_takes_the_place_of_a_stream_of_whoever_has_most() -> No
         assert await used.call("echo", {"text": "x"}) == "x"
 
 
-async def test_a_stream_that_was_never_used_makes_way_for_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_stream_replaces_an_unused_one_of_the_same_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_shares, "UNUSED_SECONDS", 0.0)
     limits = EndpointLimits(sessions=SessionLimits(sessions=1))
     async with served(limits=limits) as site, streaming(site) as unused, initialized(site) as client:
@@ -399,7 +399,7 @@ async def narrow(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @pytest.mark.slow
-async def test_a_client_that_is_behind_and_reads_on_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_client_that_reads_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
     async with served() as site, asyncio.timeout(PATIENCE):
         reader, writer = await narrow(site.port)
@@ -428,7 +428,7 @@ async def test_a_client_that_is_behind_and_reads_on_stays(monkeypatch: pytest.Mo
 # Where it is
 
 
-def test_paths_beside_an_endpoint() -> None:
+def test_sse_paths_derive_from_the_endpoint_path() -> None:
     paths = ("/mcp", "/files/mcp", "/here", "/sse", "/")
     assert [sse_paths(path) for path in paths] == [
         ("/sse", "/messages"),

@@ -45,7 +45,7 @@ async def test_a_session_is_served_through_another_replica(two: Two) -> None:
 
 
 @IN_BOTH
-async def test_a_question_is_answered_and_a_call_cancelled_through_another_replica(two: Two) -> None:
+async def test_answers_and_cancellations_may_be_posted_to_another_replica(two: Two) -> None:
     async with two() as (here, there), initialized(here, capabilities={"elicitation": {}}) as client:
         await client.send(here.message("tools/call", {"name": "favourite", "arguments": {}}))
         question = await client.next()
@@ -61,7 +61,7 @@ async def test_a_question_is_answered_and_a_call_cancelled_through_another_repli
         await here.probe.cancelled.wait()
 
 
-async def test_the_stream_says_what_is_wrong_with_a_request_that_was_passed_on(two: Two) -> None:
+async def test_errors_of_a_forwarded_request_arrive_on_the_stream(two: Two) -> None:
     async with two() as (here, there), initialized(here) as client:
         client.posts_at(there)
         wrong = here.message("ping")
@@ -72,7 +72,7 @@ async def test_the_stream_says_what_is_wrong_with_a_request_that_was_passed_on(t
         assert (await client.ask("ping"))["result"] == {}
 
 
-async def test_a_session_belongs_to_its_principal_at_all_replicas(two: Two) -> None:
+async def test_a_session_belongs_to_its_principal_on_every_replica(two: Two) -> None:
     mine, others = ({"Authorization": f"Bearer {name}"} for name in ("one", "two"))
     async with two(tokens=("one", "two")) as (here, there), apart(here, there, mine) as client:
         await client.initialize()
@@ -83,7 +83,7 @@ async def test_a_session_belongs_to_its_principal_at_all_replicas(two: Two) -> N
         assert await client.call("echo", {"text": "mine"}) == "mine"
 
 
-async def test_an_address_that_names_no_stream_is_unknown_everywhere(two: Two) -> None:
+async def test_an_unknown_session_id_is_refused_on_every_replica(two: Two) -> None:
     async with two() as (here, there):
         async with streaming(here) as client:
             number = here.running.replication.replica.number
@@ -95,13 +95,13 @@ async def test_an_address_that_names_no_stream_is_unknown_everywhere(two: Two) -
         assert await status(here, client.address) == 404
 
 
-async def test_what_is_too_large_is_not_passed_on(two: Two) -> None:
+async def test_oversized_and_non_json_posts_are_not_forwarded(two: Two) -> None:
     async with two(limits=EndpointLimits(body_bytes=1_000)) as (here, there), apart(here, there) as client:
         assert (await client.post(b" " * 1_001)).status_code == 413
         assert (await client.post(b"", {"Content-Type": "text/plain"})).status_code == 415
 
 
-async def test_a_session_of_a_replica_that_is_gone_is_unknown() -> None:
+async def test_a_session_of_a_stopped_replica_is_unknown() -> None:
     stores = Stores()
     async with replicas(make_server(), 1, stores) as (other,), listening(other) as there:
         async with replicas(make_server(), 1, stores) as (one,), listening(one) as here, streaming(here) as client:
@@ -110,7 +110,7 @@ async def test_a_session_of_a_replica_that_is_gone_is_unknown() -> None:
         assert await status(there, client.address) == 404
 
 
-async def test_the_streams_of_a_replica_that_is_lost_end(redis_server: RedisServer) -> None:
+async def test_streams_end_when_their_replica_loses_its_lease(redis_server: RedisServer) -> None:
     async with (
         replicas(make_server(), 2, InRedis(redis_server)) as (one, other),
         listening(one) as here,
@@ -129,7 +129,7 @@ async def test_the_streams_of_a_replica_that_is_lost_end(redis_server: RedisServ
             assert await client.call("echo", {"text": "hi"}) == "hi"
 
 
-async def test_a_dialect_is_understood_by_the_replica_with_the_stream() -> None:
+async def test_a_dialect_is_decoded_by_the_replica_with_the_stream() -> None:
     stores, limits, spoken = Stores(), EndpointLimits(dialects=True), [DIALECTS]
     async with (
         make_server().open(stores=stores, extensions=spoken) as one,
@@ -147,7 +147,7 @@ async def test_a_dialect_is_understood_by_the_replica_with_the_stream() -> None:
 
 
 @IN_BOTH
-async def test_a_token_that_is_taken_back_ends_the_stream_of_a_client_that_posts_elsewhere(
+async def test_a_revoked_token_ends_the_stream_at_another_replica(
     two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)

@@ -32,7 +32,7 @@ async def lives(site: Site, session: Json) -> bool:
     return (await site.post(site.message("ping"), session)).status_code == 200
 
 
-async def test_who_comes_takes_the_place_of_a_handshake_of_whoever_has_most() -> None:
+async def test_a_new_client_replaces_an_unused_session_of_the_largest_client() -> None:
     async with crowded() as site, coming_from(site, "127.0.0.2") as other:
         used = await site.initialize()
         assert await lives(site, used)
@@ -45,7 +45,7 @@ async def test_who_comes_takes_the_place_of_a_handshake_of_whoever_has_most() ->
         assert (await site.health())["sessions"] == SESSIONS
 
 
-async def test_without_handshakes_the_session_goes_that_was_used_longest_ago() -> None:
+async def test_a_new_client_replaces_the_least_recently_used_session() -> None:
     async with crowded() as site, coming_from(site, "127.0.0.2") as other:
         sessions = [await site.initialize() for _ in range(SESSIONS)]
         for session in [*sessions, sessions[0]]:
@@ -54,7 +54,7 @@ async def test_without_handshakes_the_session_goes_that_was_used_longest_ago() -
         assert [await lives(site, session) for session in sessions] == [True, False, *[True] * (SESSIONS - 2)]
 
 
-async def test_sessions_in_use_go_where_one_client_has_more_than_half() -> None:
+async def test_sessions_in_use_are_replaced_while_a_client_has_more_than_half() -> None:
     async with crowded() as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as streams:
         for _ in range(SESSIONS):
             session = await site.initialize()
@@ -64,7 +64,7 @@ async def test_sessions_in_use_go_where_one_client_has_more_than_half() -> None:
         assert (await handshake(other)).status_code == 503
 
 
-async def test_a_session_in_use_stays_as_long_as_another_is_idle() -> None:
+async def test_an_idle_session_is_replaced_before_one_in_use() -> None:
     async with crowded() as site, coming_from(site, "127.0.0.2") as other:
         sessions = [await site.initialize() for _ in range(SESSIONS)]
         async with site.client.stream("GET", "/mcp", headers=merged(sessions[0])):
@@ -74,7 +74,7 @@ async def test_a_session_in_use_stays_as_long_as_another_is_idle() -> None:
             assert [await lives(site, session) for session in sessions] == [True, False, *[True] * (SESSIONS - 2)]
 
 
-async def test_everybody_ends_with_the_same_share() -> None:
+async def test_sessions_are_shared_equally_between_clients() -> None:
     async with crowded() as site, AsyncExitStack() as clients:
         several = [
             await clients.enter_async_context(coming_from(site, f"127.0.0.{number}")) for number in range(2, 5)
@@ -87,7 +87,7 @@ async def test_everybody_ends_with_the_same_share() -> None:
         assert (await site.health())["sessions"] == SESSIONS
 
 
-async def test_a_handshake_that_was_never_used_lapses_for_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_replaces_its_own_unused_session(monkeypatch: pytest.MonkeyPatch) -> None:
     async with crowded(2) as site:
         unused, used = await site.initialize(), await site.initialize()
         assert await lives(site, used)
@@ -97,7 +97,7 @@ async def test_a_handshake_that_was_never_used_lapses_for_its_own_client(monkeyp
         assert [await lives(site, session) for session in (used, again, unused)] == [True, True, False]
 
 
-async def test_a_principal_has_a_share_of_its_own() -> None:
+async def test_each_principal_has_its_own_share() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=2))
     async with served(tokens=("one", "two"), limits=limits) as site:
         one, two = ({"Authorization": f"Bearer {token}"} for token in ("one", "two"))
@@ -105,7 +105,7 @@ async def test_a_principal_has_a_share_of_its_own() -> None:
         assert [await lives(site, session) for session in sessions] == [False, True, True]
 
 
-async def test_one_client_leaves_requests_to_another() -> None:
+async def test_one_client_cannot_take_all_request_slots() -> None:
     answers: list[Json] = []
 
     async def waits(one: Site) -> None:
@@ -125,7 +125,7 @@ async def test_one_client_leaves_requests_to_another() -> None:
         assert (await site.call(*WAIT)).status_code == 200
 
 
-async def test_one_client_leaves_listen_streams_to_another() -> None:
+async def test_one_client_cannot_take_all_listen_streams() -> None:
     async with crowded(4) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as ending:
 
         async def is_listening(one: Site) -> int:
@@ -140,7 +140,7 @@ async def test_one_client_leaves_listen_streams_to_another() -> None:
         assert await is_listening(site) == 200
 
 
-async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_client_cannot_take_all_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.server.dispatch.changes.MAX_SUBSCRIPTIONS", 4)
 
     async def subscribe(site: Site, session: Json, number: int) -> bool:
@@ -171,6 +171,6 @@ async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.Mo
         ("", "", True),
     ],
 )
-def test_a_network_of_ipv6_is_one_client(first: str, second: str, same: bool) -> None:
+def test_addresses_of_one_ipv6_network_are_one_client(first: str, second: str, same: bool) -> None:
     assert (client_name("p", first) == client_name("p", second)) is same
     assert client_name("p", first) != client_name(None, first)

@@ -102,12 +102,12 @@ async def counted(site: Site, headers: Json | None = None) -> list[str]:
     return [line for line in said.splitlines() if re.match(r"mcp_limited_total\{.* [1-9]", line)]
 
 
-def test_a_principal_is_the_same_from_everywhere_and_nobody_is_an_address() -> None:
+def test_an_account_is_the_principal_or_else_the_address() -> None:
     assert account_of("ada@example.org@10.0.0.1") == "ada@example.org"
     assert account_of("@10.0.0.1") == "@10.0.0.1"
 
 
-async def test_too_many_requests_are_429_with_the_pause() -> None:
+async def test_too_many_requests_get_429_with_retry_after() -> None:
     async with limited() as (site, clock):
         assert [(await ask(site)).status_code for _ in range(5)] == [200] * 5
         assert limits_named(await ask(site)) == (429, "rate", "100")
@@ -116,7 +116,7 @@ async def test_too_many_requests_are_429_with_the_pause() -> None:
         assert await counted(site) == ['mcp_limited_total{limit="rate",server="sample"} 1.0']
 
 
-async def test_principals_are_counted_apart_and_wherever_they_come_from() -> None:
+async def test_principals_are_counted_separately_whatever_their_address() -> None:
     async with limited(authenticator=Named()) as (site, _), coming_from(site, "127.0.0.2") as elsewhere:
         for _ in range(5):
             await ask(site, ADA)
@@ -124,7 +124,7 @@ async def test_principals_are_counted_apart_and_wherever_they_come_from() -> Non
         assert (await ask(site, BOB)).status_code == 200
 
 
-async def test_addresses_are_counted_apart_where_nobody_is_authenticated() -> None:
+async def test_unauthenticated_requests_are_counted_by_address() -> None:
     async with limited() as (site, _), coming_from(site, "127.0.0.2") as elsewhere:
         for _ in range(5):
             await ask(site)
@@ -132,7 +132,7 @@ async def test_addresses_are_counted_apart_where_nobody_is_authenticated() -> No
         assert (await ask(elsewhere)).status_code == 200
 
 
-async def test_each_request_of_a_batch_counts() -> None:
+async def test_each_request_of_an_http_batch_counts() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=8)) as (site, _):
         session = await site.initialize("2025-03-26")
         pings = [site.message("ping") for _ in range(4)]
@@ -141,7 +141,7 @@ async def test_each_request_of_a_batch_counts() -> None:
         assert (await site.post(site.message("ping"), session)).status_code == 200
 
 
-async def test_messages_on_a_websocket_are_answered_by_an_error() -> None:
+async def test_websocket_messages_over_the_rate_are_answered_with_an_error() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), web_socket(site) as socket:
         answers = []
         for number in range(5):
@@ -165,7 +165,7 @@ async def test_each_request_of_a_batch_counts_on_a_websocket() -> None:
         assert limits == [[None] * 4, ["rate"] * 4]
 
 
-async def test_messages_over_http_sse_are_refused_as_they_come() -> None:
+async def test_sse_messages_over_the_rate_get_429() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), streaming(site) as client:
         statuses = [(await client.post(site.message("ping"))).status_code for _ in range(4)]
         assert statuses[-1] == 429
@@ -180,7 +180,7 @@ async def test_each_request_of_a_batch_counts_over_http_sse() -> None:
         assert (await client.post(site.message("ping"))).status_code == 429
 
 
-async def test_each_request_of_a_batch_counts_that_came_through_another_replica() -> None:
+async def test_each_request_of_a_batch_forwarded_by_another_replica_counts() -> None:
     limits = EndpointLimits(clients=ClientLimits(per_second=0.01, burst=12))
     async with (
         replicas(make_server(), 2) as (one, other),
@@ -195,7 +195,7 @@ async def test_each_request_of_a_batch_counts_that_came_through_another_replica(
         assert (await client.post(here.message("ping"))).status_code == 429
 
 
-async def test_the_calls_of_one_principal_have_a_limit_over_all_its_connections() -> None:
+async def test_the_call_limit_of_a_principal_spans_its_connections() -> None:
     async with limited(ClientLimits(calls=2), authenticator=Named()) as (site, _):
         sessions = [await site.initialize(headers=ADA) for _ in range(3)]
         async with anyio.create_task_group() as tasks:
@@ -212,7 +212,7 @@ async def test_the_calls_of_one_principal_have_a_limit_over_all_its_connections(
         assert (await ask(site, ADA)).status_code == 200
 
 
-async def test_a_call_that_was_given_up_counts_no_more() -> None:
+async def test_an_abandoned_call_does_not_count() -> None:
     async with limited(ClientLimits(calls=1)) as (site, _):
         message, routing = site.stateless("tools/call", WAIT)
         async with site.raw(*[f"{k}: {v}" for k, v in merged({**routing, **sized(message)})], body=raw(message)):
@@ -223,7 +223,7 @@ async def test_a_call_that_was_given_up_counts_no_more() -> None:
         assert (await ask(site)).status_code == 200
 
 
-async def test_the_sessions_of_one_principal_have_a_limit() -> None:
+async def test_sessions_of_a_principal_have_a_limit() -> None:
     async with limited(ClientLimits(sessions=2), authenticator=Named()) as (site, _):
         first = await site.initialize(headers=ADA)
         await site.initialize(headers=ADA)
@@ -236,7 +236,7 @@ async def test_the_sessions_of_one_principal_have_a_limit() -> None:
 
 
 @pytest.mark.parametrize("size", [3_000, 300_000])
-async def test_bytes_count_both_ways_and_beyond_what_is_left(size: int) -> None:
+async def test_request_and_answer_bytes_count_even_over_the_allowance(size: int) -> None:
     async with limited(ClientLimits(day_bytes=5_000), authenticator=Named()) as (site, clock):
         assert (await ask(site, {**ADA, "Accept-Encoding": "identity"}, "x" * size)).status_code == 200
         status, limit, pause = limits_named(await ask(site, ADA))
@@ -246,14 +246,14 @@ async def test_bytes_count_both_ways_and_beyond_what_is_left(size: int) -> None:
         assert (await ask(site, ADA)).status_code == 200
 
 
-async def test_bytes_of_a_websocket_count_as_well() -> None:
+async def test_websocket_bytes_count() -> None:
     async with limited(ClientLimits(day_bytes=5_000)) as (site, _), web_socket(site) as socket:
         await socket.initialize()
         assert "result" in await socket.call("echo", text="x" * 3_000)
         assert (await socket.call("echo", text="x"))["error"]["data"]["limit"] == "bytes"
 
 
-async def test_sessions_of_websockets_count_as_well() -> None:
+async def test_websockets_count_as_sessions() -> None:
     async with limited(ClientLimits(sessions=1)) as (site, _), web_socket(site) as socket:
         await socket.initialize()
         info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -263,7 +263,7 @@ async def test_sessions_of_websockets_count_as_well() -> None:
 # What is not authenticated
 
 
-async def test_who_guesses_tokens_is_told_to_wait_before_they_are_looked_at() -> None:
+async def test_token_guesses_over_the_limit_get_429_without_verification() -> None:
     asked = Named(knows=False)
     async with limited(ClientLimits(), authenticator=asked) as (site, clock):
         assert await attempts(site, *guesses(210)) == [401] * 201 + [429] * 9
@@ -273,7 +273,7 @@ async def test_who_guesses_tokens_is_told_to_wait_before_they_are_looked_at() ->
         assert await counted(site, ADA) == ['mcp_limited_total{limit="attempts",server="sample"} 9.0']
 
 
-async def test_tokens_that_were_seen_before_are_served_beside_who_guesses() -> None:
+async def test_known_tokens_are_served_while_another_client_guesses() -> None:
     async with limited(ClientLimits(), authenticator=Named(knows=False)) as (site, _):
         assert (await ask(site, ADA)).status_code == 200
         await attempts(site, *guesses(202))
@@ -281,13 +281,13 @@ async def test_tokens_that_were_seen_before_are_served_beside_who_guesses() -> N
         assert (await ask(site, ADA)).status_code == 200
 
 
-async def test_tokens_that_are_no_work_are_always_looked_at() -> None:
+async def test_static_tokens_are_always_verified() -> None:
     async with limited(ClientLimits(), tokens=("ada",)) as (site, _):
         await attempts(site, *guesses(202))
         assert (await ask(site, ADA)).status_code == 200
 
 
-async def test_who_has_no_token_is_told_to_wait_and_takes_nothing_of_those_who_have() -> None:
+async def test_requests_without_a_token_are_limited_separately() -> None:
     async with limited(authenticator=Named(knows=False)) as (site, _):
         assert [(await ask(site)).status_code for _ in range(6)] == [401] * 5 + [429]
         assert (await ask(site, ADA)).status_code == 200
@@ -302,7 +302,7 @@ WORTHLESS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("headers", WORTHLESS.values(), ids=WORTHLESS)
-async def test_whatever_gets_nobody_in_gets_no_answer_but_429_in_the_end(headers: Json) -> None:
+async def test_repeated_invalid_credentials_end_in_429(headers: Json) -> None:
     async with limited(ClientLimits(per_second=0.01, burst=20), authenticator=Named()) as (site, _):
         statuses = await attempts(site, *[headers] * 230)
         assert statuses[0] in (401, 403)
@@ -323,7 +323,7 @@ class Pausing(Named):
         return sender
 
 
-async def test_of_guesses_at_once_no_more_are_looked_at_than_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_token_guesses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_logins, "RATE", Rate(per_second=0.01, burst=3))
     authenticator, statuses = Pausing(), list[int]()
 
@@ -357,13 +357,13 @@ class Denying(Named):
     [Denial("no issuer", "", 503), Denial("a nonce", "DPoP", 401, (("dpop-nonce", "n"),))],
     ids=["no issuer", "a nonce"],
 )
-async def test_what_is_not_the_fault_of_a_token_is_no_attempt(denial: Denial) -> None:
+async def test_denials_not_caused_by_the_token_are_not_counted_as_guesses(denial: Denial) -> None:
     async with limited(ClientLimits(), authenticator=Denying(denial)) as (site, _):
         assert set(await attempts(site, *guesses(210))) == {denial.status}
         assert (await ask(site, ADA)).status_code == 200
 
 
-async def test_a_trusted_proxy_says_whose_limits_count() -> None:
+async def test_a_trusted_proxy_names_the_limited_address() -> None:
     async with limited(trusted_proxies=("127.0.0.0/8",)) as (site, _):
         told = [{"X-Forwarded-For": f"198.51.100.1, {address}"} for address in ("192.0.2.1", "192.0.2.2")]
         for _ in range(5):
@@ -371,14 +371,14 @@ async def test_a_trusted_proxy_says_whose_limits_count() -> None:
         assert [(await ask(site, one)).status_code for one in told] == [429, 200]
 
 
-async def test_whoever_is_no_trusted_proxy_has_the_limits_of_its_own_address() -> None:
+async def test_an_untrusted_proxy_is_limited_by_its_own_address() -> None:
     async with limited(trusted_proxies=("192.0.2.0/24",)) as (site, _):
         for number in range(5):
             await ask(site, {"X-Forwarded-For": f"192.0.2.{number}"})
         assert (await ask(site, {"X-Forwarded-For": "198.51.100.7"})).status_code == 429
 
 
-async def test_clients_of_a_socket_for_both_kinds_of_addresses_have_limits_of_their_own() -> None:
+async def test_ipv4_clients_of_a_dual_stack_socket_are_limited_separately() -> None:
     at_both = limited(host="::", allowed_hosts=("127.0.0.1",))
     async with at_both as (site, _), coming_from(site, "127.0.0.2") as other:
         for _ in range(5):
@@ -386,7 +386,7 @@ async def test_clients_of_a_socket_for_both_kinds_of_addresses_have_limits_of_th
         assert [(await ask(one)).status_code for one in (site, other)] == [429, 200]
 
 
-async def test_a_trusted_proxy_is_known_on_a_socket_for_both_kinds_of_addresses() -> None:
+async def test_a_trusted_proxy_is_recognized_on_a_dual_stack_socket() -> None:
     async with limited(host="::", allowed_hosts=("127.0.0.1",), trusted_proxies=("127.0.0.1",)) as (site, _):
         told = [{"X-Forwarded-For": address} for address in ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2")]
         for _ in range(5):

@@ -6,7 +6,7 @@ from shared.steps import Steps
 from shared.transports.http.streamable.bodies import Bodies
 
 
-async def test_what_is_done_with_a_large_body_has_a_turn_of_its_own() -> None:
+async def test_each_decoding_step_of_a_large_body_yields_to_other_clients() -> None:
     """Other clients have a turn between the steps of the decoding, and before the validation."""
     turns = list[str]()
 

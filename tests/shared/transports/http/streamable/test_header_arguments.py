@@ -38,7 +38,7 @@ def gateway() -> Server[Any]:
 
 
 @pytest.mark.parametrize(("header", "status"), [("eu", 200), ("us", 400), (None, 400)])
-async def test_what_was_listed_for_another_is_checked(header: str | None, status: int) -> None:
+async def test_header_arguments_of_a_listed_tool_are_checked(header: str | None, status: int) -> None:
     async with served(gateway()) as site:
         assert (await site.call("tools/list")).status_code == 200
         message, headers = site.stateless("tools/call", {"name": "routed", "arguments": {"region": "eu"}})
@@ -46,13 +46,13 @@ async def test_what_was_listed_for_another_is_checked(header: str | None, status
         assert answer.status_code == status
 
 
-async def test_what_was_not_listed_is_let_through() -> None:
+async def test_header_arguments_of_an_unlisted_tool_are_not_checked() -> None:
     async with served(gateway()) as site:
         message, headers = site.stateless("tools/call", {"name": "routed", "arguments": {"region": "eu"}})
         assert (await site.post(message, headers)).status_code == 200
 
 
-async def test_a_later_list_counts() -> None:
+async def test_a_later_list_replaces_the_known_marks() -> None:
     async with gateway().open() as running:
         known = HeaderArguments(running)
         known.learn({"tools": [tool("routed"), tool("other")]})
@@ -60,7 +60,7 @@ async def test_a_later_list_counts() -> None:
         assert (len(known.find("routed")), len(known.find("other"))) == (0, 1)
 
 
-async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_known_tools_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(header_arguments, "MAX_LISTED", 2)
     async with gateway().open() as running:
         known = HeaderArguments(running)
@@ -69,7 +69,7 @@ async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("tools", [None, "routed", [None], [{}], [{"name": 1}], [{"name": "a", "inputSchema": []}]])
-async def test_what_is_no_list_of_tools_tells_nothing(tools: Any) -> None:
+async def test_an_invalid_tool_list_is_ignored(tools: Any) -> None:
     async with gateway().open() as running:
         known = HeaderArguments(running)
         known.learn({"tools": tools})
@@ -88,7 +88,7 @@ def region_server() -> Server[Any]:
 
 
 @pytest.mark.parametrize(("name", "count"), [("ada", 0), ("root", 1)])
-async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) -> None:
+async def test_a_hidden_tool_has_no_header_arguments(name: str, count: int) -> None:
     rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
     async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
         assert len(HeaderArguments(running).find("routed", Principal("key", name))) == count
@@ -98,7 +98,7 @@ class Settings(BaseModel):
     routes: bool = False
 
 
-async def test_the_tools_of_a_principal_are_those_of_its_own_settings() -> None:
+async def test_header_arguments_follow_the_settings_of_the_principal() -> None:
     app = Server[Any](Implementation(name="regions", version="1"), settings=Settings)
 
     @app.tool(input_schema=REGION, unavailable=lambda settings: None if settings.routes else "off")
@@ -111,7 +111,7 @@ async def test_the_tools_of_a_principal_are_those_of_its_own_settings() -> None:
         assert [len(known.find("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
 
 
-async def test_whether_a_hidden_tool_is_there_is_not_told_by_its_headers() -> None:
+async def test_header_checks_do_not_reveal_a_hidden_tool() -> None:
     rules = Rules(principals={"*": Entitlement((frozenset({"regions:read"}),))})
     async with (
         region_server().open(extensions=[access(Policy("regions", rules))]) as running,

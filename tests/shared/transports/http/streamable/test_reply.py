@@ -25,7 +25,7 @@ COMPRESSED = [
 
 
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_long_json_is_compressed(standing: Site, stateless: bool) -> None:
+async def test_long_json_answers_are_compressed(standing: Site, stateless: bool) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
         for accepted, size, compressed in COMPRESSED:
@@ -57,7 +57,7 @@ async def test_streams_are_never_compressed(standing: Site, stateless: bool) -> 
             assert len([one async for one in events(answer)]) == 101
 
 
-async def test_a_stream_whose_end_is_cancelled_has_not_ended() -> None:
+async def test_a_reply_cancelled_while_ending_has_not_ended() -> None:
     """It has to be broken off."""
 
     async def send(event: Asgi) -> None:

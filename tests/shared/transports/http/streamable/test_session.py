@@ -102,7 +102,7 @@ def said(event: ServerSentEvent) -> Any:
     return message.params["data"] if hasattr(message, "params") else message.result["content"][0]["text"]
 
 
-async def test_a_session_goes_on_at_another_replica(two: Two) -> None:
+async def test_a_session_continues_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         for site in (there, here, there):
@@ -111,7 +111,7 @@ async def test_a_session_goes_on_at_another_replica(two: Two) -> None:
         assert [(await site.health())["sessions"] for site in (here, there)] == [1, 1]
 
 
-async def test_a_list_is_continued_at_another_replica() -> None:
+async def test_a_paged_list_continues_at_another_replica() -> None:
     server = app()
     server.page_size = 2
     async with replicas(server, 2) as (one, other), listening(one) as here, listening(other) as there:
@@ -123,7 +123,7 @@ async def test_a_list_is_continued_at_another_replica() -> None:
         assert (len(names), len(set(names))) == (4, 4)
 
 
-async def test_what_a_client_says_of_itself_holds_at_all_replicas(two: Two) -> None:
+async def test_the_log_level_of_a_session_is_shared_between_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         assert await log_errors(there, session) == ["before", "after", "released"]
@@ -146,7 +146,7 @@ async def log_errors(site: Site, session: Json) -> list[Any]:
     ]
 
 
-async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
+async def test_a_request_id_in_use_is_refused_by_every_replica(two: Two) -> None:
     async with two() as (here, there), anyio.create_task_group() as tasks:
         session = await here.initialize()
         tasks.start_soon(here.post, call(here, "wait", "w"), session)
@@ -158,7 +158,7 @@ async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("two", ["redis"], indirect=True)
-async def test_a_batch_of_too_many_requests_harms_nobody_else(two: Two) -> None:
+async def test_an_oversized_batch_is_refused_without_affecting_other_sessions(two: Two) -> None:
     async with two() as (here, there):
         session, another = await here.initialize(), await there.initialize()
         body = [there.message("ping", id=number) for number in range(10_000)]
@@ -166,7 +166,7 @@ async def test_a_batch_of_too_many_requests_harms_nobody_else(two: Two) -> None:
         assert (await there.post(there.message("ping"), another)).status_code == 200
 
 
-async def test_a_refused_request_leaves_its_id_free(two: Two) -> None:
+async def test_a_refused_request_releases_its_id(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         wrong = {**session, "MCP-Protocol-Version": "2025-06-18"}
@@ -200,7 +200,7 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
 
 @IN_BOTH
 @pytest.mark.slow
-async def test_a_flood_waits_for_its_reader_elsewhere(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flood_waits_for_its_reader_at_another_replica(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than the test may take: only the news that the reader has caught up has it go on.
     monkeypatch.setattr("shared.transports.http.streamable.session.CATCH_UP_SECONDS", 600.0)
     async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
@@ -215,7 +215,7 @@ async def test_a_flood_waits_for_its_reader_elsewhere(two: Two, monkeypatch: pyt
         assert (len(sizes), sum(sizes) > 20_000_000) == (2_001, True)
 
 
-async def test_one_get_stream_over_all_replicas(two: Two) -> None:
+async def test_a_session_has_one_get_stream_across_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
@@ -229,7 +229,7 @@ async def test_one_get_stream_over_all_replicas(two: Two) -> None:
 
 
 @IN_BOTH
-async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
+async def test_an_elicitation_is_answered_through_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize(capabilities=FORMS)
         asked = []
@@ -246,7 +246,7 @@ async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
         assert asked == [site.running.replication.replica.number << 32 | 1 for site in (here, there)]
 
 
-async def test_a_question_of_a_replica_that_stops_is_answered_through_another(two: Two) -> None:
+async def test_an_elicitation_of_a_stopping_replica_is_answered_through_another(two: Two) -> None:
     async with two() as (here, there):
         session, stopping = await here.initialize(capabilities=FORMS), anyio.Event()
         here.running.hooks.stoppers.append(stopping.set)
@@ -261,7 +261,7 @@ async def test_a_question_of_a_replica_that_stops_is_answered_through_another(tw
             assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
 
 
-async def test_a_replica_that_is_to_stop_serves_the_connections_that_it_has(two: Two) -> None:
+async def test_a_stopping_replica_serves_its_open_connections(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with here.stream(call(here, "part", "p"), session) as response:
@@ -274,7 +274,7 @@ async def test_a_replica_that_is_to_stop_serves_the_connections_that_it_has(two:
         assert (await there.post(there.message("ping"), session)).status_code == 200
 
 
-async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Two) -> None:
+async def test_request_ids_of_a_replica_are_unique_across_sessions(two: Two) -> None:
     # One that is given up here, and comes back, is a session like any other: an id of it is never used twice.
     async with two() as (_, there):
         asked = []
@@ -297,7 +297,7 @@ async def test_a_cancellation_reaches_the_call_at_another_replica(two: Two) -> N
         assert (answers[0].status_code, answers[0].content) == (200, b"")
 
 
-async def test_a_changed_list_is_told_once_by_all_replicas(two: Two) -> None:
+async def test_a_list_change_is_notified_once_across_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         assert (await there.post(there.message("ping"), session)).status_code == 200
@@ -311,7 +311,7 @@ async def test_a_changed_list_is_told_once_by_all_replicas(two: Two) -> None:
             await site.idle()
 
 
-async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
+async def test_a_subscription_moves_to_the_replica_of_its_latest_request(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         uri = {"uri": "memo://one"}
@@ -327,7 +327,7 @@ async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
         await until(lambda: not there.running.changes.subscribed_resources)
 
 
-async def test_a_subscription_that_fails_leaves_the_one_elsewhere_and_its_id_is_free() -> None:
+async def test_a_failed_subscription_keeps_that_of_another_replica() -> None:
     server, refuses = app(), []
 
     async def begin(_ctx: object, uri: str) -> str:
@@ -353,7 +353,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 @IN_BOTH
-async def test_a_session_ends_everywhere(two: Two) -> None:
+async def test_deleting_a_session_ends_it_on_every_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with calling(here, (call(here, "wait", "w"), session)) as answers:
@@ -365,7 +365,7 @@ async def test_a_session_ends_everywhere(two: Two) -> None:
             assert (await site.health())["sessions"] == 0
 
 
-async def test_a_session_outlives_the_replica_that_began_it() -> None:
+async def test_a_session_outlives_the_replica_that_opened_it() -> None:
     async with replicas(app(), 2) as (one, other), listening(other) as there:
         async with listening(one) as here:
             session = await here.initialize()
@@ -378,7 +378,7 @@ async def test_a_session_outlives_the_replica_that_began_it() -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
-async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -> None:
+async def test_a_stopping_replica_refuses_calls_after_the_drain_time() -> None:
     server = app()
     server.limits = Limits(drain_seconds=0.02)
     async with replicas(server, 2) as (one, other), listening(other) as there:
@@ -390,7 +390,7 @@ async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -
         assert (await there.post(there.message("ping", id="w"), session)).status_code == 200
 
 
-async def test_a_replica_that_has_stopped_begins_nothing() -> None:
+async def test_a_stopped_replica_accepts_no_requests() -> None:
     async with replicas(app(), 2) as (one, other), listening(other) as there, anyio.create_task_group() as tasks:
         session = await there.initialize()
         stopped = Sessions(one, tasks, SessionLimits())
@@ -402,7 +402,7 @@ async def test_a_replica_that_has_stopped_begins_nothing() -> None:
         assert (await there.post(there.message("ping", id=1), session)).status_code == 200
 
 
-async def test_who_reads_at_a_replica_that_stops_is_sent_to_another() -> None:
+async def test_a_reader_at_a_stopping_replica_resumes_at_another() -> None:
     async with replicas(app(), 2) as (one, other), listening(other) as there:
         async with listening(one) as here:
             session = await here.initialize()
@@ -433,7 +433,7 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
         assert await one.replication.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
 
 
-async def test_a_session_that_makes_room_goes_on_where_it_is_used() -> None:
+async def test_a_session_evicted_from_one_replica_continues_at_another() -> None:
     async with replicas(app(), 2) as (one, other), listening(one) as here, anyio.create_task_group() as tasks:
         there = Sessions(other, tasks, SessionLimits(sessions=2))
         session, another = await here.initialize(), await here.initialize()
@@ -449,7 +449,7 @@ async def test_a_session_that_makes_room_goes_on_where_it_is_used() -> None:
             assert (await here.post(here.message("ping"), session)).status_code == 200
 
 
-async def test_a_session_that_goes_on_elsewhere_is_one_in_use_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_entered_from_another_replica_counts_as_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_shares, "UNUSED_SECONDS", 0.0)
     async with replicas(app(), 2) as (one, other), listening(one) as here, anyio.create_task_group() as tasks:
         there, session = Sessions(other, tasks, SessionLimits(sessions=1)), await here.initialize()
@@ -459,7 +459,7 @@ async def test_a_session_that_goes_on_elsewhere_is_one_in_use_there(monkeypatch:
         assert len(there) == 1
 
 
-async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
+async def test_a_full_replica_does_not_lose_a_session_held_by_no_replica() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=1))
     async with replicas(app(), 2) as (one, other), listening(other, limits=limits) as there:
         async with listening(one) as here:
@@ -475,7 +475,7 @@ async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
 
 @IN_BOTH
 @pytest.mark.slow
-async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays(two: Two) -> None:
+async def test_an_idle_replica_drops_its_copy_but_the_session_stays(two: Two) -> None:
     limits = EndpointLimits(keep_alive_seconds=0.1, sessions=SessionLimits(idle_seconds=0.5))
     async with two(limits=limits) as (here, there):
         session = await here.initialize()
@@ -523,7 +523,7 @@ async def far_away() -> AsyncIterator[tuple[Any, Far, Sessions]]:
         yield near.sessions, far, Sessions(other, tasks, SessionLimits(idle_seconds=60))
 
 
-async def test_a_session_that_ends_while_it_is_entered_elsewhere_is_unknown() -> None:
+async def test_a_session_that_ends_while_being_entered_is_unknown() -> None:
     async with far_away() as (near, far, there), anyio.create_task_group() as tasks:
         found: list[Any] = []
 
@@ -540,7 +540,7 @@ async def test_a_session_that_ends_while_it_is_entered_elsewhere_is_unknown() ->
         assert (found[0].status, len(there)) == (404, 0)
 
 
-async def test_a_session_that_comes_back_while_its_former_part_ends_stays() -> None:
+async def test_a_session_that_returns_while_its_former_copy_ends_stays() -> None:
     async with replicas(app(), 2) as (one, _), anyio.create_task_group() as tasks:
         sessions = Sessions(one, tasks, SessionLimits(sessions=3))
         opened: list[Any] = [sessions.open(None, "a") for _ in range(3)]
@@ -555,7 +555,7 @@ async def test_a_session_that_comes_back_while_its_former_part_ends_stays() -> N
         tasks.cancel_scope.cancel()
 
 
-async def test_an_initialize_that_no_other_replica_learned_of_leaves_no_session() -> None:
+async def test_an_initialize_that_could_not_be_stored_opens_no_session() -> None:
     async with replicas(app(), 2) as (one, _):
         far = Far(one)
         async with listening(one) as here:
@@ -569,7 +569,7 @@ async def test_an_initialize_that_no_other_replica_learned_of_leaves_no_session(
             assert (await here.health())["sessions"] == 0
 
 
-async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
+async def test_a_session_used_while_it_expires_stays() -> None:
     async with far_away() as (near, far, there):
         await there.enter("s", None)
         far.slow = "lapse"
@@ -582,7 +582,7 @@ async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
         assert not await near.lapse("s", busy=False)  # for the other one has it
 
 
-async def test_a_session_that_is_used_while_another_one_is_given_up_stays() -> None:
+async def test_a_session_used_while_another_expires_stays() -> None:
     async with far_away() as (near, far, there):
         await near.create(SessionRecord("t", None, "c", 60, NEW))
         for id_ in "st":
@@ -597,7 +597,7 @@ async def test_a_session_that_is_used_while_another_one_is_given_up_stays() -> N
         assert [session.id for session in there] == ["t"]
 
 
-async def test_a_session_that_is_entered_while_it_lapses_stays() -> None:
+async def test_a_session_entered_while_it_expires_stays() -> None:
     async with far_away() as (_, far, there), anyio.create_task_group() as tasks:
         await there.enter("s", None)
         far.slow = "enter"
@@ -611,7 +611,7 @@ async def test_a_session_that_is_entered_while_it_lapses_stays() -> None:
         assert len(there) == 1
 
 
-async def test_a_session_with_subscriptions_lapses_at_no_replica() -> None:
+async def test_a_session_with_subscriptions_does_not_expire() -> None:
     async with far_away() as (_, _far, there):
         entered: Any = await there.enter("s", None)
         entered[0].connection.session.subscriptions.subscribe("memo://a", "memo://a")
@@ -624,7 +624,7 @@ async def test_a_session_with_subscriptions_lapses_at_no_replica() -> None:
         assert len(there) == 0
 
 
-async def test_the_streams_of_a_session_are_forgotten_with_it() -> None:
+async def test_ending_a_session_drops_its_streams() -> None:
     async with far_away() as (_, _far, there):
         entered: Any = await there.enter("s", None)
         there.end(entered[0])
@@ -632,7 +632,7 @@ async def test_the_streams_of_a_session_are_forgotten_with_it() -> None:
         assert there._shared_state.log._sessions == {}
 
 
-async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_session_expiry_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     async with far_away() as (_, far, there):
         await there.enter("s", None)
         far.lost = "lapse"
@@ -646,7 +646,7 @@ async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: py
         assert len(there) == 0
 
 
-async def test_what_could_not_be_shared_is_refused_and_shared_later() -> None:
+async def test_a_change_that_could_not_be_stored_is_refused_and_stored_later() -> None:
     async with replicas(app(), 2) as (one, other), listening(one) as here:
         far = Far(other)
         async with listening(other) as there:
@@ -660,7 +660,7 @@ async def test_what_could_not_be_shared_is_refused_and_shared_later() -> None:
             assert await log_errors(here, session) == ["released"]
 
 
-async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refused(
+async def test_a_call_that_loses_the_replica_before_its_stream_gets_503(
     redis_server: RedisServer,
 ) -> None:
     async with replicas(app(), 1, InRedis(redis_server)) as (one,), listening(one) as here:
@@ -670,7 +670,7 @@ async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refu
 
 
 @pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
-async def test_the_end_of_a_session_is_answered_when_the_others_know(
+async def test_a_delete_is_answered_when_the_other_replicas_know(
     redis_server: RedisServer, is_lost: bool, status: int
 ) -> None:
     async with replicas(app(), 1, InRedis(redis_server)) as (one,), listening(one) as here:

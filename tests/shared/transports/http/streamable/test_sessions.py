@@ -21,7 +21,7 @@ def call(site: Site, name: str, arguments: Json | None = None, **meta: object) -
     return site.message("tools/call", {**params, "_meta": meta} if meta else params)
 
 
-async def test_a_session_in_every_version(standing: Site) -> None:
+async def test_every_handshake_version_is_served(standing: Site) -> None:
     async with visited(standing) as site:
         for version in VERSIONS:
             session = await site.initialize(version)
@@ -30,14 +30,14 @@ async def test_a_session_in_every_version(standing: Site) -> None:
             assert answer.json()["result"] == {"content": [{"type": "text", "text": "hi"}]}
 
 
-async def test_ids_are_unguessable_and_visible() -> None:
+async def test_session_ids_are_unguessable_visible_ascii() -> None:
     async with served() as site:
         ids = {(await site.initialize())["Mcp-Session-Id"] for _ in range(3)}
         assert len(ids) == 3
         assert all(len(one) >= 32 and all("!" <= letter <= "~" for letter in one) for one in ids)
 
 
-async def test_errors_of_requests_are_served_requests() -> None:
+async def test_json_rpc_errors_of_a_session_have_status_200() -> None:
     async with served() as site:
         session = await site.initialize()
         for message, code in ((site.message("nonsense"), -32601), (call(site, "none"), -32602)):
@@ -45,7 +45,7 @@ async def test_errors_of_requests_are_served_requests() -> None:
             assert (answer.status_code, answer.json()["error"]["code"]) == (200, code)
 
 
-async def test_a_failed_initialize_makes_no_session() -> None:
+async def test_a_failed_initialize_opens_no_session() -> None:
     async with served() as site:
         answer = await site.post(site.message("initialize", {"protocolVersion": "2025-11-25"}))
         assert (answer.status_code, answer.json()["error"]["code"]) == (200, -32602)
@@ -68,7 +68,7 @@ POST_HEADERS: list[tuple[Json, int]] = [
 ]
 
 
-async def test_headers_of_a_post(standing: Site) -> None:
+async def test_post_headers_are_checked(standing: Site) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
         for headers, status in POST_HEADERS:
@@ -90,7 +90,7 @@ NO_MESSAGE = [
 ]
 
 
-async def test_bodies_that_are_no_message(standing: Site) -> None:
+async def test_invalid_messages_are_refused(standing: Site) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
         for body, code in NO_MESSAGE:
@@ -152,7 +152,7 @@ GET_HEADERS: list[tuple[Json, int]] = [
 ]
 
 
-async def test_headers_of_a_get(standing: Site) -> None:
+async def test_get_headers_are_checked(standing: Site) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
         for headers, status in GET_HEADERS:
@@ -160,14 +160,14 @@ async def test_headers_of_a_get(standing: Site) -> None:
             assert answer.status_code == status, headers
 
 
-async def test_other_methods(standing: Site) -> None:
+async def test_other_methods_get_405(standing: Site) -> None:
     async with visited(standing) as site:
         for method in ("PUT", "PATCH", "OPTIONS", "HEAD"):
             answer = await site.client.request(method, "/mcp")
             assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET, DELETE"), method
 
 
-async def test_changes_reach_the_get_stream_once() -> None:
+async def test_changes_arrive_on_the_get_stream_once() -> None:
     async with served() as site:
         session = await site.initialize()
         answer = await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
@@ -184,7 +184,7 @@ async def test_changes_reach_the_get_stream_once() -> None:
             assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", "memo://one")
 
 
-async def test_a_question_goes_over_the_posts_stream() -> None:
+async def test_an_elicitation_is_sent_on_the_stream_of_its_post() -> None:
     async with served() as site:
         session = await site.initialize(capabilities=FORMS)
         async with site.stream(call(site, "favourite"), session) as answer:
@@ -199,7 +199,7 @@ async def test_a_question_goes_over_the_posts_stream() -> None:
             assert [one async for one in messages] == []
 
 
-async def test_a_client_that_leaves_does_not_cancel() -> None:
+async def test_a_disconnect_does_not_cancel_a_session_call() -> None:
     async with served() as site:
         session = await site.initialize()
         async with anyio.create_task_group() as tasks:
@@ -213,7 +213,7 @@ async def test_a_client_that_leaves_does_not_cancel() -> None:
         assert (await site.post(site.message("ping"), session)).status_code == 200
 
 
-async def test_an_abandoned_id_stays_in_use_until_answered() -> None:
+async def test_the_id_of_an_abandoned_request_stays_in_use_until_answered() -> None:
     async with served() as site:
         session = await site.initialize()
         message = call(site, "wait")
@@ -227,7 +227,7 @@ async def test_an_abandoned_id_stays_in_use_until_answered() -> None:
         assert (await site.post({**message, "id": str(message["id"]), "method": "ping"}, session)).status_code == 200
 
 
-async def test_cancelling_ends_the_post() -> None:
+async def test_a_cancellation_ends_its_post() -> None:
     async with served() as site:
         session = await site.initialize()
         message = call(site, "wait")
@@ -238,7 +238,7 @@ async def test_cancelling_ends_the_post() -> None:
         assert (answers[0].status_code, answers[0].content) == (200, b"")
 
 
-async def test_batches_of_2025_03_26() -> None:
+async def test_batches_of_2025_03_26_are_answered() -> None:
     async with served() as site:
         session = await site.initialize("2025-03-26")
         batch = [site.message("ping"), call(site, "echo", {"text": "x"}), {"jsonrpc": "2.0", "method": "x"}, 5]
@@ -256,7 +256,7 @@ async def test_batches_of_2025_03_26() -> None:
         assert (await site.post([site.message("initialize", first)])).status_code == 400
 
 
-async def test_both_eras_live_on_one_endpoint() -> None:
+async def test_one_endpoint_serves_sessions_and_stateless_requests() -> None:
     async with served() as site:
         session = await site.initialize()
         assert (await site.call("server/discover")).status_code == 200
@@ -276,7 +276,7 @@ async def test_a_session_belongs_to_its_principal() -> None:
         assert (await site.post(site.message("ping"), session)).status_code == 200
 
 
-async def test_idle_sessions_end() -> None:
+async def test_idle_sessions_expire() -> None:
     limits = EndpointLimits(keep_alive_seconds=25, sessions=SessionLimits(idle_seconds=60))
     async with served(limits=limits, patience=1_000) as site:
         session = await site.initialize()
@@ -296,7 +296,7 @@ async def test_idle_sessions_end() -> None:
         assert (await site.post(site.message("ping"), session)).status_code == 404
 
 
-async def test_there_may_be_so_many_sessions() -> None:
+async def test_the_number_of_sessions_has_a_limit() -> None:
     async with served(limits=EndpointLimits(sessions=SessionLimits(sessions=1))) as site:
         session = await site.initialize()
         info = {"name": "test", "version": "1"}
@@ -307,14 +307,14 @@ async def test_there_may_be_so_many_sessions() -> None:
         await site.initialize()
 
 
-async def test_a_stop_finishes_what_is_under_way() -> None:
+async def test_a_stopping_server_finishes_running_calls() -> None:
     async with served() as site, calling(site, (call(site, "wait"), await site.initialize())) as answers:
         site.stop.set()
         site.probe.release.set()
     assert answers[0].json()["result"]["content"][0]["text"] == "released"
 
 
-async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_session_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     app = make_server()
 
     @app.on_unsubscribe
@@ -331,7 +331,7 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
     assert "a session failed" in caplog.text
 
 
-async def test_a_stop_has_its_limit() -> None:
+async def test_a_stopping_server_refuses_calls_after_the_drain_time() -> None:
     app = make_server()
     app.limits = Limits(drain_seconds=0.02)
     async with served(app) as site:
@@ -341,7 +341,7 @@ async def test_a_stop_has_its_limit() -> None:
     assert [one.status_code for one in answers] == [503, 503]
 
 
-async def test_a_session_that_a_stop_has_ended_is_unknown() -> None:
+async def test_a_session_ended_by_a_stop_is_unknown() -> None:
     async with make_server().open() as running, anyio.create_task_group() as tasks:
         sessions = Sessions(running, tasks, SessionLimits())
         session = sessions.open(None, "one")
@@ -356,7 +356,7 @@ async def test_a_session_that_a_stop_has_ended_is_unknown() -> None:
         assert (found.status, len(sessions)) == (404, 0)
 
 
-async def test_a_session_that_is_being_opened_counts() -> None:
+async def test_a_session_being_opened_counts_against_the_limit() -> None:
     async with make_server().open() as running, anyio.create_task_group() as tasks:
         sessions = Sessions(running, tasks, SessionLimits(sessions=2))
         first, second = (sessions.open(None, name) for name in ("one", "two"))

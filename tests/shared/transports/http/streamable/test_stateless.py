@@ -39,7 +39,7 @@ def echo(text: str = "hi") -> Json:
     return {"name": "echo", "arguments": {"text": text}}
 
 
-async def test_an_answer_is_json() -> None:
+async def test_an_answer_without_notifications_is_json() -> None:
     async with served() as site:
         answer = await site.call("tools/call", echo())
         assert answer.status_code == 200
@@ -58,7 +58,7 @@ async def test_a_session_id_is_ignored() -> None:
         assert (await site.health())["sessions"] == 0
 
 
-async def test_notifications_make_it_a_stream() -> None:
+async def test_notifications_make_the_answer_a_stream() -> None:
     async with served() as site:
         message, headers = site.stateless("tools/call", {"name": "report", "arguments": {}}, progressToken="t")
         async with site.stream(message, headers) as answer:
@@ -89,7 +89,7 @@ ERRORS: list[tuple[str, Json, int, int]] = [
 ]
 
 
-async def test_the_status_of_an_error(standing: Site) -> None:
+async def test_errors_have_their_http_status(standing: Site) -> None:
     wrong = []
     async with visited(standing) as site:
         for method, params, status, code in ERRORS:
@@ -100,7 +100,7 @@ async def test_the_status_of_an_error(standing: Site) -> None:
     assert not wrong
 
 
-async def test_the_ladder_from_top_to_bottom() -> None:
+async def test_the_most_basic_fault_is_reported_first() -> None:
     """Each request has the fault named, and all those below it."""
     async with served() as site:
         host, method, accept = {"Host": "evil.example"}, "GET", {"Accept": "text/html"}
@@ -143,7 +143,7 @@ async def test_the_ladder_from_top_to_bottom() -> None:
         }
 
 
-async def test_a_repeated_routing_header() -> None:
+async def test_a_repeated_routing_header_is_refused() -> None:
     async with served() as site:
         message, headers = site.stateless("tools/call", echo())
         for name in ("Mcp-Method", "MCP-Protocol-Version", "Mcp-Name"):
@@ -161,7 +161,7 @@ PARAMETERS: list[tuple[Json, str | None, int]] = [
 ]
 
 
-async def test_parameters_in_headers(standing: Site) -> None:
+async def test_argument_headers_must_match_the_body(standing: Site) -> None:
     async with visited(standing) as site:
         for arguments, header, status in PARAMETERS:
             message, headers = site.stateless("tools/call", {"name": "routed", "arguments": arguments})
@@ -178,7 +178,7 @@ async def test_a_notification_is_accepted() -> None:
             assert (answer.status_code, answer.content) == (202, b"")
 
 
-async def test_only_post(standing: Site) -> None:
+async def test_other_methods_than_post_get_405(standing: Site) -> None:
     async with visited(standing) as site:
         headers = {"MCP-Protocol-Version": "2026-07-28"}
         for method in ("GET", "DELETE", "PUT", "PATCH", "OPTIONS"):
@@ -186,7 +186,7 @@ async def test_only_post(standing: Site) -> None:
             assert (answer.status_code, answer.headers["allow"]) == (405, "POST"), method
 
 
-async def test_a_client_that_leaves_cancels() -> None:
+async def test_a_disconnect_cancels_a_stateless_call() -> None:
     async with served() as site:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(site.call, "tools/call", {"name": "wait", "arguments": {}})
@@ -197,7 +197,7 @@ async def test_a_client_that_leaves_cancels() -> None:
         await site.idle()
 
 
-async def test_a_listen_stream() -> None:
+async def test_a_listen_stream_is_acknowledged_and_sends_changes() -> None:
     async with served() as site:
         wanted = {"toolsListChanged": True, "resourceSubscriptions": ["memo://one"]}
         message, headers = site.stateless(LISTEN, {"notifications": wanted})
@@ -217,7 +217,7 @@ async def test_a_listen_stream() -> None:
         assert site.running.changes.subscribed_resources == 0
 
 
-async def test_stopping_ends_a_listen_stream_in_order() -> None:
+async def test_a_stopping_server_ends_a_listen_stream_with_its_result() -> None:
     got: list[Json] = []
 
     async with served() as site, anyio.create_task_group() as tasks:
@@ -238,7 +238,7 @@ async def test_stopping_ends_a_listen_stream_in_order() -> None:
     assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == answer["id"]
 
 
-async def test_keep_alive_comments() -> None:
+async def test_a_listen_stream_sends_keep_alive_comments() -> None:
     async with served(limits=EndpointLimits(keep_alive_seconds=0.01)) as site:
         message, headers = site.stateless(LISTEN, {"notifications": {}})
         async with site.stream(message, headers) as answer:
@@ -246,7 +246,7 @@ async def test_keep_alive_comments() -> None:
         assert lines.count(":") >= 2
 
 
-async def test_several_rounds() -> None:
+async def test_a_call_with_input_requests_takes_several_rounds() -> None:
     async with served() as site:
         params = {"name": "favourite", "arguments": {}}
         meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
@@ -262,7 +262,7 @@ async def test_several_rounds() -> None:
         assert second["content"] == [{"type": "text", "text": "red"}]
 
 
-async def test_the_state_belongs_to_its_principal() -> None:
+async def test_request_state_is_valid_only_for_its_principal() -> None:
     async with served(tokens=("one", "two")) as site:
         params = {"name": "favourite", "arguments": {}}
         meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
@@ -300,14 +300,14 @@ async def raw_answer(site: Site, message: Json, *headers: str) -> tuple[str, Jso
     return head.split(b"\r\n")[0].decode(), json.loads(content)
 
 
-async def test_without_an_accept_header_the_answer_is_json() -> None:
+async def test_a_dialect_request_without_accept_is_answered_with_json() -> None:
     async with spoken() as site:
         status, answer = await raw_answer(site, execute("echo", text="hi"))
     assert status == "HTTP/1.1 200 OK"
     assert answer == {"jsonrpc": "2.0", "id": 1, "result": "hi"}
 
 
-async def test_whoever_names_no_stream_gets_json_and_the_answer_alone() -> None:
+async def test_a_dialect_request_accepting_json_gets_the_answer_alone() -> None:
     async with spoken() as site:
         for accept in (JSON, "*/*", "application/*"):
             answer = await site.post(execute("report", steps=3), {"Accept": accept})
@@ -315,7 +315,7 @@ async def test_whoever_names_no_stream_gets_json_and_the_answer_alone() -> None:
             assert answer.json() == {"jsonrpc": "2.0", "id": 1, "result": "done"}
 
 
-async def test_whoever_takes_a_stream_alone_gets_one_whole_message_in_each_event() -> None:
+async def test_a_dialect_request_accepting_a_stream_gets_one_message_per_event() -> None:
     async with spoken() as site:
         async with site.stream(execute("report", "x", steps=2), {"Accept": STREAM}) as answer:
             assert answer.status_code == 200
@@ -327,13 +327,13 @@ async def test_whoever_takes_a_stream_alone_gets_one_whole_message_in_each_event
     assert last == {"jsonrpc": "2.0", "id": "x", "result": "done"}
 
 
-async def test_whoever_takes_both_gets_what_fits() -> None:
+async def test_a_dialect_request_accepting_both_gets_the_fitting_form() -> None:
     async with spoken() as site:
         assert (await site.post(execute("echo", text="hi"))).headers["content-type"] == JSON
         assert (await site.post(execute("report"))).headers["content-type"] == STREAM
 
 
-async def test_an_error_is_an_answer_like_any_other() -> None:
+async def test_dialect_errors_have_status_200() -> None:
     async with spoken() as site:
         for method in ("mcp/none", "mcp/tool/execute", "mcp/dialects/000/listTools"):
             answer = await site.post({"jsonrpc": "2.0", "id": None, "method": method}, {"Accept": JSON})
@@ -342,7 +342,7 @@ async def test_an_error_is_an_answer_like_any_other() -> None:
             assert answer.json()["error"]["code"] < 0
 
 
-async def test_initialize_opens_no_session() -> None:
+async def test_a_dialect_initialize_opens_no_session() -> None:
     async with spoken() as site:
         answer = await site.post({"jsonrpc": "2.0", "id": 1, "method": "mcp/initialize", "params": {}})
         assert (await site.health())["sessions"] == 0
@@ -353,14 +353,14 @@ async def test_initialize_opens_no_session() -> None:
     assert not {"mcp/resources/subscribe", "mcp/logging/setLevel"} & set(told["methods"])
 
 
-async def test_a_notification_is_taken() -> None:
+async def test_a_dialect_notification_is_accepted() -> None:
     async with spoken() as site:
         cancelled = {"jsonrpc": "2.0", "method": "mcp/notifications/cancelled", "params": {"requestId": 1}}
         answer = await site.post(cancelled, {"Accept": JSON})
     assert (answer.status_code, answer.content) == (202, b"")
 
 
-async def test_what_is_no_request_of_the_dialect_is_refused_under_its_id() -> None:
+async def test_an_invalid_dialect_request_is_refused_with_its_id() -> None:
     async with spoken() as site:
         answer = await site.post({"id": 7, "method": "mcp/listTools"}, {"Accept": JSON})
         assert (answer.status_code, answer.json()["id"]) == (400, 7)
@@ -371,7 +371,7 @@ async def test_what_is_no_request_of_the_dialect_is_refused_under_its_id() -> No
         assert answer.json()["error"]["code"] == -32602
 
 
-async def test_what_lives_in_a_handshake_needs_a_stream() -> None:
+async def test_dialect_methods_of_a_session_need_a_stream() -> None:
     async with spoken() as site:
         for method in ("mcp/resources/subscribe", "mcp/logging/setLevel"):
             answer = await site.post({"jsonrpc": "2.0", "id": 7, "method": method}, {"Accept": JSON})
@@ -379,7 +379,7 @@ async def test_what_lives_in_a_handshake_needs_a_stream() -> None:
             assert "needs a stream" in answer.json()["error"]["message"]
 
 
-async def test_whoever_takes_no_stream_can_not_listen() -> None:
+async def test_a_dialect_listen_request_must_accept_a_stream() -> None:
     async with spoken() as site:
         listen = {"jsonrpc": "2.0", "id": 7, "method": "mcp/subscriptions/listen", "params": {"notifications": {}}}
         answer = await site.post(listen, {"Accept": JSON})
@@ -390,7 +390,7 @@ async def test_whoever_takes_no_stream_can_not_listen() -> None:
         assert first["method"] == "mcp/notifications/subscriptions/acknowledged"
 
 
-async def test_on_a_websocket_the_first_message_settles_what_is_spoken() -> None:
+async def test_the_first_websocket_message_selects_the_dialect() -> None:
     async with spoken() as site, web_socket(site) as socket:
         await socket.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
         told = await socket.receive()
@@ -403,7 +403,7 @@ async def test_on_a_websocket_the_first_message_settles_what_is_spoken() -> None
         assert "document 000" in (await socket.receive())["error"]["message"]
 
 
-async def test_over_http_with_sse_the_first_message_settles_what_is_spoken() -> None:
+async def test_the_first_sse_message_selects_the_dialect() -> None:
     async with spoken() as site, streaming(site) as client:
         await client.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
         told = await client.next()
@@ -414,7 +414,7 @@ async def test_over_http_with_sse_the_first_message_settles_what_is_spoken() -> 
         assert "document 000" in (await client.next())["error"]["message"]
 
 
-async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares() -> None:
+async def test_a_dialect_call_with_elicitation_is_refused_on_every_transport() -> None:
     asking = execute("favourite")
     asking["params"]["_meta"] = {CLIENT_CAPABILITIES: {"elicitation": {"form": {}}}}
     async with spoken() as site, web_socket(site) as socket, streaming(site) as stream:
@@ -441,7 +441,7 @@ STANDARD: list[tuple[Json, Any]] = [
 ]
 
 
-async def test_all_else_is_answered_as_where_dialects_are_off() -> None:
+async def test_standard_errors_are_the_same_with_and_without_dialects() -> None:
     off = replace(LIMITS, dialects=False)
     async with spoken() as site, make_server().open() as running, listening(running, limits=off) as other:
         for headers, body in STANDARD:
@@ -454,13 +454,13 @@ def headers_of(answer: httpx.Response) -> list[tuple[str, str]]:
     return [header for header in answer.headers.multi_items() if header[0] != "date"]
 
 
-async def test_in_a_session_the_methods_of_a_dialect_are_unknown() -> None:
+async def test_dialect_methods_are_unknown_in_a_session() -> None:
     async with spoken() as site:
         answer = await site.post(execute("echo", text="hi"), {**await site.initialize(), "Accept": ACCEPT})
     assert answer.json()["error"] == {"code": -32601, "message": "method not found: mcp/tool/execute"}
 
 
-async def test_who_asks_before_a_body_is_sent_is_refused_at_once() -> None:
+async def test_a_refusal_does_not_wait_for_an_expected_body() -> None:
     lines = ("Expect: 100-continue", f"Accept: {JSON}", f"Content-Type: {JSON}", "Content-Length: 40")
     async with spoken() as site, site.raw(*lines) as stream:
         with anyio.fail_after(PATIENCE):
@@ -483,7 +483,7 @@ async def document() -> AsyncIterator[Site]:
         yield site
 
 
-async def test_each_post_stands_for_itself() -> None:
+async def test_posts_of_document_002_need_no_session() -> None:
     async with document() as site:
         greeted = await site.post(INITIALIZE, AS_JSON)
         read = await site.post(READ, AS_JSON)
@@ -494,7 +494,7 @@ async def test_each_post_stands_for_itself() -> None:
     assert read.json().keys() == {"id", "result"}
 
 
-async def test_what_may_be_of_any_document_is_answered_to_who_accepts_one_form() -> None:
+async def test_posts_fitting_any_document_may_accept_json_alone() -> None:
     async with document() as site:
         refused = await site.client.post("/mcp", content=b"{", headers={**JSON_BODY, **AS_JSON})
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32700)
@@ -504,7 +504,7 @@ async def test_what_may_be_of_any_document_is_answered_to_who_accepts_one_form()
         assert answer.status_code == 406
 
 
-async def test_errors_are_those_of_the_document() -> None:
+async def test_errors_of_document_002_have_its_codes() -> None:
     async with document() as site:
         for message, status, code in (
             ({**READ, "params": {"uri": "data://users/999"}}, 200, 3001),
@@ -516,7 +516,7 @@ async def test_errors_are_those_of_the_document() -> None:
             assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), message
 
 
-async def test_the_first_message_settles_what_is_spoken_over_http_sse_and_on_a_web_socket() -> None:
+async def test_the_first_message_selects_document_002_over_sse_and_websocket() -> None:
     async with document() as site, streaming(site) as client, web_socket(site) as socket:
         await client.send(INITIALIZE)
         assert (await client.next())["result"]["version"] == "0.7.0"
@@ -531,7 +531,7 @@ async def test_the_first_message_settles_what_is_spoken_over_http_sse_and_on_a_w
         assert (await socket.request("tools/list"))["error"]["code"] == -32601
 
 
-async def test_without_dialects_a_web_socket_speaks_the_specification_alone() -> None:
+async def test_a_websocket_without_dialects_refuses_document_002() -> None:
     async with document_002().open() as running, listening(running) as site, web_socket(site) as socket:
         await socket.send(INITIALIZE)
         assert (await socket.receive())["error"]["message"] == "protocolVersion: Field required"

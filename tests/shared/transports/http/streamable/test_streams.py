@@ -110,7 +110,7 @@ async def begun(site: Site, session: Json, message: Json, count: int) -> list[Se
 
 
 @pytest.mark.parametrize(("version", "primes"), [("2025-06-18", False), ("2025-11-25", True)])
-async def test_events_have_ids_that_name_their_stream(version: str, primes: bool) -> None:
+async def test_event_ids_name_their_stream(version: str, primes: bool) -> None:
     async with served(wait_server()) as site:
         session = await site.initialize(version)
         names = set()
@@ -127,14 +127,14 @@ async def test_events_have_ids_that_name_their_stream(version: str, primes: bool
         assert len(names) == 3
 
 
-async def test_stateless_streams_have_no_ids() -> None:
+async def test_stateless_streams_have_no_event_ids() -> None:
     async with served() as site:
         message, headers = site.stateless("tools/call", {"name": "report", "arguments": {}}, progressToken=1)
         async with site.stream(message, {**headers, "Last-Event-ID": "any"}) as response:
             assert [one.id async for one in read_events(response)] == [None] * 3
 
 
-async def test_a_silent_call_begins_its_stream_by_itself() -> None:
+async def test_a_silent_call_begins_its_stream_after_the_keep_alive_time() -> None:
     async with served(wait_server(), limits=EndpointLimits(keep_alive_seconds=0.02)) as site:
         session = await site.initialize()
         first = (await begun(site, session, call(site, "wait"), 1))[0]
@@ -162,7 +162,7 @@ async def test_a_dropped_post_is_resumed_live(version: str) -> None:
         assert not site.probe.cancelled.is_set()
 
 
-async def test_an_answer_given_meanwhile_is_replayed_again_and_again() -> None:
+async def test_an_answer_sent_while_disconnected_is_replayed_repeatedly() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         lost = await begun(site, session, call(site, "part", after=1), 2)
@@ -177,9 +177,7 @@ async def test_an_answer_given_meanwhile_is_replayed_again_and_again() -> None:
 
 
 @pytest.mark.parametrize("page", [{}, {"Origin": "http://localhost"}])
-async def test_coming_back_takes_the_stream_from_the_connection_before(
-    page: Json, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_resuming_a_stream_closes_its_earlier_connection(page: Json, caplog: pytest.LogCaptureFixture) -> None:
     async with served(wait_server()) as site:
         session = {**await site.initialize(), **page}
         async with site.stream(call(site, "part"), session) as response:
@@ -195,7 +193,7 @@ async def test_coming_back_takes_the_stream_from_the_connection_before(
     assert not caplog.records
 
 
-async def test_resuming_and_listening_go_side_by_side() -> None:
+async def test_resumed_and_get_streams_run_side_by_side() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         async with resumed(site, session, None) as standing:
@@ -209,7 +207,7 @@ async def test_resuming_and_listening_go_side_by_side() -> None:
                 site.probe.release.set()
 
 
-async def test_the_sessions_own_stream_is_resumed() -> None:
+async def test_the_get_stream_is_resumed() -> None:
     async with served() as site:
         session = await site.initialize()
         async with resumed(site, session, None) as response:
@@ -228,7 +226,7 @@ async def test_the_sessions_own_stream_is_resumed() -> None:
             assert await first_events(response, 1) == events[1:]
 
 
-async def test_a_question_waits_for_its_client() -> None:
+async def test_a_server_request_waits_for_the_client_to_resume() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize(capabilities={"roots": {}})
         async with site.stream(call(site, "colour_later"), session) as response:
@@ -243,7 +241,7 @@ async def test_a_question_waits_for_its_client() -> None:
             assert data([one async for one in events]) == ["file:///a"]
 
 
-async def test_unknown_events() -> None:
+async def test_unknown_event_ids_are_refused() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         site.probe.release.set()
@@ -257,7 +255,7 @@ async def test_unknown_events() -> None:
         assert (await site.health())["sessions"] == 1
 
 
-async def test_the_streams_of_others_are_unknown() -> None:
+async def test_streams_of_other_sessions_and_principals_cannot_be_resumed() -> None:
     async with served(wait_server(), tokens=("one", "two")) as site:
         first, second = [{"Authorization": f"Bearer {token}"} for token in ("one", "two")]
         mine, other = await site.initialize(headers=first), await site.initialize(headers=first)
@@ -287,7 +285,7 @@ async def test_a_cancelled_call_is_not_resumed() -> None:
 # Closing the response, not the stream
 
 
-async def test_a_handler_closes_its_stream() -> None:
+async def test_a_handler_can_close_its_stream_for_later_resumption() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         async with site.stream(call(site, "leave"), session) as response:
@@ -299,7 +297,7 @@ async def test_a_handler_closes_its_stream() -> None:
             assert data([one async for one in read_events(response)]) == ["released"]
 
 
-async def test_other_versions_have_no_such_closing() -> None:
+async def test_closing_a_stream_has_no_effect_in_other_versions() -> None:
     async with served(wait_server()) as site:
         site.probe.release.set()
         left = {"name": "leave", "arguments": {}}
@@ -342,7 +340,7 @@ def answer(id: int, text: str = "done") -> Outgoing:
     return Outgoing(Response(id, {"content": [{"text": text}]}), id)
 
 
-async def test_an_answer_is_kept_whatever_its_size() -> None:
+async def test_an_answer_is_stored_whatever_its_size() -> None:
     one = streams(SessionLimits(replay_bytes=500))
     reader = begin(one, one.post((1,)))
     one.leave(reader)
@@ -354,14 +352,14 @@ async def test_an_answer_is_kept_whatever_its_size() -> None:
     assert await taken(await one.resume(f"{name}_50")) == ["x" * 5_000]
 
 
-async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
+async def test_unread_events_are_not_dropped() -> None:
     one = streams(SessionLimits(replay_events=10, session_replay_bytes=1_000))
     reader = begin(one, one.post((1,)))
     one.send([numbered(number) for number in range(30)])
     assert await taken(reader) == list(range(30))
 
 
-async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
+async def test_a_cut_off_reader_stores_nothing() -> None:
     log = MemoryLog(SessionLimits(stream_bytes=1_000, replay_bytes=2_000))
     one = of_session("s", log)
     reader = begin(one, one.post((1,)))
@@ -372,7 +370,7 @@ async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
     assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
 
 
-async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
+async def test_stored_events_of_all_sessions_have_a_limit() -> None:
     message, limit = 1_000, 5_000
     log = MemoryLog(SessionLimits(total_replay_bytes=limit))
     for number in range(3):
@@ -388,7 +386,7 @@ async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
 
 @pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
 @pytest.mark.parametrize("first", ["session", "reader"])
-async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) -> None:
+async def test_ending_a_session_releases_its_stored_events(ended: str, first: str) -> None:
     log = MemoryLog(SessionLimits())
     one = of_session("s", log)
     reader = begin(one, one.post((1,)))
@@ -404,7 +402,7 @@ async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) ->
     assert log.stored_bytes == 0
 
 
-async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resume_that_fails_to_replicate_releases_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
     log, room = MemoryLog(SessionLimits()), Room(1_000_000)
     session = Streams("s", log.session("s"), Stores().replica().sessions, room=room, client="a")
     reader = begin(session, session.post((1,)))
@@ -421,7 +419,7 @@ async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest
     assert room.used == 0
 
 
-async def test_json_answers_leave_nothing_behind() -> None:
+async def test_json_answers_leave_nothing_stored() -> None:
     log = MemoryLog(SessionLimits())
     one = of_session("s", log)
     reader = one.post((1,))
@@ -434,7 +432,7 @@ async def test_json_answers_leave_nothing_behind() -> None:
 
 
 @pytest.mark.slow
-async def test_a_burst_does_not_cut_a_reader_off() -> None:
+async def test_a_burst_does_not_cut_off_a_reader() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         async with site.stream(call(site, "flood"), session) as response:
@@ -444,7 +442,7 @@ async def test_a_burst_does_not_cut_a_reader_off() -> None:
         assert size > 20_000_000
 
 
-def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
+def test_an_expired_stream_remembers_its_last_event() -> None:
     stream = MemoryStream(MemoryLog(SessionLimits(replay_events=2)).session("s"), (1,))
     for _ in range(5):
         stream.put(b"x")
@@ -474,7 +472,7 @@ async def take_all(reader: Reader | Refusal | None) -> list[Json]:
         return [json.loads(event.data) for event in reader.stream.take()]
 
 
-async def test_what_waits_for_a_get_stream_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+async def test_messages_waiting_for_a_get_stream_have_a_limit(caplog: pytest.LogCaptureFixture) -> None:
     one = made_streams(SessionLimits(replay_events=50))
     for number in range(51):
         one.send([updated(number)])
@@ -483,7 +481,7 @@ async def test_what_waits_for_a_get_stream_is_bounded(caplog: pytest.LogCaptureF
     assert "dropped" in caplog.text
 
 
-async def test_what_nobody_reads_waits_once() -> None:
+async def test_repeated_updates_wait_once_for_a_get_stream() -> None:
     one = made_streams()
     for number in (0, 1, 0, 1):
         one.send([updated(number)])
@@ -491,7 +489,7 @@ async def test_what_nobody_reads_waits_once() -> None:
     assert [message["params"]["uri"] for message in got] == ["memo://0", "memo://1"]
 
 
-async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:
+async def test_a_slow_reader_is_waited_for_and_then_cut_off() -> None:
     one = made_streams()
     reader = await one.listen()
     assert isinstance(reader, Reader)
@@ -505,7 +503,7 @@ async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> No
     ]
 
 
-async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
+async def test_server_requests_move_from_a_lost_post_to_the_get_stream() -> None:
     sessions = Stores().replica().sessions
     await sessions.create(SessionRecord("s", None, "", 60, NEW))
     await sessions.enter("s", None, (1, 2))
@@ -530,7 +528,7 @@ async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
     assert await sessions.owner("s", 2) == 0
 
 
-async def test_an_answer_leaves_however_much_waits() -> None:
+async def test_an_answer_is_sent_however_many_messages_wait() -> None:
     one = made_streams()
     feed = one.post((1,))
     one.send([Outgoing(Notification("notifications/progress", {"message": "x" * 900}), 1)])

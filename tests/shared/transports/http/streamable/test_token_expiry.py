@@ -58,7 +58,7 @@ def bearer(token: str) -> dict[str, Any]:
     return {"Authorization": f"Bearer {token}"}
 
 
-async def test_a_listen_stream_ends_in_order(clock: Clock) -> None:
+async def test_an_expired_token_ends_a_listen_stream_with_its_result(clock: Clock) -> None:
     async with site_of(clock) as site:
         message, headers = site.stateless(LISTEN, {"notifications": {"toolsListChanged": True}})
         async with site.stream(message, {**headers, **bearer(Clock.END)}) as answer:
@@ -69,7 +69,7 @@ async def test_a_listen_stream_ends_in_order(clock: Clock) -> None:
         assert site.running.changes.subscribed_resources == 0
 
 
-async def test_a_call_is_finished(clock: Clock) -> None:
+async def test_a_running_call_finishes_after_its_token_expires(clock: Clock) -> None:
     async with site_of(clock) as site:
         message, headers = site.stateless("tools/call", {"name": "wait", "arguments": {}})
         answers: list[Any] = []
@@ -85,7 +85,7 @@ async def test_a_call_is_finished(clock: Clock) -> None:
         assert answers[0].json()["result"]["content"][0]["text"] == "released"
 
 
-async def test_the_stream_of_a_session_goes_on_with_the_next_token(clock: Clock) -> None:
+async def test_an_expired_token_ends_a_get_stream_which_a_new_token_resumes(clock: Clock) -> None:
     async with site_of(clock) as site:
         session = await site.initialize(headers=bearer(Clock.END))
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
@@ -106,7 +106,7 @@ async def site_streams(site: Site, count: int) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_http_sse_goes_on_with_a_newer_token(clock: Clock) -> None:
+async def test_a_newer_token_prolongs_an_sse_session(clock: Clock) -> None:
     sent = bearer(Clock.END)
     async with site_of(clock) as site, initialized(site, sent) as client:
         sent.update(bearer(Clock.LATER))
@@ -127,7 +127,7 @@ async def test_a_newer_token_prolongs_a_stream(clock: Clock) -> None:
         await ended.wait()
 
 
-async def test_a_web_socket_is_closed(clock: Clock) -> None:
+async def test_an_expired_token_closes_a_websocket(clock: Clock) -> None:
     headers: dict[str, str | None] = {"Authorization": "Bearer end"}
     async with site_of(clock) as site, web_socket(site, headers) as socket:
         await socket.initialize()
@@ -135,7 +135,7 @@ async def test_a_web_socket_is_closed(clock: Clock) -> None:
         assert await socket.closed() == (1008, "the token is no longer valid")
 
 
-async def test_without_an_end_nothing_ends(clock: Clock) -> None:
+async def test_a_token_without_expiry_ends_nothing(clock: Clock) -> None:
     async with site_of(clock) as site, initialized(site, bearer(Clock.NEVER)) as client:
         clock.now = 1e12
         assert await client.call("echo", {"text": "hi"}) == "hi"
@@ -148,9 +148,7 @@ digest = "{}"
 
 
 @pytest.mark.parametrize("change", ["", REVOKED.format(digest_of("ada")) + 'scopes = ["read"]'], ids=["gone", "less"])
-async def test_a_stream_ends_with_a_token_that_was_taken_back(
-    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_revoked_token_ends_its_streams(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)
     monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0.0)
     path = tmp_path / "tokens.toml"

@@ -32,20 +32,20 @@ async def refusal(site: Site, headers: dict[str, str | None]) -> tuple[str, str]
 # The handshake
 
 
-async def test_the_handshake_of_the_specification_is_answered_as_it_says(standing: Site) -> None:
+async def test_the_handshake_is_answered_with_accept_and_subprotocol(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site) as socket:
         assert f"sec-websocket-accept: {ACCEPTED.lower()}" in socket.head
         assert "sec-websocket-protocol: mcp" in socket.head
         assert "sec-websocket-extensions" not in socket.head
 
 
-async def test_who_asks_for_no_subprotocol_is_given_none(standing: Site) -> None:
+async def test_a_handshake_without_a_subprotocol_gets_none(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site, {"Sec-WebSocket-Protocol": None}) as socket:
         assert "sec-websocket-protocol" not in socket.head
         assert (await socket.initialize())["result"]["serverInfo"]["name"] == "sample"
 
 
-async def test_of_several_subprotocols_ours_is_chosen(standing: Site) -> None:
+async def test_the_mcp_subprotocol_is_chosen_among_several(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site, {"Sec-WebSocket-Protocol": "chat, mcp"}) as socket:
         assert "sec-websocket-protocol: mcp" in socket.head
 
@@ -62,7 +62,7 @@ REFUSED: list[tuple[dict[str, str | None], int]] = [
 ]
 
 
-async def test_a_handshake_that_is_none_is_refused_as_a_request_is(standing: Site) -> None:
+async def test_an_invalid_handshake_is_refused_with_its_http_status(standing: Site) -> None:
     async with visited(standing) as site:
         for headers, status in REFUSED:
             head, reason = await refusal(site, headers)
@@ -72,7 +72,7 @@ async def test_a_handshake_that_is_none_is_refused_as_a_request_is(standing: Sit
             assert "short" not in reason
 
 
-async def test_without_the_token_there_is_no_upgrade() -> None:
+async def test_an_upgrade_without_a_valid_token_gets_401() -> None:
     async with served(tokens=("right",)) as site:
         head, _ = await refusal(site, {"Authorization": "Bearer wrong"})
         assert head.startswith("http/1.1 401 ")
@@ -81,7 +81,7 @@ async def test_without_the_token_there_is_no_upgrade() -> None:
             assert "result" in await socket.initialize()
 
 
-async def test_a_connection_that_was_refused_takes_the_next_request(standing: Site) -> None:
+async def test_a_connection_serves_requests_after_a_refused_upgrade(standing: Site) -> None:
     async with visited(standing) as site, upgrading(site, {"Sec-WebSocket-Key": None}) as (stream, received, head):
         length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         await received.receive_exactly(length)
@@ -89,12 +89,12 @@ async def test_a_connection_that_was_refused_takes_the_next_request(standing: Si
         assert (await received.receive_until(b"\r\n", 1_000)).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_a_page_of_this_machine_may_open_one(standing: Site) -> None:
+async def test_a_page_of_localhost_may_open_a_websocket(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site, {"Origin": f"http://localhost:{site.port}"}) as socket:
         assert "result" in await socket.initialize()
 
 
-async def test_what_is_sent_with_the_handshake_is_read_after_it(standing: Site) -> None:
+async def test_frames_sent_with_the_handshake_are_read(standing: Site) -> None:
     ping = b'{"jsonrpc": "2.0", "id": "early", "method": "ping"}'
     async with visited(standing) as site, web_socket(site, early_data=frame(TEXT, ping)) as socket:
         assert (await socket.receive())["id"] == "early"
@@ -103,7 +103,7 @@ async def test_what_is_sent_with_the_handshake_is_read_after_it(standing: Site) 
 # What is spoken
 
 
-async def test_both_eras_are_spoken_on_one_connection(standing: Site) -> None:
+async def test_one_websocket_serves_session_and_stateless_requests(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site) as socket:
         await socket.initialize()
         assert (await socket.call("echo", text="ø"))["result"]["content"][0]["text"] == "ø"
@@ -111,7 +111,7 @@ async def test_both_eras_are_spoken_on_one_connection(standing: Site) -> None:
         assert answer["result"]["resultType"] == "complete"
 
 
-async def test_notifications_come_before_the_answer(standing: Site) -> None:
+async def test_notifications_arrive_before_the_answer(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site) as socket:
         await socket.initialize()
         call = site.message("tools/call", {"name": "report", "arguments": {}, "_meta": {"progressToken": 7}})
@@ -132,7 +132,7 @@ async def test_a_message_may_come_in_fragments_with_a_ping_between(standing: Sit
         assert (await socket.receive())["id"] == "ø"
 
 
-async def test_two_messages_in_a_frame_are_no_message(standing: Site) -> None:
+async def test_two_messages_in_a_frame_are_a_parse_error(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site) as socket:
         await socket.send(
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
@@ -160,7 +160,7 @@ async def test_a_call_is_cancelled_by_its_notification() -> None:
         await site.probe.cancelled.wait()
 
 
-async def test_a_subscription_is_told_of_changes() -> None:
+async def test_resource_updates_arrive_on_a_websocket() -> None:
     async with served() as site, web_socket(site) as socket:
         await socket.initialize()
         assert "result" in await socket.request("resources/subscribe", {"uri": "memo://one"})
@@ -171,7 +171,7 @@ async def test_a_subscription_is_told_of_changes() -> None:
 # The end
 
 
-async def test_a_peer_that_closes_in_the_middle_of_a_call_has_cancelled_it() -> None:
+async def test_a_close_frame_cancels_running_calls() -> None:
     async with served() as site, web_socket(site) as socket:
         await socket.initialize()
         await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
@@ -181,7 +181,7 @@ async def test_a_peer_that_closes_in_the_middle_of_a_call_has_cancelled_it() -> 
         await site.probe.cancelled.wait()
 
 
-async def test_a_peer_that_goes_without_a_word_has_cancelled_its_call() -> None:
+async def test_a_lost_connection_cancels_running_calls() -> None:
     async with served() as site:
         async with web_socket(site) as socket:
             await socket.initialize()
@@ -191,7 +191,7 @@ async def test_a_peer_that_goes_without_a_word_has_cancelled_its_call() -> None:
         await site.idle()
 
 
-async def test_a_server_that_stops_finishes_what_is_under_way() -> None:
+async def test_a_stopping_server_finishes_running_calls() -> None:
     async with served() as site, web_socket(site) as socket:
         await socket.initialize()
         call = site.message("tools/call", {"name": "wait", "arguments": {}})
@@ -205,7 +205,7 @@ async def test_a_server_that_stops_finishes_what_is_under_way() -> None:
         await socket.frame(CLOSE, (1001).to_bytes(2))
 
 
-async def test_it_counts_as_a_session_and_a_stream() -> None:
+async def test_a_websocket_counts_as_a_session_and_a_stream() -> None:
     async with served() as site:
         async with web_socket(site) as socket:
             await socket.request("ping")
@@ -215,7 +215,7 @@ async def test_it_counts_as_a_session_and_a_stream() -> None:
         assert (await site.health())["sessions"] == 0
 
 
-async def test_a_server_that_is_full_refuses_one_client_more() -> None:
+async def test_a_full_server_refuses_an_upgrade() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=2))
     async with served(limits=limits) as site, web_socket(site):
         await site.initialize()
@@ -224,7 +224,7 @@ async def test_a_server_that_is_full_refuses_one_client_more() -> None:
         assert "retry-after: " in head
 
 
-async def test_who_has_most_of_a_full_server_makes_room_for_another() -> None:
+async def test_a_new_client_replaces_a_websocket_of_the_largest_client() -> None:
     limits = EndpointLimits(sessions=SessionLimits(sessions=3))
     async with served(limits=limits) as site, AsyncExitStack() as sockets:
         many = [await sockets.enter_async_context(web_socket(site)) for _ in range(3)]
@@ -234,7 +234,7 @@ async def test_who_has_most_of_a_full_server_makes_room_for_another() -> None:
         assert "result" in await many[1].request("ping")
 
 
-async def test_a_peer_that_never_says_a_word_gives_its_place_back() -> None:
+async def test_a_websocket_without_messages_expires() -> None:
     limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
     async with served(limits=limits) as site, web_socket(site) as used:
         await used.request("ping")

@@ -93,7 +93,7 @@ BROKEN = {
 }
 
 
-async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: Site) -> None:
+async def test_invalid_frames_close_only_their_connection_with_the_right_code(standing: Site) -> None:
     async with visited(standing) as site:
         for what, (data, code) in BROKEN.items():
             async with web_socket(site) as socket:
@@ -104,7 +104,7 @@ async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: 
                 await serves(site)
 
 
-async def test_a_message_that_can_not_be_written_ends_its_session(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unwritable_message_ends_its_session(caplog: pytest.LogCaptureFixture) -> None:
     async with served(endless_server()) as site, web_socket(site) as socket:
         await socket.initialize()
         await socket.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
@@ -113,7 +113,7 @@ async def test_a_message_that_can_not_be_written_ends_its_session(caplog: pytest
     assert "a session failed" in caplog.text
 
 
-async def test_what_follows_a_close_frame_of_ours_is_dropped() -> None:
+async def test_frames_after_a_sent_close_frame_are_dropped() -> None:
     async with small() as site, web_socket(site) as socket:
         await socket.stream.send(frame(BINARY, b"{}") + frame(TEXT, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'))
         for _ in range(100):
@@ -121,7 +121,7 @@ async def test_what_follows_a_close_frame_of_ours_is_dropped() -> None:
         assert await socket.closed() == (1003, "a message must be a text frame")
 
 
-async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_peer_that_does_not_answer_a_close_frame_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_websocket, "CLOSE_SECONDS", 0.05)
     async with small() as site, web_socket(site) as socket:
         await socket.request("ping")
@@ -130,7 +130,7 @@ async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pyt
 
 
 @pytest.mark.slow
-async def test_a_peer_that_does_not_answer_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_peer_that_does_not_answer_does_not_delay_shutdown(caplog: pytest.LogCaptureFixture) -> None:
     limits = Limits(drain_seconds=0.9)
     async with make_server().open(limits=limits) as running, listening(running) as site, web_socket(site) as socket:
         await socket.initialize()
@@ -143,7 +143,7 @@ async def test_a_peer_that_does_not_answer_holds_up_no_end(caplog: pytest.LogCap
 
 
 @pytest.mark.slow
-async def test_a_peer_that_reads_nothing_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_peer_that_reads_nothing_does_not_delay_shutdown(caplog: pytest.LogCaptureFixture) -> None:
     limits = Limits(drain_seconds=0.9, waiting_messages=5)
     ping = b'{"jsonrpc": "2.0", "id": "%b", "method": "ping"}'
     pings = frame(TEXT, ping % (b"x" * 9_000)) + frame(TEXT, ping % b"") * 20
@@ -157,7 +157,7 @@ async def test_a_peer_that_reads_nothing_holds_up_no_end(caplog: pytest.LogCaptu
     assert "Cancel" not in caplog.text
 
 
-async def test_a_peer_that_is_silent_is_pinged_and_then_cut() -> None:
+async def test_a_silent_peer_is_pinged_and_then_cut_off() -> None:
     async with small(pause=0.05) as site, web_socket(site) as socket:
         assert (await socket.next()).opcode == PING
         await end(socket)
@@ -165,7 +165,7 @@ async def test_a_peer_that_is_silent_is_pinged_and_then_cut() -> None:
 
 
 @pytest.mark.slow
-async def test_a_peer_that_answers_pings_stays() -> None:
+async def test_a_peer_that_answers_pings_stays_connected() -> None:
     async with small(pause=0.05) as site, web_socket(site) as socket:
         for _ in range(6):
             asked = await socket.next()
@@ -175,7 +175,7 @@ async def test_a_peer_that_answers_pings_stays() -> None:
 
 
 @pytest.mark.slow
-async def test_a_message_that_never_ends_is_given_up() -> None:
+async def test_an_endless_message_closes_the_connection() -> None:
     async with small(pause=0.05, seconds=0.2) as site, web_socket(site) as socket:
         await socket.frame(TEXT, b"{", last=False)
         async with anyio.create_task_group() as tasks:
@@ -196,7 +196,7 @@ async def test_a_message_that_never_ends_is_given_up() -> None:
         pytest.param(frame(TEXT, b"{}"), id="{}", marks=pytest.mark.slow),
     ],
 )
-async def test_who_sends_and_never_reads_is_held_up_and_then_cut(data: bytes) -> None:
+async def test_a_peer_that_sends_but_never_reads_is_cut_off(data: bytes) -> None:
     async with small(pause=0.2) as site, web_socket(site) as socket:
         sent = 0
         with anyio.move_on_after(PATIENCE), suppress(anyio.BrokenResourceError):
@@ -208,7 +208,7 @@ async def test_who_sends_and_never_reads_is_held_up_and_then_cut(data: bytes) ->
         await site.idle()
 
 
-async def test_a_flood_that_nobody_reads_does_not_hold_up_others() -> None:
+async def test_an_unread_flood_does_not_block_others() -> None:
     async with small(pause=0.3) as site, web_socket(site) as socket:
         await socket.initialize()
         await socket.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
@@ -238,7 +238,7 @@ async def on_a_socket(
 
 
 @pytest.mark.parametrize("one", [frame(PONG), frame(CONTINUED, last=False)], ids=["pongs", "fragments"])
-async def test_many_frames_at_once_let_others_have_their_turns(one: bytes) -> None:
+async def test_many_frames_at_once_yield_to_other_tasks(one: bytes) -> None:
     async with on_a_socket() as (ours, _):
         received, turns = asyncio.ensure_future(ours.receive()), 0
         ours.data_received(frame(TEXT, b"{", last=False) + one * 40_000 + frame(CONTINUED, b"}"))
@@ -249,7 +249,7 @@ async def test_many_frames_at_once_let_others_have_their_turns(one: bytes) -> No
         assert turns > 40
 
 
-async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
+async def test_no_message_is_received_while_answers_are_unread() -> None:
     async with on_a_socket() as (ours, peer):
         sending = asyncio.ensure_future(ours.send([bytes(32_000_000)]))
         await anyio.lowlevel.checkpoint()
@@ -266,7 +266,7 @@ async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
         await sending
 
 
-async def test_nothing_is_read_while_large_messages_are_not_taken() -> None:
+async def test_reading_pauses_while_large_messages_wait() -> None:
     large = b"x" * 70_000
     async with on_a_socket() as (ours, peer):
         ours.data_received(frame(TEXT, large))
@@ -277,7 +277,7 @@ async def test_nothing_is_read_while_large_messages_are_not_taken() -> None:
             assert await ours.receive() == [b"{}"]
 
 
-async def test_messages_that_were_taken_leave_room_for_others() -> None:
+async def test_received_messages_release_their_room() -> None:
     message = b"x" * 50_000
     async with on_a_socket() as (ours, peer):
         peer.setblocking(False)
@@ -287,7 +287,7 @@ async def test_messages_that_were_taken_leave_room_for_others() -> None:
                 assert await ours.receive() == [message]
 
 
-async def test_a_message_that_is_not_read_is_not_late() -> None:
+async def test_a_message_is_not_late_while_reading_is_paused() -> None:
     async with on_a_socket(message_seconds=-1.0) as (ours, _):
         ours.data_received(frame(TEXT, b"{", last=False))
         ours.pause_writing()
@@ -295,7 +295,7 @@ async def test_a_message_that_is_not_read_is_not_late() -> None:
         assert not ours.is_closed
 
 
-async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -> None:
+async def test_a_peer_that_reads_slowly_is_not_cut_off() -> None:
     async with on_a_socket() as (ours, peer):
         with anyio.fail_after(PATIENCE):
             await ours.send([b"x" * 1_000_000])
@@ -306,7 +306,7 @@ async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -
             assert len(peer.recv(100_000, sockets.MSG_WAITALL)) == 100_000
 
 
-async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
+async def test_unfinished_handshakes_leave_no_descriptors() -> None:
     async with small() as site:
         previous = settled_descriptors()
         for _ in range(20):
@@ -342,7 +342,7 @@ def mutated(chance: random.Random) -> bytes:
 
 
 @pytest.mark.slow
-async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
+async def test_random_frames_cause_no_crash_hang_or_leak() -> None:
     """What those seeds make is sent on a connection of its own each."""
     async with small() as site:
         previous = settled_descriptors()
