@@ -125,7 +125,7 @@ async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
         while len(kept.background) or len(running.calls):
             await anyio.lowlevel.checkpoint()
         store: Any = kept.store  # what is left is seen nowhere but inside it
-        kinds = store, store._timers, store._listeners, store._shares, store._sizes
+        kinds = store, store._timers, store._listeners, store._counts_by_client, store._sizes
         assert [len(one) for one in kinds] == [0] * 5
         assert store._bytes == 0
         assert not kept.at_work
