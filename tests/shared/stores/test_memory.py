@@ -26,13 +26,13 @@ LIMITS = SessionLimits()
 
 
 class TestBus:
-    async def test_every_replica_has_a_number_of_its_own(self, stores: Kind) -> None:
+    async def test_replica_numbers_are_unique(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             first = {here.number, there.number}
         async with stores.join() as later:
             assert len({*first, later.number}) == 3
 
-    async def test_news_come_in_order_and_to_one_replica(self, stores: Kind) -> None:
+    async def test_news_arrive_in_order_at_one_replica(self, stores: Kind) -> None:
         told = [Notice("s", Notification(f"n/{number}")) for number in range(3)]
         async with joined(stores, 3) as (here, there, other):
             heard: dict[int, list[Notice]] = {one.number: [] for one in (here, there, other)}
@@ -43,7 +43,7 @@ class TestBus:
             await rest(here, there, other)
             assert heard == {here.number: [], there.number: told, other.number: []}
 
-    async def test_what_was_posted_comes_as_it_is_and_with_who_sent_it(self, stores: Kind) -> None:
+    async def test_posts_arrive_unchanged_with_their_principal(self, stores: Kind) -> None:
         ada = Principal("ada", "Ada", frozenset({"read"}), "app", 1.5)
         told = [Notice("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), Notice("s", post=Post(b"", None))]
         async with joined(stores, 2) as (here, there):
@@ -62,7 +62,7 @@ class TestBus:
                 1.5,
             )
 
-    async def test_news_wait_until_somebody_reads_them(self, stores: Kind) -> None:
+    async def test_news_wait_for_a_receiver(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.bus.deliver(there.number, Notice("s"))
             await rest(here, there)
@@ -71,13 +71,13 @@ class TestBus:
             await rest(here, there)
             assert heard == [Notice("s")]
 
-    async def test_who_is_gone_is_told_nothing(self, stores: Kind) -> None:
+    async def test_delivery_to_a_replica_that_left_fails(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             async with stores.join() as there:
                 pass
             assert not await here.bus.deliver(there.number, Notice("s"))
 
-    async def test_a_change_is_told_to_all_others(self, stores: Kind) -> None:
+    async def test_a_change_reaches_all_other_replicas(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
             heard: list[tuple[int, str, Change]] = []
             for one in replicas:
@@ -106,18 +106,18 @@ class TestSessionStore:
             for one in (here, there):
                 assert await one.sessions.enter("s", ADA) == (RECORD, True)
 
-    async def test_somebody_elses_session_is_as_unknown_as_none(self, stores: Kind) -> None:
+    async def test_a_session_of_another_principal_is_unknown(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             await here.sessions.create(RECORD)
             for id_, principal in (("s", Principal("bob")), ("s", None), ("t", ADA)):
                 assert await here.sessions.enter(id_, principal) is None
 
-    async def test_a_session_is_his_whatever_he_may_do_now(self, stores: Kind) -> None:
+    async def test_a_session_belongs_to_its_principal_whatever_the_scopes(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             await here.sessions.create(RECORD)
             assert await here.sessions.enter("s", Principal("ada", scopes=frozenset({"write"}))) == (RECORD, True)
 
-    async def test_an_id_is_served_once_over_all_replicas(self, stores: Kind) -> None:
+    async def test_a_request_id_is_claimed_once_across_replicas(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             assert await here.sessions.enter("s", ADA, (1, "1")) == (RECORD, True)
@@ -125,7 +125,7 @@ class TestSessionStore:
             assert await there.sessions.enter("s", ADA, (2, 1)) == (RECORD, False)
             assert [await there.sessions.owner("s", id_) for id_ in (1, "1", 2)] == [here.number, here.number, None]
 
-    async def test_an_id_that_was_left_is_free(self, stores: Kind) -> None:
+    async def test_a_released_request_id_is_free(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             await here.sessions.enter("s", ADA, (1, 2))
@@ -133,14 +133,14 @@ class TestSessionStore:
             assert await there.sessions.enter("s", ADA, (1,)) == (RECORD, True)
             assert [await here.sessions.owner("s", id_) for id_ in (1, 2)] == [there.number, here.number]
 
-    async def test_what_is_left_of_an_unknown_session_is_nothing(self, stores: Kind) -> None:
+    async def test_operations_on_an_unknown_session_do_nothing(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             here.sessions.leave("s", (1,))
             await here.sessions.update("s", NEW, CHANGED)
             here.sessions.delete("s")
             assert await here.sessions.owner("s", 1) is None
 
-    async def test_a_change_is_told_to_the_others_that_have_the_session(self, stores: Kind) -> None:
+    async def test_an_update_reaches_the_other_replicas_with_the_session(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
             here, there, _ = replicas
             heard = [heard_by(one) for one in replicas]
@@ -151,7 +151,7 @@ class TestSessionStore:
             assert heard == [[], [Notice("s", snapshot=CHANGED)], []]
             assert await there.sessions.enter("s", ADA) == (replace(RECORD, snapshot=CHANGED), True)
 
-    async def test_changes_at_two_replicas_are_merged_and_told_to_both(self, stores: Kind) -> None:
+    async def test_concurrent_updates_at_two_replicas_are_merged(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             heard = [heard_by(one) for one in (here, there)]
             begun = Snapshot(State.OPENING, PEER)
@@ -169,7 +169,7 @@ class TestSessionStore:
             ]
             assert await here.sessions.enter("s", ADA) == (replace(RECORD, snapshot=merged), True)
 
-    async def test_one_replica_tells_of_a_resource(self, stores: Kind) -> None:
+    async def test_only_one_replica_watches_a_resource(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             heard = [heard_by(one) for one in (here, there)]
             await here.sessions.create(RECORD)
@@ -184,7 +184,7 @@ class TestSessionStore:
                 await rest(here, there)
             assert heard == [[Notice("s", uri="file:///a")], [Notice("s", uri="file:///a")]]
 
-    async def test_what_a_replica_told_of_that_is_gone_another_one_adopts(self, stores: Kind) -> None:
+    async def test_resources_watched_by_a_dead_replica_are_adopted(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             async with stores.join() as gone:
                 await gone.sessions.create(RECORD)
@@ -196,9 +196,7 @@ class TestSessionStore:
             assert list(await here.sessions.adopt("s")) == ["file:///a"]
             assert list(await there.sessions.adopt("s")) == []
 
-    async def test_what_a_replica_told_of_that_has_released_the_session_another_one_adopts(
-        self, stores: Kind
-    ) -> None:
+    async def test_resources_watched_by_a_replica_that_released_the_session_are_adopted(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             here.sessions.watch("s", "file:///a", is_watched=True)
@@ -206,7 +204,7 @@ class TestSessionStore:
             await rest(here)
             assert list(await there.sessions.adopt("s")) == ["file:///a"]
 
-    async def test_a_session_that_was_deleted_is_gone_everywhere(self, stores: Kind) -> None:
+    async def test_a_deleted_session_is_unknown_at_every_replica(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             heard = [heard_by(one) for one in (here, there)]
             await here.sessions.create(RECORD)
@@ -217,7 +215,7 @@ class TestSessionStore:
             for one in (here, there):
                 assert await one.sessions.enter("s", ADA) is None
 
-    async def test_a_session_ends_when_the_last_replica_lets_it_lapse(self, stores: Kind) -> None:
+    async def test_a_session_ends_when_it_expires_at_the_last_replica(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
@@ -225,7 +223,7 @@ class TestSessionStore:
             assert await there.sessions.lapse("s", busy=True)
             assert await here.sessions.enter("s", ADA) is None
 
-    async def test_a_session_that_the_last_replica_releases_goes_on_for_a_while(self, stores: Kind) -> None:
+    async def test_a_session_released_by_the_last_replica_lives_for_the_idle_time(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             here.sessions.release("s")
@@ -238,7 +236,7 @@ class TestSessionStore:
             assert await there.sessions.enter("s", ADA) is None
             there.sessions.release("s")
 
-    async def test_a_busy_replica_keeps_a_session_that_others_have(self, stores: Kind) -> None:
+    async def test_a_busy_replica_keeps_a_session_of_several_replicas(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             heard = heard_by(here)
             await here.sessions.create(RECORD)
@@ -248,7 +246,7 @@ class TestSessionStore:
             await rest(here, there)
             assert heard == [Notice("s")]
 
-    async def test_a_session_ends_when_all_that_are_busy_with_it_let_it_lapse(self, stores: Kind) -> None:
+    async def test_a_session_ends_when_it_expires_at_all_busy_replicas(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
             heard = heard_by(there)
             await here.sessions.create(RECORD)
@@ -262,7 +260,7 @@ class TestSessionStore:
             await rest(here, there)
             assert heard == [Notice("s")]
 
-    async def test_a_session_outlives_its_replicas_for_a_while(self, stores: Kind) -> None:
+    async def test_a_session_outlives_its_replicas_for_the_idle_time(self, stores: Kind) -> None:
         async with joined(stores, 1) as (there,):
             async with stores.join() as here:
                 for id_ in "st":
@@ -280,7 +278,7 @@ def kept(log: MemoryLog) -> tuple[int, int]:
     return log.stored_bytes, len(log._sessions)
 
 
-async def test_a_session_that_nobody_has_leaves_nothing_behind() -> None:
+async def test_an_expired_session_leaves_nothing_in_memory() -> None:
     stores = Stores()
     async with stores.join() as replica:
         await replica.sessions.create(RECORD)
@@ -293,7 +291,7 @@ async def test_a_session_that_nobody_has_leaves_nothing_behind() -> None:
     assert (kept(log), stores.sessions, stores.orphans) == ((0, 0), {}, {})
 
 
-async def test_a_session_that_has_ended_leaves_nothing_behind() -> None:
+async def test_an_ended_session_leaves_nothing_in_memory() -> None:
     async with Stores().join() as replica:
         log = replica.log(LIMITS)
         events = log.session("s")
@@ -307,7 +305,7 @@ class Traced(MemoryEvents):
     """The streams of a session, of which a weak reference can be had."""
 
 
-async def test_the_streams_of_a_session_that_has_ended_are_free_at_once() -> None:
+async def test_streams_of_an_ended_session_are_freed_without_garbage_collection() -> None:
     events = Traced(MemoryLog(LIMITS))
     traced = ref(events)
     events.own().put(b"x")
@@ -316,7 +314,7 @@ async def test_the_streams_of_a_session_that_has_ended_are_free_at_once() -> Non
     assert traced() is None  # without the garbage collector
 
 
-async def test_ids_that_were_left_take_no_room() -> None:
+async def test_released_request_ids_take_no_memory() -> None:
     stores = Stores()
     async with stores.join() as replica:
         await replica.sessions.create(RECORD)

@@ -23,7 +23,7 @@ def limiter() -> tuple[MemoryLimiter, Clock]:
     return MemoryLimiter(clock), clock
 
 
-async def test_a_burst_is_allowed_and_then_the_rate() -> None:
+async def test_a_burst_is_allowed_before_the_rate_applies() -> None:
     made, clock = limiter()
     assert [await made.take("ada", RATE) for _ in range(5)] == [0.0] * 5
     assert round(await made.take("ada", RATE), 6) == 0.1
@@ -32,7 +32,7 @@ async def test_a_burst_is_allowed_and_then_the_rate() -> None:
     assert round(await made.take("ada", RATE), 6) == 0.1
 
 
-async def test_what_is_refused_takes_nothing() -> None:
+async def test_a_refusal_takes_nothing() -> None:
     made, clock = limiter()
     for _ in range(100):
         await made.take("ada", RATE)
@@ -40,7 +40,7 @@ async def test_what_is_refused_takes_nothing() -> None:
     assert await made.take("ada", RATE) == 0.0
 
 
-async def test_after_rest_there_is_one_burst_and_no_more() -> None:
+async def test_a_long_rest_allows_one_burst_only() -> None:
     made, clock = limiter()
     clock.now += 1_000_000
     assert [await made.take("ada", RATE) > 0 for _ in range(7)] == [False] * 5 + [True] * 2
@@ -53,7 +53,7 @@ async def test_costs_add_up() -> None:
     assert await made.take("ada", RATE, 1) == 0.0
 
 
-async def test_who_is_at_rest_is_forgotten() -> None:
+async def test_names_with_a_full_burst_are_dropped() -> None:
     made, clock = limiter()
     for number in range(CLEANUP_THRESHOLD - 1):
         await made.take(str(number), RATE)
@@ -62,7 +62,7 @@ async def test_who_is_at_rest_is_forgotten() -> None:
     assert len(made) == 1
 
 
-async def test_who_is_not_at_rest_is_remembered_among_many() -> None:
+async def test_a_name_in_use_is_not_dropped_among_many() -> None:
     made, _ = limiter()
     for _ in range(5):
         await made.take("ada", RATE)
@@ -99,26 +99,24 @@ async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: 
 class TestLimiter:
     """What every limiter promises, over all replicas."""
 
-    async def test_replicas_count_together(self, stores: Kind) -> None:
+    async def test_replicas_share_a_count(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             assert await taken(replicas, SLOW) == 5
             assert round(await replicas[0].limiter.take("ada", SLOW), -1) == 3_600
             assert await replicas[0].limiter.take("bob", SLOW) == 0
 
     @pytest.mark.parametrize("cost", [0.5, 1, 3])
-    async def test_never_more_than_the_burst_is_allowed_at_once_and_little_less(
-        self, stores: Kind, cost: float
-    ) -> None:
+    async def test_replicas_together_allow_one_burst(self, stores: Kind, cost: float) -> None:
         async with joined(stores, 2) as replicas:
             allowed = await taken(replicas, WIDE, cost, times=5_000)
             assert WIDE.burst - 2 * (WIDE.burst // 64 + cost) <= allowed <= WIDE.burst
 
-    async def test_what_costs_more_than_the_burst_may_be_done_after_rest(self, stores: Kind) -> None:
+    async def test_a_cost_over_the_burst_is_allowed_after_rest(self, stores: Kind) -> None:
         async with joined(stores, 2) as (one, two):
             assert await one.limiter.take("ada", SLOW, 20) == 0
             assert round(await two.limiter.take("ada", SLOW, 20) / 3_600) == 20
 
-    async def test_what_was_spent_at_one_counts_at_the_others(self, stores: Kind) -> None:
+    async def test_spending_at_one_replica_counts_at_the_others(self, stores: Kind) -> None:
         async with joined(stores, 2) as (one, two):
             for _ in range(25):
                 one.limiter.spend("ada", SLOW, 1)
@@ -126,7 +124,7 @@ class TestLimiter:
             await rest(one, two)
             assert round(await two.limiter.take("ada", SLOW, 0) / 3_600) == 20
 
-    async def test_at_the_rate_it_comes_back_for_all_together(self, stores: Kind) -> None:
+    async def test_the_rate_applies_to_all_replicas_together(self, stores: Kind) -> None:
         fast, allowed = Rate(per_second=1_000, burst=64), 0
         async with joined(stores, 2) as replicas, asyncio.timeout(30):
             begun = time.monotonic()

@@ -55,7 +55,7 @@ def texts(stream: EventStream) -> list[bytes]:
 
 
 class TestEventLog:
-    async def test_a_stream_that_was_shown_is_read_at_another_replica(self, stores: Kind) -> None:
+    async def test_a_shown_stream_is_read_at_another_replica(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             stream = here.stream((1,))
@@ -75,7 +75,7 @@ class TestEventLog:
             assert texts(other) == [b"c"]
             assert other.is_over
 
-    async def test_the_one_who_serves_reads_what_was_kept(self, stores: Kind) -> None:
+    async def test_the_serving_replica_reads_stored_messages(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
             (here,) = await events(*replicas)
             stream = here.stream((1,))
@@ -96,7 +96,7 @@ class TestEventLog:
             assert await here.log(LIMITS).session("t").find(name) is None
             assert await session.find(name) is not None
 
-    async def test_who_begins_to_read_cuts_off_who_did(self, stores: Kind) -> None:
+    async def test_a_new_reader_cuts_off_the_former_one(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             stream = here.stream((1,))
@@ -112,7 +112,7 @@ class TestEventLog:
             assert (first.told[-1], second.told[-2:]) == ("cut", ["wake", "pause 5"])
             assert not stream.is_lost
 
-    async def test_replicas_have_one_stream_for_what_nobody_asked_for(self, stores: Kind) -> None:
+    async def test_replicas_share_the_get_stream_of_a_session(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             for one, message in ((here, b"a"), (there, b"b"), (there, b"a")):
@@ -128,7 +128,7 @@ class TestEventLog:
             await read(again)
             assert texts(again) == [b"c"]
 
-    async def test_a_stream_does_not_expire_while_it_is_read_again(self) -> None:
+    async def test_an_ended_stream_does_not_expire_while_it_is_read(self) -> None:
         async with joined(InMemory(), 1) as replicas:
             (here,) = await events(*replicas)
             stream = here.stream((1,))
@@ -141,7 +141,7 @@ class TestEventLog:
             await InMemory().let_pass(LIMITS.replay_seconds + 1)
             assert texts(stream) == [b"a", b"b"]
 
-    async def test_what_all_replicas_tell_is_told_once(self, stores: Kind) -> None:
+    async def test_a_message_put_by_all_replicas_is_sent_once(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             own = await found(there)
@@ -151,7 +151,7 @@ class TestEventLog:
             await rest(*replicas)
             assert texts(own) == [b"changed"]
 
-    async def test_who_serves_knows_of_a_reader_elsewhere_that_falls_behind(self, stores: Kind) -> None:
+    async def test_the_serving_replica_notices_a_slow_reader_at_another(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             stream, message = here.stream((1,)), b"x" * 600
@@ -173,7 +173,7 @@ class TestEventLog:
             assert reader.told[-1] == "cut"
             assert (await found(there, stream.name)).has_all_after(1)
 
-    async def test_what_is_not_kept_any_more_is_known(self, stores: Kind) -> None:
+    async def test_a_stream_knows_which_messages_were_dropped(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             stream = here.stream((1,))
@@ -184,7 +184,7 @@ class TestEventLog:
             other = await found(there, name)
             assert [other.has_all_after(number) for number in (4, 5)] == [False, True]
 
-    async def test_of_a_session_that_has_ended_nothing_is_kept(self, stores: Kind) -> None:
+    async def test_an_ended_session_stores_no_streams(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             stream = here.stream((1,))
@@ -197,7 +197,7 @@ class TestEventLog:
             assert (stream.is_over, stream.refusal) == (True, ENDED)
             assert await replicas[0].log(LIMITS).session("s").find(name) is None
 
-    async def test_what_nobody_comes_back_for_is_given_up_in_time(self, stores: Kind) -> None:
+    async def test_an_ended_stream_without_a_reader_expires(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, _ = await events(*replicas)
             stream = here.stream((1,))
@@ -213,7 +213,7 @@ class TestEventLog:
             await stores.let_pass(2)
             assert await here.find(name) is None
 
-    async def test_what_was_taken_of_a_sessions_own_stream_is_given_up_in_time(self, stores: Kind) -> None:
+    async def test_sent_messages_of_the_get_stream_expire(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
             (here,) = await events(*replicas)
             own = here.own()
@@ -230,7 +230,7 @@ class TestEventLog:
             again = await found(here)
             assert [again.has_all_after(number) for number in (0, 1)] == [False, True]
 
-    async def test_of_streams_that_have_ended_a_session_keeps_the_last(self, stores: Kind) -> None:
+    async def test_a_session_stores_only_the_last_ended_streams(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
             (here,) = await events(*replicas)
             names = []
@@ -247,7 +247,7 @@ class TestEventLog:
                 True
             ] * LIMITS.replay_streams
 
-    async def test_all_streams_of_a_session_are_bounded_together(self, stores: Kind) -> None:
+    async def test_streams_of_a_session_share_a_size_limit(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
             (here,) = await events(*replicas)
             streams = [here.stream((number,)) for number in range(4)]
@@ -260,7 +260,7 @@ class TestEventLog:
             kept = [(await found(here, stream.name)).has_all_after(0) for stream in streams]
             assert kept == [False, False, True, True] or kept == [False, True, True, True]
 
-    async def test_the_streams_of_a_session_that_nobody_has_end_with_it(self, stores: Kind) -> None:
+    async def test_streams_of_an_expired_session_are_unknown(self, stores: Kind) -> None:
         async with joined(stores, 1) as (there,):
             async with stores.join() as here:
                 await here.sessions.create(SessionRecord("s", None, "", 60, NEW))

@@ -41,7 +41,7 @@ async def both(stores: Kind) -> AsyncIterator[tuple[TaskStore, TaskStore, tuple[
 
 
 class TestTaskStore:
-    async def test_the_result_of_a_task_that_is_gone_counts_for_its_client_no_longer(self, stores: Kind) -> None:
+    async def test_results_of_removed_tasks_do_not_count_for_their_client(self, stores: Kind) -> None:
         async with both(stores) as (here, _there, _):
             await here.create(task("stays", "ada"))
             for id_ in ("first", "second"):
@@ -55,7 +55,7 @@ class TestTaskStore:
             assert [await one.get("t") for one in (here, there)] == [kept, kept]
             assert await there.get("u") is None
 
-    async def test_of_two_that_replace_the_same_one_does(self, stores: Kind) -> None:
+    async def test_only_one_of_two_concurrent_replacements_succeeds(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await here.create(task("t"))
             before = [await one.get("t") for one in (here, there)]
@@ -70,7 +70,7 @@ class TestTaskStore:
             assert (now.message, now.revision) == ("a", 1)
             assert await there.replace(now, replace(now, message="c", revision=2))
 
-    async def test_what_was_given_up_is_gone_everywhere(self, stores: Kind) -> None:
+    async def test_a_removed_task_is_unknown_at_every_replica(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await here.create(task("t"))
             before = await here.get("t")
@@ -79,7 +79,7 @@ class TestTaskStore:
             assert before is not None
             assert [await here.get("t"), await here.replace(before, done(before, 1))] == [None, False]
 
-    async def test_there_are_no_more_than_that_and_of_one_client_fewer(self, stores: Kind) -> None:
+    async def test_tasks_have_a_total_limit_and_a_limit_per_client(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             made = [await one.create(task(str(n), "ada")) for n, one in enumerate((here, there, here, there))]
             assert made == [True, True, True, False]
@@ -87,7 +87,7 @@ class TestTaskStore:
             await here.forget("u")
             assert await here.create(task("v", "v"))
 
-    async def test_one_that_has_expired_is_gone_and_makes_room(self, stores: Kind) -> None:
+    async def test_an_expired_task_is_unknown_and_makes_room(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             for number in range(3):
                 await ended(here, str(number), 1_000, "ada" if number else "bob")
@@ -97,7 +97,7 @@ class TestTaskStore:
             assert [await there.get(id_) for id_ in ("0", "1", "late")] == [None] * 3
             assert await there.list_by_owner("ada") == []
 
-    async def test_those_of_a_principal_are_listed_oldest_first(self, stores: Kind) -> None:
+    async def test_tasks_of_a_principal_are_listed_oldest_first(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             for one, id_, principal in (
                 (here, "c", "ada"),
@@ -112,7 +112,7 @@ class TestTaskStore:
             assert [found.id for found in await here.list_by_owner("ada")] == ["a"]
             assert await here.list_by_owner("eve") == []
 
-    async def test_who_hears_of_a_task_is_woken_at_every_replica(self, stores: Kind) -> None:
+    async def test_a_changed_task_wakes_listeners_at_every_replica(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             await here.create(task("t"))
             woken: list[str] = []
@@ -133,7 +133,7 @@ class TestTaskStore:
             assert sorted(woken) == ["a", "b", "b", "c"]
             stops[1]()
 
-    async def test_who_hears_of_a_task_is_woken_when_it_expires(self, stores: Kind) -> None:
+    async def test_an_expired_task_wakes_its_listeners(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             await here.create(task("t"))
             woken: list[str] = []
@@ -147,7 +147,7 @@ class TestTaskStore:
             for stop in stops:
                 stop()
 
-    async def test_who_is_alone_has_room_for_all_results(self, stores: Kind) -> None:
+    async def test_a_single_client_may_use_the_whole_size_limit(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await ended(here, "a", 9_000)
             with pytest.raises(OverflowError):
@@ -156,27 +156,27 @@ class TestTaskStore:
             assert left is not None
             assert left.status == "working"
 
-    async def test_one_of_several_leaves_as_much_as_it_has(self, stores: Kind) -> None:
+    async def test_one_of_several_clients_may_use_half_of_what_is_left(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await ended(here, "a", 4_000, "ada")
             with pytest.raises(OverflowError):
                 await ended(there, "b", 4_000, "ada")
             await ended(there, "c", 2_900, "bob")
 
-    async def test_errors_count_and_small_ones_have_room_always(self, stores: Kind) -> None:
+    async def test_large_errors_count_and_small_ones_always_fit(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await ended(here, "a", 9_900, kind="error")
             with pytest.raises(OverflowError):
                 await ended(there, "b", 2 * SMALL_BYTES, kind="error")
             await ended(there, "c", SMALL_BYTES // 2, kind="error")
 
-    async def test_what_is_forgotten_makes_room(self, stores: Kind) -> None:
+    async def test_a_removed_task_makes_room(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await ended(here, "a", 4_000, "ada")
             await there.forget("a")
             await ended(there, "b", 4_000, "ada")
 
-    async def test_results_that_have_expired_make_room_at_once(self, stores: Kind) -> None:
+    async def test_expired_results_make_room_at_once(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             await here.create(replace(task("late"), seconds=600.0))
             await ended(here, "a", 9_000)
@@ -187,7 +187,7 @@ class TestTaskStore:
             assert await there.replace(before, done(before, 9_000))
 
 
-async def test_in_memory_what_is_forgotten_takes_no_room() -> None:
+async def test_a_removed_task_takes_no_memory() -> None:
     store = MemoryTasks(LIMITS)
     await ended(store, "a", 100)
     await store.forget("a")

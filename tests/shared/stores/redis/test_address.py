@@ -36,7 +36,7 @@ PASSWORD = "p@ss/word"  # with what has a meaning in a URL
         (f"redis://host/0?health_check_interval={SECRET}", "has an unknown option"),
     ],
 )
-def test_what_is_no_url_is_refused_without_a_word_of_it(url: str, said: str) -> None:
+def test_an_invalid_url_is_refused_without_quoting_it(url: str, said: str) -> None:
     with pytest.raises(ValueError, match="--store: ") as refused:
         client_factory(url, None)
     assert said in str(refused.value)
@@ -44,13 +44,13 @@ def test_what_is_no_url_is_refused_without_a_word_of_it(url: str, said: str) -> 
 
 
 @pytest.mark.parametrize("option", ["socket_timeout=100", "decode_responses=yes", "protocol=3", "password=another"])
-def test_what_the_program_relies_on_no_url_sets(option: str) -> None:
+def test_url_options_do_not_override_required_settings(option: str) -> None:
     found = client_factory(f"redis://host/0?{option}", SECRET)().connection_pool.connection_kwargs
     assert (found["socket_timeout"], found["decode_responses"], found["protocol"]) == (2.0, False, 2)
     assert found["password"] == SECRET
 
 
-def test_where_it_is() -> None:
+def test_a_url_names_host_port_credentials_and_database() -> None:
     found = client_factory("redis://ada:p%40ss@[::1]:1/2", None)().connection_pool.connection_kwargs
     assert (found["host"], found["port"]) == ("::1", 1)
     assert (found["username"], found["password"], found["db"]) == ("ada", "p@ss", 2)
@@ -63,7 +63,7 @@ async def joined(url: str, password: str | None = None) -> AsyncIterator[RedisRe
         yield replica
 
 
-async def test_a_redis_with_tls_and_a_password(tmp_path: Path) -> None:
+async def test_a_store_connects_over_tls_with_a_password(tmp_path: Path) -> None:
     from tests.servers.fetch.authority import authority, certificate  # loads much of a library
 
     issuer, port = authority(), free_port()
@@ -111,7 +111,9 @@ def sentinel(tmp_path: Path) -> Iterator[tuple[int, list[RedisServer]]]:
 
 
 @pytest.mark.slow
-async def test_another_redis_takes_the_place_of_one_that_is_killed(sentinel: tuple[int, list[RedisServer]]) -> None:
+async def test_a_sentinel_failover_moves_the_store_to_the_new_primary(
+    sentinel: tuple[int, list[RedisServer]],
+) -> None:
     port, servers = sentinel
     async with joined(f"redis+sentinel://127.0.0.1:{port}/mymaster") as replica:
         await until(lambda: replica.reason is None)

@@ -6,7 +6,7 @@ from tests.shared.stores.redis.scripted import scripted
 SECOND = 1_000
 
 
-async def test_data_are_there_for_their_time(redis_server: RedisServer) -> None:
+async def test_data_expire_after_their_time(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await one.do("put_blob", "a", b"\0\xff", 60 * SECOND)
         data, left = await two.do("get_blob", "a")

@@ -8,7 +8,7 @@ from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Watching, fresh, until
 
 
-async def test_what_has_changed_is_told_by_whoever_was_lost_meanwhile(redis_server: RedisServer) -> None:
+async def test_changes_published_while_lost_are_delivered_after_rejoining(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         watching, heard = Watching(here), list[Change]()
@@ -25,7 +25,7 @@ async def test_what_has_changed_is_told_by_whoever_was_lost_meanwhile(redis_serv
         assert heard == changes
 
 
-async def test_what_is_kept_for_the_others_is_bounded(redis_server: RedisServer) -> None:
+async def test_changes_queued_while_lost_have_a_limit(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         watching, heard = Watching(here), list[Change]()

@@ -20,7 +20,7 @@ def trips(server: RedisServer) -> int:
     return sum(said.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("eval", "evalsha"))
 
 
-async def test_of_a_wide_burst_ten_pass_by_one_trip(redis_server: RedisServer) -> None:
+async def test_ten_permits_of_a_wide_burst_take_one_round_trip(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as one:
         await one.blobs.get("")
         await quiet()
@@ -30,7 +30,7 @@ async def test_of_a_wide_burst_ten_pass_by_one_trip(redis_server: RedisServer) -
         assert trips(redis_server) - before <= 12  # and a look into the inbox
 
 
-async def test_what_was_taken_ahead_is_given_up_after_a_second(redis_server: RedisServer) -> None:
+async def test_prefetched_permits_expire_after_a_second(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as one, stores.join() as two:
         assert await one.limiter.take("ada", WIDE) == 0
@@ -42,7 +42,7 @@ async def test_what_was_taken_ahead_is_given_up_after_a_second(redis_server: Red
         assert await one.limiter.take("ada", WIDE) > 0
 
 
-async def test_one_that_is_lost_counts_alone_and_then_together_again(redis_server: RedisServer) -> None:
+async def test_a_lost_replica_counts_alone_until_it_rejoins(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as one, stores.join() as two:
         for _ in range(5):
@@ -68,27 +68,27 @@ async def take(one: Scripted, least: float = 1, most: float = 1, *, name: str = 
     return float(taken) or -int(wait)
 
 
-async def test_what_is_asked_for_at_most_is_given_as_far_as_it_goes(redis_server: RedisServer) -> None:
+async def test_take_grants_as_much_as_is_left(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         assert [round(await take(one, 1, most), 3) for most in (6, 6)] == [6, 4]
         assert await take(one, 0, 0) <= 0
 
 
-async def test_what_is_refused_takes_nothing_and_says_when(redis_server: RedisServer) -> None:
+async def test_a_refusal_takes_nothing_and_returns_the_wait(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await take(one, 10, 10)
         waits = [-await take(one, cost, cost) for cost in (2, 2, 1)]
         assert [round(wait / HOUR, 2) for wait in waits] == [2, 2, 1]
 
 
-async def test_a_name_is_forgotten_when_it_is_at_rest(redis_server: RedisServer) -> None:
+async def test_a_count_expires_when_its_burst_is_full_again(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await one.batch(("take", "a", 1_000_000, 10, 2, 2), ("spend", "b", 1_000_000, 5))
         assert 1_000 < await one.left("l:a") <= 2_001
         assert 4_000 < await one.left("l:b") <= 5_001
 
 
-async def test_a_refusal_is_one_however_fast_the_rate(redis_server: RedisServer) -> None:
+async def test_every_refusal_has_a_positive_wait(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         for interval in (1, 0.01, 0.000001):
             for _ in range(10):

@@ -69,7 +69,7 @@ class TestConnectionsThatBreak:
                     assert not proxy.to_break
                 assert heard == ["0", "1", "2", "3", "4"]
 
-    async def test_a_batch_that_comes_late_changes_nothing(self, redis_server: RedisServer) -> None:
+    async def test_a_late_batch_changes_nothing(self, redis_server: RedisServer) -> None:
         async with proxied(redis_server) as proxy:
             stores = fresh(redis_server, proxy.url)
             async with stores.join() as here:
@@ -80,7 +80,7 @@ class TestConnectionsThatBreak:
                 assert b"LATE" in await proxy.deliver()
                 assert await here.blobs.get("a") == b"2"
 
-    async def test_redis_that_has_forgotten_the_scripts_is_told_them(self, redis_server: RedisServer) -> None:
+    async def test_scripts_are_loaded_again_after_a_flush(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
             for _ in range(2):
                 plain(redis_server).script_flush()
@@ -90,7 +90,7 @@ class TestConnectionsThatBreak:
 
 class TestRedisAway:
     @pytest.mark.slow
-    async def test_redis_that_was_killed_has_all_that_it_answered(self, own_server: RedisServer) -> None:
+    async def test_a_restarted_redis_has_all_answered_changes(self, own_server: RedisServer) -> None:
         stores = fresh(own_server)
         async with stores.join() as here, stores.join() as there:
             await here.sessions.create(RECORD)
@@ -105,7 +105,7 @@ class TestRedisAway:
             assert (heard, numbers) == (["a"], (here.number, there.number))
 
     @pytest.mark.slow
-    async def test_who_asks_in_vain_is_told_in_time_and_what_was_told_is_done_later(
+    async def test_unanswered_calls_raise_unavailable_and_queued_operations_run_later(
         self, own_server: RedisServer
     ) -> None:
         stores = fresh(own_server)
@@ -128,7 +128,7 @@ class TestRedisAway:
             assert await here.blobs.claim("b", 60)
 
     @pytest.mark.slow
-    async def test_redis_that_hangs_is_as_good_as_away(self, own_server: RedisServer) -> None:
+    async def test_a_hanging_redis_counts_as_unreachable(self, own_server: RedisServer) -> None:
         async with fresh(own_server).join() as here:
             await rest(here)
             own_server.send(signal.SIGSTOP)
@@ -146,7 +146,7 @@ class TestRedisAway:
             assert await here.blobs.claim("b", 60)
 
     @pytest.mark.slow
-    async def test_for_longer_than_the_lease_all_is_lost_and_comes_back_as_another(
+    async def test_an_outage_longer_than_the_lease_gives_the_replica_a_new_number(
         self, own_server: RedisServer
     ) -> None:
         stores = fresh(own_server, lease_seconds=LEASE)
@@ -173,7 +173,7 @@ class TestRedisAway:
             assert await here.sessions.enter("s", None) is not None
 
     @pytest.mark.slow
-    async def test_redis_that_has_lost_everything_makes_new_replicas_of_all(self, tmp_path: Path) -> None:
+    async def test_a_redis_without_its_data_gives_all_replicas_new_numbers(self, tmp_path: Path) -> None:
         server = RedisServer(tmp_path)
         server.start()
         stores = fresh(server)
@@ -194,9 +194,7 @@ class TestRedisAway:
 
 class TestReplicasThatStop:
     @pytest.mark.slow
-    async def test_what_was_queued_before_a_pause_beyond_the_lease_is_never_done(
-        self, redis_server: RedisServer
-    ) -> None:
+    async def test_operations_queued_before_the_lease_expired_are_dropped(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server, lease_seconds=1.0).join() as here:
             watching, number = Watching(here), here.number
             await rest(here)
@@ -209,9 +207,7 @@ class TestReplicasThatStop:
             assert await here.blobs.get("told") is None
 
     @pytest.mark.slow
-    async def test_what_redis_has_answered_before_a_pause_beyond_the_lease_is_not_acted_upon(
-        self, redis_server: RedisServer
-    ) -> None:
+    async def test_answers_read_after_the_lease_expired_raise_unavailable(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server, lease_seconds=1.0).join() as here:
             await here.sessions.create(RECORD)
             await quiet()
@@ -223,7 +219,7 @@ class TestReplicasThatStop:
             with pytest.raises(Unavailable):
                 await asked
 
-    async def test_a_change_that_was_not_told_in_time_is_told_or_refused(self, redis_server: RedisServer) -> None:
+    async def test_an_update_raises_unavailable_when_the_replica_is_lost(self, redis_server: RedisServer) -> None:
         changed = replace(NEW, roots_changed=1)
         stores = fresh(redis_server)
         async with stores.join() as here, stores.join() as there:
@@ -236,9 +232,7 @@ class TestReplicasThatStop:
             await here.sessions.update("s", NEW, changed)
             assert await there.sessions.enter("s", None) == (replace(RECORD, snapshot=changed), True)
 
-    async def test_one_whose_clock_says_so_does_nothing_more_though_redis_would_let_it(
-        self, redis_server: RedisServer
-    ) -> None:
+    async def test_a_replica_whose_lease_expired_by_its_own_clock_rejoins(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server, lease_seconds=60).join() as here:
             watching, number = Watching(here), here.number
             await rest(here)
@@ -247,7 +241,7 @@ class TestReplicasThatStop:
             assert watching.heard[:2] == [("lost", number), ("returned", here.number)]
             assert here.number != number
 
-    async def test_one_that_has_come_back_is_woken_at_once(self, redis_server: RedisServer) -> None:
+    async def test_a_rejoined_replica_receives_news_at_once(self, redis_server: RedisServer) -> None:
         stores = fresh(redis_server)
         async with stores.join() as here, stores.join() as there:
             watching, heard = Watching(here), heard_by(here)
@@ -257,7 +251,7 @@ class TestReplicasThatStop:
             await there.bus.deliver(here.number, news("a"))
             await until(lambda: heard)  # renewals come every thousand seconds
 
-    async def test_one_that_leaves_has_done_what_it_has_queued(self, redis_server: RedisServer) -> None:
+    async def test_leaving_runs_all_queued_operations(self, redis_server: RedisServer) -> None:
         stores = fresh(redis_server)
         async with stores.join() as there:
             async with stores.join() as here:
@@ -268,7 +262,7 @@ class TestReplicasThatStop:
             assert not await there.bus.deliver(here.number, news("a"))
             assert not watching.heard
 
-    async def test_who_waits_as_one_leaves_is_told(self, redis_server: RedisServer) -> None:
+    async def test_calls_while_leaving_raise_unavailable(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
             leaving = asyncio.create_task(here.link.leave())
             await until(lambda: not here.link.is_joined or leaving.done())
@@ -280,7 +274,7 @@ class TestReplicasThatStop:
 class TestQueue:
     @pytest.mark.slow
     @pytest.mark.parametrize("text", [b"x" * 1_048_576, "x" * 1_048_576])
-    async def test_what_waits_is_bounded(self, own_server: RedisServer, text: bytes | str) -> None:
+    async def test_queued_operations_have_a_size_limit(self, own_server: RedisServer, text: bytes | str) -> None:
         async with fresh(own_server).join() as here:
             watching = Watching(here)
             await rest(here)
@@ -295,7 +289,7 @@ class TestQueue:
             own_server.start()
             await until(lambda: len(watching.heard) == 2)
 
-    async def test_a_claim_that_nobody_waits_for_is_taken_back(self, redis_server: RedisServer) -> None:
+    async def test_a_cancelled_claim_is_released(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
             await here.sessions.create(RECORD)
             for turns in range(6):  # before it leaves, on its way, in the turn of the answer
@@ -312,7 +306,7 @@ class TestQueue:
                 await rest(here)
                 assert await here.sessions.owner("s", 1) is None
 
-    async def test_a_claim_that_was_refused_takes_nothing_back(self, redis_server: RedisServer) -> None:
+    async def test_cancelling_a_refused_claim_releases_nothing(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
             await here.sessions.create(RECORD)
             await here.sessions.enter("s", None, (1,))
@@ -351,7 +345,7 @@ def failing_over(tmp_path: Path) -> Iterator[FailingOver]:
         yield FailingOver(tmp_path, *servers)
 
 
-async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_again(failing_over: FailingOver) -> None:
+async def test_a_demoted_primary_is_looked_up_by_name_again(failing_over: FailingOver) -> None:
     async with fresh(failing_over.before, f"unix://{failing_over.socket}").join() as here:
         watching = Watching(here)
         failing_over.fail_over()
@@ -378,7 +372,7 @@ class Held(UnixDomainSocketConnection):
         await super()._send_packed_command(command)
 
 
-async def test_a_connection_that_is_being_opened_survives_that_its_redis_is_the_primary_no_more(
+async def test_a_failover_while_connecting_does_not_end_the_replica(
     failing_over: FailingOver,
 ) -> None:
     def connect() -> Redis:
@@ -409,7 +403,7 @@ class SlowToLeave(Redis):
         return await answer
 
 
-async def test_one_that_leaves_slowly_does_not_join_again_meanwhile(redis_server: RedisServer) -> None:
+async def test_a_slowly_leaving_replica_does_not_rejoin(redis_server: RedisServer) -> None:
     stores = Stores(lambda: SlowToLeave.from_url(redis_server.url), "slow to leave:", 60.0, b"secret")
     async with stores.join() as here:
         watching, number = Watching(here), here.number
@@ -418,6 +412,6 @@ async def test_one_that_leaves_slowly_does_not_join_again_meanwhile(redis_server
         assert other.smembers("slow to leave:replicas") == set()
 
 
-async def test_a_text_that_is_no_unicode_harms_nobody(redis_server: RedisServer) -> None:
+async def test_an_invalid_unicode_name_does_not_break_the_link(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         assert [await here.blobs.claim(name, 60) for name in ("\ud800", "\ud800", "a")] == [True, False, True]

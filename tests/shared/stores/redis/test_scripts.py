@@ -16,13 +16,13 @@ PUT = ("put_blob", "a", "1", 60_000)
 CLAIM = ("claim", "name", 60_000)
 
 
-async def test_operations_are_done_in_order_and_each_is_answered(redis_server: RedisServer) -> None:
+async def test_operations_run_in_order_and_each_is_answered(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         replies = await one.batch(PUT, ("get_blob", "a"), CLAIM, CLAIM, ("look",))
         assert [replies[0], replies[1][0], *replies[2:]] == [1, b"1", 1, 0, None]
 
 
-async def test_a_batch_that_is_sent_again_takes_effect_once_and_is_answered_the_same(
+async def test_a_repeated_batch_takes_effect_once_and_has_the_same_answer(
     redis_server: RedisServer,
 ) -> None:
     async with scripted(redis_server, 2) as (one, two):
@@ -44,7 +44,7 @@ async def test_a_batch_that_is_sent_again_takes_effect_once_and_is_answered_the_
         ("enter", "s", "", "", *range(10_000)),
     ],
 )
-async def test_an_operation_that_fails_leaves_the_others_alone(
+async def test_a_failing_operation_does_not_affect_the_others(
     redis_server: RedisServer, wrong: tuple[object, ...]
 ) -> None:
     async with scripted(redis_server) as (one,):
@@ -52,7 +52,7 @@ async def test_an_operation_that_fails_leaves_the_others_alone(
         assert [replies[0], replies[1][0], replies[2]] == [1, b"ERROR", 0]
 
 
-async def test_a_replica_that_has_lost_its_lease_changes_nothing(redis_server: RedisServer) -> None:
+async def test_a_replica_without_its_lease_changes_nothing(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await one.batch(PUT)
         await one.die()
@@ -61,7 +61,7 @@ async def test_a_replica_that_has_lost_its_lease_changes_nothing(redis_server: R
         assert (await two.do("get_blob", "a"))[0] == b"1"
 
 
-async def test_a_number_of_another_lease_changes_nothing(redis_server: RedisServer) -> None:
+async def test_a_replica_whose_number_was_leased_again_changes_nothing(redis_server: RedisServer) -> None:
     """Redis was set back to before the first lease, and leased the number again."""
     async with scripted(redis_server, 1) as (one,):
         await one.client.delete(*[f"{one.prefix}{name}" for name in ("numbers", f"replica:{one.number}")])
@@ -73,7 +73,7 @@ async def test_a_number_of_another_lease_changes_nothing(redis_server: RedisServ
         assert await again.do("get_blob", "a") is None
 
 
-async def test_who_has_nothing_in_the_inbox_is_woken_by_the_first(redis_server: RedisServer) -> None:
+async def test_the_first_message_in_an_empty_inbox_wakes_its_replica(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two), one.client.pubsub() as woken:
         await woken.subscribe(f"{one.prefix}wake:{one.number}")
         assert (await woken.get_message(timeout=10))["type"] == "subscribe"
@@ -84,7 +84,7 @@ async def test_who_has_nothing_in_the_inbox_is_woken_by_the_first(redis_server: 
 
 
 @pytest.mark.slow
-async def test_where_memory_is_short_nothing_changes_at_all(tmp_path: Path) -> None:
+async def test_a_batch_changes_nothing_when_redis_is_out_of_memory(tmp_path: Path) -> None:
     server = RedisServer(tmp_path, "--maxmemory-policy", "noeviction")
     server.start()
     try:
@@ -113,7 +113,7 @@ async def _all(client: Redis) -> dict[bytes, bytes]:
 # Leases
 
 
-async def test_numbers_go_up(redis_server: RedisServer) -> None:
+async def test_replica_numbers_increase(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await two.leave()
         await one.die()
@@ -121,7 +121,7 @@ async def test_numbers_go_up(redis_server: RedisServer) -> None:
         assert [one.number, two.number, await later.join()] == [1, 2, 3]
 
 
-async def test_after_a_million_numbers_begin_again_but_for_those_that_are_leased(redis_server: RedisServer) -> None:
+async def test_replica_numbers_wrap_around_and_skip_leased_ones(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await one.client.set(f"{one.prefix}numbers", 2**20 - 1)
         later = [Scripted(one.client, one.prefix) for _ in range(2)]
@@ -129,14 +129,14 @@ async def test_after_a_million_numbers_begin_again_but_for_those_that_are_leased
         assert (one.number, two.number) == (1, 2)
 
 
-async def test_a_lease_has_an_end(redis_server: RedisServer) -> None:
+async def test_a_lease_expires(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         short = Scripted(one.client, one.prefix)
         await short.join(1_000)
         assert 0 < await one.left(f"replica:{short.number}") <= 1_000
 
 
-async def test_who_joins_finds_an_empty_inbox(redis_server: RedisServer) -> None:
+async def test_a_joining_replica_has_an_empty_inbox(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await one.do("deliver", two.number, "news", "old")
         await one.client.delete(f"{one.prefix}numbers")
@@ -147,7 +147,7 @@ async def test_who_joins_finds_an_empty_inbox(redis_server: RedisServer) -> None
         assert await again[1].inbox() == []
 
 
-async def test_who_has_left_is_told_nothing_and_leaves_nothing_behind(redis_server: RedisServer) -> None:
+async def test_a_replica_that_left_gets_no_news_and_leaves_no_keys(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await one.do("deliver", two.number, "news", "s")
         assert await two.leave() == 1
@@ -157,7 +157,7 @@ async def test_who_has_left_is_told_nothing_and_leaves_nothing_behind(redis_serv
         assert await two.leave() == 0
 
 
-async def test_a_renewal_lengthens_the_lease_and_says_who_there_is(redis_server: RedisServer) -> None:
+async def test_a_renewal_extends_the_lease_and_returns_live_replicas(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
         await three.die()
         newest, *alive = await one.do("renew", 90_000)
@@ -166,7 +166,7 @@ async def test_a_renewal_lengthens_the_lease_and_says_who_there_is(redis_server:
         assert await one.left(f"replica:{two.number}") <= 60_000
 
 
-async def test_who_is_gone_is_forgotten(redis_server: RedisServer) -> None:
+async def test_a_dead_replica_is_removed_from_the_list(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await two.die()
         await one.do("renew", 60_000)
@@ -174,13 +174,13 @@ async def test_who_is_gone_is_forgotten(redis_server: RedisServer) -> None:
         assert members == {b"1"}
 
 
-async def test_redis_that_forgets_the_last_number_is_endured(redis_server: RedisServer) -> None:
+async def test_a_renewal_survives_the_loss_of_the_last_number(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await one.expire("numbers")
         assert await one.do("renew", 60_000) == [b"0", b"1"]
 
 
-async def test_news_reach_one_replica_and_a_dead_one_gets_none(redis_server: RedisServer) -> None:
+async def test_news_reach_one_live_replica_and_no_dead_one(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
         assert await one.do("deliver", two.number, "news", "s", "m") == 1
         await three.die()
@@ -189,7 +189,7 @@ async def test_news_reach_one_replica_and_a_dead_one_gets_none(redis_server: Red
         assert await one.left(f"inbox:{three.number}") == -2
 
 
-async def test_a_change_reaches_all_that_are_alive_but_for_the_teller(redis_server: RedisServer) -> None:
+async def test_a_change_reaches_all_live_replicas_but_its_sender(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 4) as (one, two, three, four):
         await four.die()
         await one.do("publish", "change", "run", "[]")

@@ -11,14 +11,14 @@ async def create(one: Scripted, id_: str = "s", owner: str = "=ada") -> None:
     assert await one.do("create", id_, "record", owner, IDLE) == 1
 
 
-async def test_the_record_comes_where_it_is_not_known(redis_server: RedisServer) -> None:
+async def test_enter_returns_the_record_only_if_it_is_unknown(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await create(one)
         assert await two.do("enter", "s", "=ada", "") == [b"1", b"record", 1]
         assert await two.do("enter", "s", "=ada", "1") == [b"1", None, 1]
 
 
-async def test_what_a_dead_replica_has_claimed_is_free(redis_server: RedisServer) -> None:
+async def test_claims_of_a_dead_replica_are_free(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await create(one)
         await one.do("enter", "s", "=ada", "1", "1")
@@ -28,7 +28,7 @@ async def test_what_a_dead_replica_has_claimed_is_free(redis_server: RedisServer
         assert await two.do("owner", "s", "1") == b"2"
 
 
-async def test_a_replica_leaves_nothing_but_what_it_has_claimed(redis_server: RedisServer) -> None:
+async def test_a_replica_releases_only_its_own_claims(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await create(one)
         await one.do("enter", "s", "=ada", "1", "1", "2")
@@ -37,7 +37,7 @@ async def test_a_replica_leaves_nothing_but_what_it_has_claimed(redis_server: Re
         assert await one.batch(("owner", "s", "1"), ("owner", "s", "2")) == [b"1", None]
 
 
-async def test_a_session_is_there_for_twice_as_long_as_one_may_be_idle(redis_server: RedisServer) -> None:
+async def test_a_session_key_lives_twice_the_idle_time(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await create(one)
         for operation in (("enter", "s", "=ada", ""), ("keep", "t", "s")):
@@ -48,7 +48,7 @@ async def test_a_session_is_there_for_twice_as_long_as_one_may_be_idle(redis_ser
         assert IDLE // 2 < await one.left("s:s") <= IDLE
 
 
-async def test_a_session_lapses_when_all_that_are_alive_and_have_it_said_so(redis_server: RedisServer) -> None:
+async def test_a_session_expires_when_all_live_replicas_with_it_agree(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
         await create(one)
         for each in (two, three):
@@ -61,7 +61,7 @@ async def test_a_session_lapses_when_all_that_are_alive_and_have_it_said_so(redi
         assert await one.do("lapse", "s", 1) == 1
 
 
-async def test_nothing_that_is_done_to_a_session_that_has_ended_brings_it_back(redis_server: RedisServer) -> None:
+async def test_no_operation_restores_an_ended_session(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await create(one)
         await two.do("enter", "s", "=ada", "")
@@ -74,7 +74,7 @@ async def test_nothing_that_is_done_to_a_session_that_has_ended_brings_it_back(r
         assert await two.left("s:s") == -2
 
 
-async def test_who_has_a_session_keeps_it_though_its_lease_is_longer(redis_server: RedisServer) -> None:
+async def test_a_session_lives_at_least_as_long_as_the_lease_of_its_replica(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         assert await one.do("create", "s", "record", "", 10) == 1
         assert await one.left("s:s") > 20_000

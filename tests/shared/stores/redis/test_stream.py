@@ -50,7 +50,7 @@ async def create(replica: RedisReplica) -> Any:
     return replica.log(LIMITS).session("s")
 
 
-async def test_what_was_said_to_the_reader_before_is_nothing_to_this_one(redis_server: RedisServer) -> None:
+async def test_news_for_a_former_reader_are_ignored_by_the_next(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         session = await create(here)
         stream = session.stream((1,))
@@ -68,7 +68,7 @@ async def test_what_was_said_to_the_reader_before_is_nothing_to_this_one(redis_s
         assert texts(stream) == [b"m"]
 
 
-async def test_who_comes_back_twice_at_once_is_not_told_that_it_is_too_late(redis_server: RedisServer) -> None:
+async def test_two_concurrent_resumes_do_not_expire_the_event(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         session = await create(here)
         shown = session.stream((1,))
@@ -82,7 +82,7 @@ async def test_who_comes_back_twice_at_once_is_not_told_that_it_is_too_late(redi
         assert (first.is_cut, second.is_cut, texts(shown)) == (True, False, [b"a"])
 
 
-async def test_who_comes_back_as_a_replica_is_lost_is_told_to_come_again(redis_server: RedisServer) -> None:
+async def test_a_resume_while_the_replica_is_lost_is_to_be_retried(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         session = await create(here)
         stream = session.stream((1,))
@@ -97,7 +97,7 @@ async def test_who_comes_back_as_a_replica_is_lost_is_told_to_come_again(redis_s
             await resuming
 
 
-async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_reach(
+async def test_pending_replication_raises_unavailable_when_the_replica_is_lost(
     redis_server: RedisServer,
 ) -> None:
     async with fresh(redis_server).join() as here:
@@ -115,7 +115,7 @@ async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_r
         await until(lambda: len(watching.heard) == 2)
 
 
-async def test_the_end_of_a_session_here_leaves_it_to_who_has_it_again(redis_server: RedisServer) -> None:
+async def test_releasing_a_former_copy_keeps_the_streams_of_a_reopened_session(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         before = await create(here)
@@ -128,7 +128,7 @@ async def test_the_end_of_a_session_here_leaves_it_to_who_has_it_again(redis_ser
         assert texts(stream) == [b"m"]
 
 
-async def test_what_was_lost_takes_nothing_with_it_of_what_is_here_again(redis_server: RedisServer) -> None:
+async def test_a_lost_copy_does_not_affect_a_reopened_session(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         before = await create(here)
@@ -174,7 +174,7 @@ async def find(one: Scripted, name: str = "p") -> list[Any] | None:
     return reply
 
 
-async def test_who_adds_hears_that_its_reader_is_here_or_else_how_far_it_is_behind(redis_server: RedisServer) -> None:
+async def test_append_returns_how_far_the_reader_is_behind(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await opened(one, two)
         await show(one)
@@ -186,7 +186,7 @@ async def test_who_adds_hears_that_its_reader_is_here_or_else_how_far_it_is_behi
         assert (await one.inbox())[-1] == [b"took", b"s", b"p", b"1"]
 
 
-async def test_what_a_dead_reader_has_not_got_waits_for_the_next(redis_server: RedisServer) -> None:
+async def test_messages_unread_by_a_dead_reader_wait_for_the_next(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
         await opened(one, two, three)
         await show(one)
@@ -209,7 +209,7 @@ async def test_thousands_of_messages_can_be_read(redis_server: RedisServer) -> N
         assert len(await reading(one, 0) or []) == 3 + 10_000
 
 
-async def test_the_last_answer_is_kept_whatever_its_size(redis_server: RedisServer) -> None:
+async def test_the_last_answer_is_stored_whatever_its_size(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await opened(one)
         await show(one)
@@ -218,7 +218,7 @@ async def test_the_last_answer_is_kept_whatever_its_size(redis_server: RedisServ
         assert await find(one) == [2, 1, b"answered", 1, b"1"]
 
 
-async def test_after_the_end_nothing_is_added(redis_server: RedisServer) -> None:
+async def test_an_ended_stream_accepts_no_messages(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await opened(one, two)
         for name, end in (("p", ("append", "s", "p", 0, "m", "answer", *BOUNDS, STREAMS, KEPT)), ("q", ())):
@@ -230,7 +230,7 @@ async def test_after_the_end_nothing_is_added(redis_server: RedisServer) -> None
         assert (await find(one, "q") or [])[2] == b"ended"
 
 
-async def test_a_stream_that_was_cancelled_is_gone(redis_server: RedisServer) -> None:
+async def test_a_cancelled_stream_is_unknown(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await opened(one, two)
         await show(one)
@@ -240,7 +240,7 @@ async def test_a_stream_that_was_cancelled_is_gone(redis_server: RedisServer) ->
         assert await find(two) is None
 
 
-async def test_what_a_dead_replica_owes_is_answered_once(redis_server: RedisServer) -> None:
+async def test_requests_of_a_dead_replica_are_answered_once(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
         await opened(one, two, three)
         await show(one, ids='1\n"a"')
@@ -259,7 +259,7 @@ async def test_what_a_dead_replica_owes_is_answered_once(redis_server: RedisServ
         ]
 
 
-async def test_a_stream_of_a_session_that_is_gone_is_gone(redis_server: RedisServer) -> None:
+async def test_streams_of_a_deleted_session_are_unknown(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await opened(one, two)
         await show(one)
@@ -272,7 +272,7 @@ async def test_a_stream_of_a_session_that_is_gone_is_gone(redis_server: RedisSer
         assert [await one.left(key) for key in ("s:s", "e:s:p", "m:s:p", "e:s:own", "m:s:own")] == [-2] * 5
 
 
-async def test_a_session_that_is_dropped_leaves_no_streams(redis_server: RedisServer) -> None:
+async def test_a_dropped_session_leaves_no_keys(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await opened(one)
         await show(one)
@@ -282,7 +282,7 @@ async def test_a_session_that_is_dropped_leaves_no_streams(redis_server: RedisSe
         assert [key async for key in one.client.scan_iter(f"{one.prefix}?:s*")] == []
 
 
-async def test_of_the_streams_that_have_ended_the_last_few_are_kept(redis_server: RedisServer) -> None:
+async def test_only_the_last_ended_streams_are_stored(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await opened(one, two)
         for name in ("live", "read", "a", "b", "c"):
@@ -295,7 +295,7 @@ async def test_of_the_streams_that_have_ended_the_last_few_are_kept(redis_server
         assert [name for name in ("live", "read", "a", "b", "c") if await find(one, name)] == ["live", "read", "c"]
 
 
-async def test_what_was_taken_is_forgotten_if_nobody_has_come_since_its_reader_left(
+async def test_sent_messages_are_dropped_unless_a_reader_has_returned(
     redis_server: RedisServer,
 ) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
@@ -321,7 +321,7 @@ async def test_what_was_taken_is_forgotten_if_nobody_has_come_since_its_reader_l
         assert await is_forgotten(2)
 
 
-async def test_a_stream_lasts_as_long_as_its_session(redis_server: RedisServer) -> None:
+async def test_a_stream_lives_as_long_as_its_session(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await one.do("renew", IDLE)
         await opened(one)
@@ -334,7 +334,7 @@ async def test_a_stream_lasts_as_long_as_its_session(redis_server: RedisServer) 
             assert IDLE < await one.left(key) <= 2 * IDLE
 
 
-async def test_reading_begins_after_a_message_that_there_was(redis_server: RedisServer) -> None:
+async def test_reading_begins_only_after_an_existing_message(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await opened(one)
         await show(one)

@@ -23,7 +23,7 @@ def task(id_: str = "t", status: str = "working") -> TaskRecord:
     return TaskRecord(id_, "extension", "ada", "ada", 0.0, 0.0, 60.0, status)  # type: ignore[arg-type]
 
 
-async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server: RedisServer) -> None:
+async def test_a_running_task_of_a_dead_replica_has_failed_everywhere(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as there, stores.join() as other:
         async with stores.join() as here:
@@ -42,7 +42,7 @@ async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server
         ]
 
 
-async def test_a_task_of_a_dead_replica_has_failed_though_somebody_has_answered_it_meanwhile(
+async def test_a_task_of_a_dead_replica_fails_despite_a_concurrent_answer(
     redis_server: RedisServer,
 ) -> None:
     stores = fresh(redis_server)
@@ -57,7 +57,7 @@ async def test_a_task_of_a_dead_replica_has_failed_though_somebody_has_answered_
 
 
 @pytest.mark.slow
-async def test_who_hears_of_a_task_hears_that_its_replica_is_gone(redis_server: RedisServer) -> None:
+async def test_the_death_of_a_replica_wakes_listeners_of_its_tasks(redis_server: RedisServer) -> None:
     stores = fresh(redis_server, lease_seconds=1.0)
     async with stores.join() as there:
         woken = asyncio.Event()
@@ -69,7 +69,7 @@ async def test_who_hears_of_a_task_hears_that_its_replica_is_gone(redis_server: 
             await woken.wait()
 
 
-async def test_one_that_comes_back_hears_of_its_tasks_as_before_and_does_not_run_them(
+async def test_a_rejoined_replica_listens_to_its_tasks_but_does_not_run_them(
     redis_server: RedisServer,
 ) -> None:
     stores = fresh(redis_server)
@@ -87,7 +87,7 @@ async def test_one_that_comes_back_hears_of_its_tasks_as_before_and_does_not_run
             await woken.wait()
 
 
-async def test_a_task_that_was_begun_for_nobody_is_given_up(redis_server: RedisServer) -> None:
+async def test_a_task_whose_creation_was_cancelled_is_removed(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         making = asyncio.create_task(here.tasks(LIMITS).create(task()))
         while not here.link._current_batch:  # no event says that it was sent
@@ -122,7 +122,7 @@ async def get(one: Scripted, id_: str, moment: int = NOW) -> Any:
     return await one.do("get_task", id_, moment)
 
 
-async def test_sizes_are_those_of_the_results_that_are_there(redis_server: RedisServer) -> None:
+async def test_sizes_are_the_sum_of_the_stored_results(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         for id_ in "tu":
             await create(one, id_, "a")
@@ -136,7 +136,7 @@ async def test_sizes_are_those_of_the_results_that_are_there(redis_server: Redis
         assert (await one.key("sizes"), await one.key("results")) == ({b"all": b"0"}, {})
 
 
-async def test_what_has_expired_counts_no_more_where_room_is_needed(redis_server: RedisServer) -> None:
+async def test_expired_results_do_not_count_against_the_size_limit(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         for id_ in "tu":
             await create(one, id_)
@@ -145,7 +145,7 @@ async def test_what_has_expired_counts_no_more_where_room_is_needed(redis_server
         assert await put(one, "u", size=90) == 1
 
 
-async def test_what_is_said_of_all_tasks_is_there_as_long_as_the_last(redis_server: RedisServer) -> None:
+async def test_shared_task_keys_live_as_long_as_the_last_task(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await create(one, "t", "a", "ada")
         await put(one, "t", size=10)
@@ -159,7 +159,7 @@ async def test_what_is_said_of_all_tasks_is_there_as_long_as_the_last(redis_serv
         assert left["t:t"] <= 1_000 < LIVES < await one.left("th:t")
 
 
-async def test_who_heard_of_a_task_and_is_gone_is_forgotten(redis_server: RedisServer) -> None:
+async def test_a_dead_replica_is_removed_from_the_listeners_of_a_task(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await create(one, "t")
         await two.do("hear_task", "t", NOW)
