@@ -34,7 +34,7 @@ def made(**options: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_without_an_issuer_nothing_of_oauth_is_loaded() -> None:
+def test_oauth_libraries_are_not_loaded_without_an_issuer() -> None:
     code = (
         "import sys; from shared.program.process import Options, http_options, token_of\n"
         "options = Options(transport='http', token='t'); http_options(options, token_of(options))\n"
@@ -44,7 +44,7 @@ def test_without_an_issuer_nothing_of_oauth_is_loaded() -> None:
     assert done.stdout == "set()\n", done.stderr
 
 
-def test_an_issuer_goes_with_tokens_of_the_operator() -> None:
+def test_an_issuer_can_be_combined_with_static_tokens() -> None:
     http = made(token="own", auth_issuer=[ISSUER])
     assert isinstance(http.authenticator, OAuthTokens)
     assert http.issuers.urls == (ISSUER,)
@@ -52,7 +52,7 @@ def test_an_issuer_goes_with_tokens_of_the_operator() -> None:
     assert made(token="own").issuers is None
 
 
-def test_the_file_of_the_token_is_read_again_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0)
     path = tmp_path / "token"
     path.write_text("old")
@@ -83,7 +83,7 @@ def test_the_file_of_the_token_is_read_again_after_a_change(tmp_path: Path, monk
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_can_not_be_is_refused_in_one_line(options: dict[str, Any], reason: str) -> None:
+def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as refused:
         made(**options)
     assert "\n" not in str(refused.value)
@@ -95,7 +95,7 @@ def test_a_public_url_is_made_canonical() -> None:
 
 
 @pytest.mark.parametrize("options", [{"tokens_file": "tokens"}, {"auth_issuer": [ISSUER], "public_url": PUBLIC}])
-def test_beyond_loopback_either_is_enough(options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_public_host_needs_a_tokens_file_or_an_issuer(options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("")
     found = {name: tmp_path / "tokens" if name == "tokens_file" else value for name, value in options.items()}
     assert made(host="0.0.0.0", **found).authenticator
@@ -103,7 +103,7 @@ def test_beyond_loopback_either_is_enough(options: dict[str, Any], tmp_path: Pat
 
 @pytest.mark.skipif(os.name != "posix", reason="these modes are those of POSIX: run it on Linux or macOS")
 @pytest.mark.parametrize(("mode", "warns"), [(0o600, False), (0o644, True), (0o620, True)])
-def test_a_file_of_tokens_that_is_others_too_is_told(
+def test_a_tokens_file_accessible_to_others_is_reported(
     mode: int, warns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "tokens"
@@ -150,7 +150,7 @@ async def door(command: list[str], **environment: str) -> AsyncIterator[Door]:
 
 
 @pytest.mark.slow
-async def test_a_server_takes_tokens_that_are_for_it(tmp_path: Path) -> None:
+async def test_a_server_accepts_tokens_for_its_own_resource(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[ada]\ndigest = "{digest_of("named")}"\nscopes = ["everything:read"]\n')
     everything = ["servers.everything", "--transport", "http"]
@@ -188,7 +188,7 @@ def test_an_issuer_that_can_not_be_reached_is_reported_at_the_start() -> None:
 
 
 @pytest.mark.slow
-async def test_each_of_several_servers_is_a_resource_of_its_own(tmp_path: Path) -> None:
+async def test_each_of_several_servers_is_its_own_resource(tmp_path: Path) -> None:
     served = ["servers", "serve", "--join", "everything", "prompts"]
     async with door(served, MCP_PROMPTS_LIBRARIES=str(tmp_path)) as site:
         paths = ["/everything/mcp", "/prompts/mcp", "/mcp"]

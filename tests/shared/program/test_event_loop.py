@@ -31,7 +31,7 @@ async def in_task() -> None:
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("way", [in_task_group, in_task])
-def test_a_tool_that_exits_in_a_task_is_an_internal_error_and_the_server_lives(
+def test_sys_exit_in_a_tool_is_an_internal_error(
     way: Callable[[], Awaitable[None]], fast: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = Server[None](Implementation(name="test", version="1"))
@@ -50,6 +50,6 @@ def test_a_tool_that_exits_in_a_task_is_an_internal_error_and_the_server_lives(
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_a_program_may_exit(fast: bool) -> None:
+def test_sys_exit_in_a_program_ends_it(fast: bool) -> None:
     with pytest.raises(SystemExit, match="3"):
         run_to_the_end("test", leave, fast=fast)

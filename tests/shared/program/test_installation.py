@@ -49,12 +49,14 @@ def noted(path: Path, **more: Any) -> dict[str, Any]:
     return {"url": path.as_uri(), **more}
 
 
-def test_a_checkout_is_installed_again_with_the_extra() -> None:
+def test_a_checkout_is_reinstalled_with_the_extra() -> None:
     where = shell_line([sys.executable, "-m", "pip", "install", "-e", f"{ROOT}[http]"])
     assert missing_extra_message("http") == f"this needs the extra 'http': {where}"
 
 
-def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_install_command_matches_the_installer(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def line(name: str, note: dict[str, Any] | None, *libraries: str, mark: str | None = None) -> str:
         copy = installed(tmp_path / name, note, *libraries)
         if mark is not None:
@@ -87,7 +89,7 @@ def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monke
     assert line("unknown", None) == line("gone", {"url": "file:///nowhere/x.whl"}) == asked_for
 
 
-def test_what_is_broken_is_installed_once_more(wheel: Path, tmp_path: Path) -> None:
+def test_a_broken_installation_is_forcibly_reinstalled(wheel: Path, tmp_path: Path) -> None:
     copy = installed(tmp_path / "env", noted(wheel, archive_info={}))
     forced = f"{tmp_path}/env/bin/python -m pip install --force-reinstall --no-deps '{wheel}'"
     assert (copy.install_command(reinstall=True), copy.is_ephemeral) == (forced, False)
@@ -97,7 +99,7 @@ def test_what_is_broken_is_installed_once_more(wheel: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_an_environment_without_pip_is_left_to_uv(tmp_path: Path) -> None:
+def test_an_environment_without_pip_uses_uv(tmp_path: Path) -> None:
     site = installed(tmp_path, None).site
     assert site is not None
     folder = site / "shared" / "program"

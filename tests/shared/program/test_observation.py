@@ -52,7 +52,7 @@ async def started(command: Sequence[str], receiver: Receiver | None, **env: str)
             yield client
 
 
-async def test_a_call_is_a_span_within_that_of_its_client() -> None:
+async def test_a_call_is_a_span_below_the_client_span() -> None:
     async with (
         receiving() as receiver,
         started(EVERYTHING, receiver, OTEL_EXPORTER_OTLP_COMPRESSION="gzip") as client,
@@ -76,7 +76,7 @@ async def test_a_call_is_a_span_within_that_of_its_client() -> None:
     assert "secret" not in str(receiver.spans)
 
 
-async def test_a_read_has_the_same_spans_whether_it_is_answered_at_once_or_by_a_thread(tmp_path: Path) -> None:
+async def test_small_and_large_reads_have_the_same_spans(tmp_path: Path) -> None:
     (tmp_path / "small.txt").write_text("small")
     (tmp_path / "large.txt").write_text("large\n" * 20_000)
     filesystem = [sys.executable, "-m", "servers.filesystem", str(tmp_path)]
@@ -90,7 +90,7 @@ async def test_a_read_has_the_same_spans_whether_it_is_answered_at_once_or_by_a_
 
 
 @pytest.mark.slow
-async def test_what_went_wrong_is_told_by_kind() -> None:
+async def test_spans_of_failed_calls_have_an_error_type() -> None:
     async with receiving() as receiver, started(EVERYTHING, receiver) as client:
         assert (await client.call_tool("fail", {"how": "tool"})).is_error
         for how in ("protocol", "crash"):
@@ -105,7 +105,7 @@ async def test_what_went_wrong_is_told_by_kind() -> None:
 
 
 @pytest.mark.slow
-async def test_over_http_a_header_names_the_parent_unless_the_request_does() -> None:
+async def test_traceparent_in_the_request_overrides_the_http_header() -> None:
     other = TraceContext("1" * 32, "2" * 16)
     async with receiving() as receiver:
         command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", receiver.url]
@@ -171,7 +171,7 @@ def _up_from(span: Seen, spans: dict[str, Seen]) -> Any:
 
 
 @pytest.mark.slow
-async def test_one_of_several_that_are_joined_is_within_the_door() -> None:
+async def test_the_span_of_a_member_is_below_that_of_the_joined_server() -> None:
     async with receiving() as receiver:
         command = [*BUNDLE, "serve", "everything", "--join", "--port", "0", "--otlp", receiver.url]
         async with serving(command, env={**os.environ, **OFTEN}) as base, connect(f"{base}/mcp") as client:
@@ -197,7 +197,7 @@ async def test_a_statement_is_a_span_without_its_text() -> None:
 
 
 @pytest.mark.slow
-async def test_the_load_of_a_page_is_a_span_without_its_path() -> None:
+async def test_fetching_a_page_is_a_span_without_its_path() -> None:
     page = answer("<p>Hello</p>", **{"Content-Type": "text/html"})
     async with receiving() as receiver, opened_site({"/hidden": page, "/robots.txt": answer(status=404)}) as site:
         allowed = ["--allow-private", "127.0.0.1", "--allow-port", str(site.port)]
@@ -215,7 +215,7 @@ async def test_the_load_of_a_page_is_a_span_without_its_path() -> None:
 
 
 @pytest.mark.slow
-async def test_the_counts_are_those_of_metrics() -> None:
+async def test_otlp_exports_the_counts_of_the_metrics() -> None:
     async with receiving() as receiver:
         command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", receiver.url]
         async with serving(command, env={**os.environ, **OFTEN}) as base:
@@ -232,7 +232,7 @@ async def test_the_counts_are_those_of_metrics() -> None:
 
 
 @pytest.mark.slow
-async def test_lines_of_the_log_name_the_trace() -> None:
+async def test_log_lines_contain_trace_and_span_ids() -> None:
     async with Wire([*EVERYTHING, "--log-format", "json"], cwd=ROOT) as wire:
         await wire.initialize()
         call = {"name": "fail", "arguments": {"how": "crash"}, "_meta": PARENT.to_fields()}
@@ -245,7 +245,7 @@ async def test_lines_of_the_log_name_the_trace() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True], ids=["nobody listens", "nobody answers"])
-async def test_a_receiver_that_is_not_there_holds_up_nothing(hangs: bool) -> None:
+async def test_an_unreachable_receiver_delays_nothing(hangs: bool) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         port = silent.getsockname()[1]
         if not hangs:
@@ -277,7 +277,7 @@ TOKEN = "a-token-of-the-test"
 @pytest.mark.parametrize(
     ("joined", "way", "listener"), [([], "/everything/mcp", "everything"), (["--join"], "/mcp", "joined")]
 )
-async def test_several_servers_write_down_calls_and_refusals(
+async def test_calls_and_refusals_of_several_servers_are_audited(
     joined: list[str], way: str, listener: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "audit"

@@ -42,7 +42,7 @@ def command(settings: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "servers.filesystem", "--settings", str(settings), *options]
 
 
-async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> None:
+async def test_principals_over_http_have_the_rights_of_the_settings_file(settings: Path) -> None:
     async with serving(command(settings)) as url, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
 
         async def ask(method: str, **params: object) -> httpx.Response:
@@ -62,7 +62,7 @@ async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_a_mistake_is_told_at_the_start(settings: Path) -> None:
+async def test_an_unknown_tool_in_the_rules_is_reported_at_startup(settings: Path) -> None:
     async with Wire(command(settings, "--transport", "stdio")) as wire:
         await wire.initialize()
     assert "there is no tool 'raed_text_file' in filesystem; did you mean 'read_text_file'?" in wire.stderr

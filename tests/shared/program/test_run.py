@@ -108,7 +108,7 @@ BAD_FILES = [
 ]
 
 
-def test_what_is_refused_of_a_file_in_one_line(refusals: Refusals) -> None:
+def test_invalid_settings_files_are_refused_in_one_line(refusals: Refusals) -> None:
     file = Path("f.toml")
     for text, reason in BAD_FILES:
         if text is None:
@@ -179,7 +179,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_in_one_line(refusals: Refusals, tmp_path: Path) -> None:
+def test_invalid_options_are_refused_in_one_line(refusals: Refusals, tmp_path: Path) -> None:
     for name, content in {"file": b"", "empty": b" \n", "words": b"hunter2 hunter3", "bytes": b"hunter2\xff"}.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "root").mkdir()
@@ -197,7 +197,7 @@ def test_what_is_refused_in_one_line(refusals: Refusals, tmp_path: Path) -> None
     assert not refusals.wrong
 
 
-def test_the_file_of_settings_is_where_the_environment_says(
+def test_the_environment_names_the_settings_file(
     refusals: Refusals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "named.toml").write_text("port = 'x'")
@@ -226,7 +226,7 @@ def test_the_file_of_settings_is_where_the_environment_says(
         ),
     ],
 )
-def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) -> None:
+def test_a_process_that_cannot_start_reports_the_reason(command: list[str], reason: str) -> None:
     with Raw(command) as server:
         assert server.rest() == []
         assert server.wait() == 2
@@ -235,7 +235,7 @@ def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) 
         assert said.count("\n") == 1
 
 
-def test_a_declaration_that_does_not_fit_is_said_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_declaration_is_reported_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     app = Server[None](Implementation(name="door", version="1"))
 
     @app.tool(task="required")
@@ -264,11 +264,11 @@ def test_a_settings_field_with_the_name_of_a_common_option_is_refused(name: str,
 
 
 @pytest.mark.parametrize("name", ["My Server 2", "my-server.2", "MY_SERVER_2"])
-def test_the_variables_of_a_server_are_names_that_a_shell_allows(name: str) -> None:
+def test_environment_variables_of_a_server_have_valid_names(name: str) -> None:
     assert own_prefix(Server[None](Implementation(name=name, version="1"))).upper() == "MCP_MY_SERVER_2"
 
 
-def test_a_program_that_failed_says_why_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_program_reports_the_reason_and_exits_with_1(capfd: pytest.CaptureFixture[str]) -> None:
     async def fail() -> None:
         raise Failed("nobody is there\x1b[1m")
 
@@ -291,14 +291,14 @@ raise SystemExit(run_app("door", app, Options(), ready=wait))
 
 
 @pytest.mark.slow
-def test_a_signal_ends_a_program_that_is_not_ready_yet() -> None:
+def test_a_signal_ends_a_program_during_startup() -> None:
     with Raw([sys.executable, "-c", WAITING]) as server:
         assert server.wait() == 0
         assert server.stderr() == ""
 
 
 @pytest.mark.slow
-def test_a_console_script_complains_under_its_own_name() -> None:
+def test_errors_of_a_console_script_begin_with_its_name() -> None:
     main = "from servers.filesystem.__main__ import main; main()"
     start = f"import sys; sys.argv[0] = '/a/bin/mcp-bundle-filesystem'; {main}"
     with Raw([sys.executable, "-c", start]) as server:
@@ -307,7 +307,7 @@ def test_a_console_script_complains_under_its_own_name() -> None:
 
 
 @pytest.mark.slow
-def test_whoever_starts_it_in_a_terminal_is_told_what_it_waits_for() -> None:
+def test_a_program_started_in_a_terminal_explains_that_it_waits_for_a_client() -> None:
     ours, terminal = os.openpty()
     with os.fdopen(terminal, "rb") as stdin, Raw(SLOW, stdin=stdin) as server:
         os.write(ours, b"\x04")
@@ -317,7 +317,7 @@ def test_whoever_starts_it_in_a_terminal_is_told_what_it_waits_for() -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_may_not_go_where_the_protocol_is(tmp_path: Path) -> None:
+def test_a_trace_to_standard_output_is_refused(tmp_path: Path) -> None:
     with (
         (tmp_path / "out").open("wb") as taken,
         Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=taken) as server,
@@ -328,7 +328,7 @@ def test_a_trace_may_not_go_where_the_protocol_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_busy_port() -> None:
+def test_a_busy_port_is_refused_with_advice() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         host, port = busy.getsockname()[:2]
         with Raw([*SLOW, "--transport", "http", "--host", host, "--port", str(port)]) as server:
@@ -338,7 +338,7 @@ def test_a_busy_port() -> None:
 
 
 @pytest.mark.slow
-def test_a_missing_extra(tmp_path: Path) -> None:
+def test_a_missing_extra_is_reported(tmp_path: Path) -> None:
     # An interpreter without site-packages, but for what the core needs.
     packages = Path(anyio.__file__).parents[1]
     needed = {
@@ -367,7 +367,7 @@ def test_a_missing_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> None:
+def test_a_process_reports_a_secret_readable_by_others(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text("token = 'hunter2'")
     path.chmod(0o644)
@@ -381,7 +381,7 @@ def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> Non
 # What it says of itself
 
 
-def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
+def test_version_and_help_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
     for argument in ("--version", "--help"):
         with pytest.raises(SystemExit) as ended:
             run(filesystem, [argument])
@@ -394,7 +394,7 @@ def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
     assert "MCP_FILESYSTEM_ROOTS" in said.out
 
 
-def test_the_limits_reach_the_server() -> None:
+def test_limit_options_apply_to_the_server() -> None:
     app = Server[Any](Implementation(name="limited", version="1"))
     tasks = {"max_tasks": 4, "max_client_tasks": 3, "max_task_results": 2_000, "task_seconds": 1}
     set_limits(app, Options(max_result=5_000, max_seconds=2, max_entries=6, max_calls=7, **tasks))
@@ -416,7 +416,7 @@ def told(path: Path) -> list[tuple[Any, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no event there shows that a pipe has no reader")
-def test_the_calls_of_a_client_that_is_gone_are_cancelled() -> None:
+def test_calls_of_a_disconnected_client_are_cancelled() -> None:
     with Raw([*SLOW, "--drain", "3600", "--max-seconds", "3600"]).open() as server:
         server.send(call(1, "hold"))
         server.begun()
@@ -425,7 +425,7 @@ def test_the_calls_of_a_client_that_is_gone_are_cancelled() -> None:
         assert server.wait() == 0
 
 
-def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_path: Path) -> None:
+def test_a_stdio_process_survives_client_errors_and_ends_at_a_signal(tmp_path: Path) -> None:
     trace, audit = tmp_path / "trace", tmp_path / "audit"
     more = ["--trace", str(trace), "--audit", str(audit), "--max-result", "6000", "--log-format", "json"]
     with Raw([*SLOW, *more]).open() as server:
@@ -465,7 +465,7 @@ def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_p
     assert "hunter2" not in trace.read_text()
 
 
-def test_a_process_whose_client_ends_its_stream_answers_and_ends() -> None:
+def test_a_process_answers_pending_calls_at_end_of_input_and_exits() -> None:
     with Raw(SLOW).open() as server:
         server.send(call("slow", "hold", seconds=0.1))
         server.send_bytes(lines(call("last", "echo", text="no newline")).removesuffix(b"\n"))
@@ -475,7 +475,7 @@ def test_a_process_whose_client_ends_its_stream_answers_and_ends() -> None:
         assert server.wait() == 0
 
 
-def test_a_process_speaks_dialects_unless_that_is_off() -> None:
+def test_a_process_accepts_dialects_unless_disabled() -> None:
     tools = request(1, "mcp/listTools")
     with WithHeaders(SLOW) as server:
         server.send(tools)
@@ -489,7 +489,7 @@ def test_a_process_speaks_dialects_unless_that_is_off() -> None:
         assert server.receive()["error"]["code"] == -32700
 
 
-def test_a_process_over_http_reads_its_token_once_and_never_shows_it(tmp_path: Path) -> None:
+def test_an_http_process_reads_its_token_once_and_never_logs_it(tmp_path: Path) -> None:
     file, trace, audit = tmp_path / "token", tmp_path / "trace", tmp_path / "audit"
     file.write_text("hunter2\n")
     more = ["--trace", str(trace), "--audit", str(audit), "--log-level", "debug", "--path", "/here"]

@@ -44,7 +44,7 @@ def refused(*words: str) -> str:
         ({"transport": "http", "store": STORE}, "win32", "on Windows"),
     ],
 )
-def test_where_there_can_not_be_several_processes(
+def test_workers_are_refused_where_unsupported(
     given: dict[str, Any], platform: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
@@ -53,7 +53,7 @@ def test_where_there_can_not_be_several_processes(
 
 
 @pytest.mark.slow
-def test_a_busy_port_is_said_once_by_the_parent() -> None:
+def test_a_busy_port_is_reported_once_by_the_parent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         said = refused("--transport", "http", "--store", STORE, "--port", str(busy.getsockname()[1]))
     assert said.count("can't listen on 127.0.0.1") == 1
@@ -61,14 +61,14 @@ def test_a_busy_port_is_said_once_by_the_parent() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_worker_refuses_ends_the_program(redis_server: RedisServer) -> None:
+def test_a_worker_that_cannot_start_ends_the_program(redis_server: RedisServer) -> None:
     with Several(redis_server, "--broken") as program:
         assert program.ended() == 2
         assert sum("/there/is/none: No such file" in line for line in program.lines) == 1
 
 
 @pytest.mark.slow
-def test_servers_of_others_have_their_sessions_in_one_process(tmp_path: Path) -> None:
+def test_workers_are_refused_for_external_servers_with_sessions(tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text("servers: {theirs: {command: cat}}")
     with Raw([*BUNDLE, "--config", str(config), "--workers", "2", "--store", STORE]) as program:
@@ -86,7 +86,7 @@ def program(redis_server: RedisServer) -> Iterator[Several]:
 
 
 @pytest.mark.slow
-def test_one_that_is_killed_is_started_again(program: Several) -> None:
+def test_a_killed_worker_is_restarted(program: Several) -> None:
     assert sum("listening on" in line for line in program.lines) == 1
     before = program.pid(1)
     os.kill(before, signal.SIGSTOP)
@@ -113,7 +113,7 @@ def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("to_all", [False, True])
-def test_the_end_waits_for_what_is_under_way(program: Several, to_all: bool) -> None:
+def test_shutdown_waits_for_running_calls(program: Several, to_all: bool) -> None:
     """Service managers signal all processes, which is no second signal."""
     pids = program.pids()
     with under_way(program, "hold", seconds=0.5) as made:
@@ -129,7 +129,7 @@ def test_the_end_waits_for_what_is_under_way(program: Several, to_all: bool) -> 
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_all_at_once(program: Several) -> None:
+def test_a_second_signal_ends_all_workers_at_once(program: Several) -> None:
     pids = program.pids()
     with under_way(program, "hang") as made:
         program.send(signal.SIGINT)
@@ -142,7 +142,7 @@ def test_a_second_signal_ends_all_at_once(program: Several) -> None:
 
 
 @pytest.mark.slow
-def test_workers_end_in_order_when_their_parent_is_killed(program: Several) -> None:
+def test_workers_shut_down_cleanly_when_their_parent_is_killed(program: Several) -> None:
     pids = program.pids()
     with under_way(program, "hold", seconds=0.5) as made:
         program.kill(program.process.pid)
@@ -173,7 +173,7 @@ def keep_calling(program: Several, ended: threading.Event, *, reuse: bool) -> tu
 
 
 @pytest.mark.slow
-def test_sighup_replaces_all_and_no_request_fails(program: Several) -> None:
+def test_sighup_replaces_all_workers_without_failed_requests(program: Several) -> None:
     before, ended = set(program.pids()), threading.Event()
     with ThreadPoolExecutor() as clients:
         calling = [clients.submit(keep_calling, program, ended, reuse=n % 2 == 0) for n in range(4)]
@@ -197,7 +197,7 @@ def test_sighup_replaces_all_and_no_request_fails(program: Several) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_goes_on_with_the_next_workers(program: Several) -> None:
+def test_a_session_survives_the_replacement_of_workers(program: Several) -> None:
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": NEWEST_HANDSHAKE}
     with httpx.Client(base_url=program.url, headers=headers, timeout=PATIENCE) as client:
         opened = client.post("/mcp", json=INITIALIZE)
@@ -210,7 +210,7 @@ def test_a_session_goes_on_with_the_next_workers(program: Several) -> None:
 
 
 @pytest.mark.slow
-def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_old_workers_stay_when_new_ones_cannot_start(redis_server: RedisServer, tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
     settings.write_text("broken = false")
     with Several(redis_server, "--settings", str(settings)) as program:
@@ -226,7 +226,7 @@ def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisSer
 
 
 @pytest.mark.slow
-def test_counts_never_go_down(program: Several) -> None:
+def test_counters_never_decrease_when_workers_are_killed(program: Several) -> None:
     for _ in range(5):
         program.call("echo", text="x")
     seen = [program.metrics()]
@@ -260,7 +260,7 @@ def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None
 
 
 @pytest.mark.slow
-def test_they_have_one_key_for_states(redis_server: RedisServer, program: Several) -> None:
+def test_workers_share_one_state_key(redis_server: RedisServer, program: Several) -> None:
     assert {variable(pid, "MCP_STATE_KEY") for pid in program.pids()} == {program.env["MCP_STATE_KEY"]}
     with Several(redis_server, env={"MCP_STATE_KEY": ""}) as other:
         first, second = (variable(pid, "MCP_STATE_KEY") for pid in other.served().pids())
@@ -269,7 +269,7 @@ def test_they_have_one_key_for_states(redis_server: RedisServer, program: Severa
 
 
 @pytest.mark.slow
-def test_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_workers_serve_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text(f"servers: {{filesystem: {{roots: [{tmp_path}]}}, fetch: {{}}}}")
     with Several(redis_server, "--config", str(config), command=BUNDLE) as program:

@@ -30,7 +30,7 @@ def entry(root, request):
     os.close(descriptor)
 
 
-def test_the_mode_stays_and_set_user_id_goes_as_with_any_write(entry, root):
+def test_a_replacement_keeps_the_mode_but_not_set_user_id(entry, root):
     (root / "file").touch()
     for before, after in ((0o751, 0o751), (0o4755, 0o755)):
         (root / "file").chmod(before)
@@ -38,7 +38,7 @@ def test_the_mode_stays_and_set_user_id_goes_as_with_any_write(entry, root):
         assert (root / "file").stat().st_mode & 0o7777 == after
 
 
-def test_a_new_file_gets_the_usual_mode_or_the_one_that_is_asked_for(entry, root):
+def test_a_new_file_gets_the_umask_mode_or_the_given_one(entry, root):
     mask = os.umask(0o020)
     replace(entry, b"new", None)
     os.umask(mask)
@@ -49,7 +49,7 @@ def test_a_new_file_gets_the_usual_mode_or_the_one_that_is_asked_for(entry, root
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])
-def test_nobody_reads_a_file_before_it_has_the_mode_of_the_one_it_replaces(entry, root, monkeypatch, mode):
+def test_a_temporary_file_is_private_until_it_has_its_final_mode(entry, root, monkeypatch, mode):
     (root / "file").touch()
     (root / "file").chmod(mode)
     made = disk.made(monkeypatch)
@@ -57,7 +57,7 @@ def test_nobody_reads_a_file_before_it_has_the_mode_of_the_one_it_replaces(entry
     assert (made, stat.S_IMODE((root / "file").stat().st_mode)) == ([0o600], mode)
 
 
-def test_a_file_reaches_the_disk_and_then_its_name(entry, monkeypatch):
+def test_a_file_is_synced_before_its_directory(entry, monkeypatch):
     synced = disk.synced(monkeypatch)
     replace(entry, b"new", None)
     assert synced == [3, ["file"]]
@@ -76,7 +76,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(entry, root, no_leak):
 
 
 @pytest.mark.parametrize("has_links", [True, False], ids=["hard links", "none"])
-def test_what_appears_where_nothing_was_is_kept(entry, root, tmp_path, monkeypatch, has_links):
+def test_an_entry_that_appears_meanwhile_is_not_replaced(entry, root, tmp_path, monkeypatch, has_links):
     def refused(*_, **__):
         raise PermissionError(errno.EPERM, "")
 
@@ -94,7 +94,7 @@ def test_what_appears_where_nothing_was_is_kept(entry, root, tmp_path, monkeypat
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "new")]
 
 
-def test_a_name_whose_old_one_can_not_go_is_not_given(entry, root, monkeypatch):
+def test_a_new_name_is_withdrawn_when_the_temporary_one_cannot_be_removed(entry, root, monkeypatch):
     def refused(one):
         if one == old:
             raise PermissionError(errno.EPERM, "")
@@ -108,7 +108,7 @@ def test_a_name_whose_old_one_can_not_go_is_not_given(entry, root, monkeypatch):
     assert [path.suffix for path in root.iterdir()] == [".tmp"]
 
 
-def test_a_link_that_appears_is_replaced_and_not_written_through(entry, root, tmp_path):
+def test_a_symlink_that_appears_meanwhile_is_replaced_not_followed(entry, root, tmp_path):
     (tmp_path / "secret").write_text("secret")
     (root / "file").write_text("old")
 
@@ -121,7 +121,7 @@ def test_a_link_that_appears_is_replaced_and_not_written_through(entry, root, tm
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-def test_a_full_disk_leaves_nothing(entry, root, no_leak):
+def test_a_failed_write_leaves_no_file(entry, root, no_leak):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
@@ -136,7 +136,7 @@ def refuse(*_, **__):
     raise PermissionError
 
 
-def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(entry, root, monkeypatch):
+def test_a_new_file_is_hard_linked_instead_of_renamed(entry, root, monkeypatch):
     monkeypatch.setattr(os, "rename", refuse)
     replace(entry, b"new", None)
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "new")]
@@ -150,7 +150,7 @@ def of_others(file):
     return os.stat_result(found)
 
 
-def test_another_group_may_not_read_what_only_the_old_one_could(entry, root, monkeypatch):
+def test_group_permissions_are_dropped_when_the_group_cannot_be_kept(entry, root, monkeypatch):
     (root / "file").touch()
     (root / "file").chmod(0o664)
     monkeypatch.setattr(os, "fchown", refuse)
@@ -158,7 +158,7 @@ def test_another_group_may_not_read_what_only_the_old_one_could(entry, root, mon
     assert (root / "file").stat().st_mode & 0o777 == 0o604
 
 
-def test_the_owner_and_the_group_are_asked_for_apart(entry, root, monkeypatch):
+def test_owner_and_group_are_set_separately(entry, root, monkeypatch):
     (root / "file").touch()
     found, asked = of_others(root / "file"), []
     monkeypatch.setattr(os, "fchown", lambda _, *ids: asked.append(ids))
@@ -167,7 +167,7 @@ def test_the_owner_and_the_group_are_asked_for_apart(entry, root, monkeypatch):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has groups to choose from")
-def test_the_owner_and_the_group_stay(entry, root):
+def test_a_replacement_keeps_owner_and_group(entry, root):
     (root / "file").touch()
     os.chown(root / "file", 1234, 4321)
     replace(entry, b"new", stat_entry(entry))
@@ -176,7 +176,7 @@ def test_the_owner_and_the_group_stay(entry, root):
 
 
 @pytest.mark.parametrize(("full", "works"), [(fcntl.F_GETFD, True), (99_999, False), (None, False)])
-def test_the_disk_is_asked_for_more_than_fsync_where_it_can_do_more(full, works):
+def test_sync_prefers_full_fsync_and_falls_back_to_fsync(full, works):
     """A pipe tells which was asked: it refuses `fsync`."""
     read, write = os.pipe()
     try:

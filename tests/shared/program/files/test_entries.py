@@ -33,7 +33,7 @@ def found(either):
         one.__exit__(None, None, None)
 
 
-def test_what_is_created_must_not_exist(found, root, outside):
+def test_create_refuses_existing_entries_and_symlinks(found, root, outside):
     os.close(entries.create(found("file"), 0o640))
     assert stat.S_IMODE((root / "file").stat().st_mode) == 0o640 & ~umask()
     (root / "link").symlink_to(outside / "new")
@@ -43,7 +43,7 @@ def test_what_is_created_must_not_exist(found, root, outside):
     assert not (outside / "new").exists()
 
 
-def test_bytes_are_read_in_blocks_up_to_the_count_or_the_end(tmp_path):
+def test_read_bytes_stops_at_the_count_or_the_end(tmp_path):
     (tmp_path / "file").write_bytes(bytes(range(256)) * 600)
     descriptor = os.open(tmp_path / "file", os.O_RDONLY)
     first, rest, end = (read_bytes(descriptor, count) for count in (100_000, 1_000_000, 10))
@@ -51,13 +51,13 @@ def test_bytes_are_read_in_blocks_up_to_the_count_or_the_end(tmp_path):
     assert (len(first), first + rest, end) == (100_000, bytes(range(256)) * 600, b"")
 
 
-def test_a_directory_is_opened_under_no_other_path(root, outside):
+def test_entering_a_directory_through_a_symlink_fails(root, outside):
     (root / "link").symlink_to(outside)
     with pytest.raises(OSError, match="symbolic links"), enter_directory(entries.entry_at(root / "link")):
         pass
 
 
-def test_a_pipe_that_nobody_reads_is_not_waited_for(found, root):
+def test_opening_a_pipe_without_a_reader_fails_at_once(found, root):
     os.mkfifo(root / "pipe")
     with pytest.raises(OSError, match="No such device"):
         entries.open_to_append(found("pipe"))
@@ -70,7 +70,7 @@ class Unknown:
         raise PermissionError
 
 
-def test_what_can_not_be_asked_about_is_something_else():
+def test_an_inaccessible_entry_is_of_kind_other():
     assert entries.kind_of(Unknown()) == "other"
 
 
@@ -80,7 +80,7 @@ def umask():
     return mask
 
 
-def test_what_is_added_stands_at_the_end(found, root):
+def test_appended_bytes_are_written_at_the_end(found, root):
     (root / "file").write_text("one")
     descriptor = entries.open_to_append(found("file"))
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -96,7 +96,7 @@ def test_a_directory_is_made_and_removed(found, root):
     assert stat_entry(found("dir")) is None
 
 
-def test_a_link_is_copied_as_it_stands_and_removed_itself(found, root, outside):
+def test_copy_link_and_unlink_act_on_the_link_itself(found, root, outside):
     (root / "old").symlink_to(outside / "secret")
     entries.copy_link(found("old"), found("new"))
     assert (root / "new").readlink() == outside / "secret"
@@ -105,7 +105,7 @@ def test_a_link_is_copied_as_it_stands_and_removed_itself(found, root, outside):
     assert (outside / "secret").exists()
 
 
-def test_a_rename_replaces_and_one_to_a_free_name_does_not(found, root):
+def test_rename_replaces_but_check_and_rename_does_not(found, root):
     (root / "old").write_text("old")
     (root / "new").write_text("new")
     with pytest.raises(FileExistsError):
@@ -114,7 +114,7 @@ def test_a_rename_replaces_and_one_to_a_free_name_does_not(found, root):
     assert (os.listdir(root), (root / "new").read_text()) == (["new"], "old")
 
 
-def test_an_exchange_leaves_what_was_there_or_takes_it(found, root):
+def test_exchange_replaces_the_entry(found, root):
     (root / "old").write_text("old")
     (root / "new").write_text("new")
     entry = found("old")
@@ -122,7 +122,7 @@ def test_an_exchange_leaves_what_was_there_or_takes_it(found, root):
     assert (root / "old").read_text() == "new"
 
 
-def test_a_tree_goes_and_what_its_links_lead_to_stays(found, root, outside, no_leak):
+def test_remove_tree_does_not_follow_links(found, root, outside, no_leak):
     (root / "dir" / "a" / "b").mkdir(parents=True)
     (root / "dir" / "a" / "file").touch()
     (root / "dir" / "a" / "link").symlink_to(outside)
@@ -131,7 +131,7 @@ def test_a_tree_goes_and_what_its_links_lead_to_stays(found, root, outside, no_l
     assert (os.listdir(root), os.listdir(outside)) == ([], ["secret"])
 
 
-def test_the_children_of_a_directory(found, root):
+def test_list_entries_names_children_and_their_kinds(found, root):
     (root / "dir" / "b").mkdir(parents=True)
     (root / "dir" / "a").touch()
     (root / "dir" / "c").symlink_to("a")
@@ -147,7 +147,7 @@ def test_the_children_of_a_directory(found, root):
         assert (below.place.parts, stat.S_ISREG(stat_entry(below).st_mode)) == (("dir", "a"), True)
 
 
-def test_a_file_that_changed_has_another_etag(found, root):
+def test_a_changed_file_has_another_etag(found, root):
     (root / "file").write_text("one")
     before = etag_of(stat_entry(found("file")))
     assert etag_of(stat_entry(found("file"))) == before
@@ -155,7 +155,7 @@ def test_a_file_that_changed_has_another_etag(found, root):
     assert etag_of(stat_entry(found("file"))) != before
 
 
-def test_a_path_is_the_same_while_no_link_is_on_it(root, outside):
+def test_is_same_refuses_paths_through_links(root, outside):
     (root / "dir").mkdir()
     (root / "dir" / "file").touch()
     (root / "link").symlink_to("dir")

@@ -100,7 +100,7 @@ ACTS = [edit, overwrite, append]
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_a_file_that_is_written_keeps_all_that_it_has(place, act):
+def test_a_written_file_keeps_its_metadata(place, act):
     (place / "file").write_text("old\n")
     dress(place / "file")
     before = looks(place / "file")
@@ -111,7 +111,7 @@ def test_a_file_that_is_written_keeps_all_that_it_has(place, act):
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_a_file_without_an_access_control_list_gets_none_of_its_directory(place, act):
+def test_a_written_file_inherits_no_access_control_list(place, act):
     (place / "file").write_text("old\n")
     (place / "file").chmod(0o640)
     os.setxattr(place, DEFAULT_ACL, DENIED)
@@ -119,13 +119,13 @@ def test_a_file_without_an_access_control_list_gets_none_of_its_directory(place,
     assert looks(place / "file")[2:] == (0o100640, {})
 
 
-def test_a_new_file_has_what_its_directory_gives(place):
+def test_a_new_file_inherits_the_default_access_control_list(place):
     os.setxattr(place, DEFAULT_ACL, DENIED)
     overwrite(beneath(place), place / "file")
     assert os.getxattr(place / "file", ACL) == DENIED
 
 
-def test_a_file_that_cannot_be_read_keeps_its_access_control_list(place):
+def test_an_unreadable_file_keeps_its_access_control_list(place):
     (place / "file").write_text("old\n")
     os.setxattr(
         place / "file", ACL, acl((1, 2, ANYBODY), (2, 0, 1234), (4, 0, ANYBODY), (16, 0, ANYBODY), (32, 0, ANYBODY))
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_read_keeps_its_access_control_list(place):
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_the_kernel_binds_to_a_file_goes_as_with_any_write(place, act):
+def test_a_written_file_loses_its_capabilities(place, act):
     if not IS_ROOT:
         pytest.skip("gives a capability: run it as root")
     (place / "file").write_text("old\n")
@@ -146,7 +146,7 @@ def test_what_the_kernel_binds_to_a_file_goes_as_with_any_write(place, act):
 
 
 @pytest.mark.parametrize("act", [edit, overwrite])
-def test_an_attribute_that_cannot_be_kept_is_a_reason_to_refuse(place, act, monkeypatch):
+def test_a_write_that_would_lose_an_attribute_is_refused(place, act, monkeypatch):
     (place / "file").write_text("old\n")
     os.setxattr(place / "file", "user.origin", b"x")
     monkeypatch.setattr(os, "setxattr", refusing("user.origin"))
@@ -194,27 +194,27 @@ def acted(act, files, source, target):
     return act(files, files.roots.place(str(source)), files.roots.place(str(target)))
 
 
-def test_a_copy_has_all_that_its_original_has(place):
+def test_a_copy_keeps_all_metadata(place):
     source = filled(place)
     os.setxattr(place, DEFAULT_ACL, DENIED)
     assert acted(copy, beneath(place), source, place / "copy").lost == []
     assert looks_of_all(place / "copy") == looks_of_all(source)
 
 
-def test_a_copy_on_another_file_system_does_too(place, elsewhere):
+def test_a_copy_to_another_file_system_keeps_all_metadata(place, elsewhere):
     source = filled(place)
     assert acted(copy, beneath(place, elsewhere), source, elsewhere / "copy").lost == []
     assert looks_of_all(elsewhere / "copy") == looks_of_all(source)
 
 
-def test_what_a_copy_cannot_have_is_told(place, monkeypatch):
+def test_a_copy_reports_lost_attributes(place, monkeypatch):
     source = filled(place)
     monkeypatch.setattr(os, "setxattr", refusing("user.origin"))
     assert acted(copy, beneath(place), source, place / "copy").lost == ["user.origin"]
 
 
 @pytest.mark.parametrize("act", [copy, move])
-def test_nothing_loses_its_access_control_list(place, elsewhere, act, monkeypatch):
+def test_copy_and_move_refuse_to_lose_an_access_control_list(place, elsewhere, act, monkeypatch):
     source = filled(place)
     before = looks_of_all(source)
     monkeypatch.setattr(os, "setxattr", refusing(ACL))
@@ -223,7 +223,7 @@ def test_nothing_loses_its_access_control_list(place, elsewhere, act, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["dir", "dir/inner/file", "dir/link"])
-def test_what_moves_to_another_file_system_keeps_all_and_its_times(place, elsewhere, name):
+def test_a_move_to_another_file_system_keeps_metadata_and_times(place, elsewhere, name):
     filled(place)
     for path in (place / "dir/inner/file", place / "dir/inner", place / "dir"):
         os.utime(path, ns=(1_000_000_007, 2_000_000_011))
@@ -235,7 +235,7 @@ def test_what_moves_to_another_file_system_keeps_all_and_its_times(place, elsewh
     assert (os.path.lexists(source), os.listdir(elsewhere)) == (False, ["new"])
 
 
-def test_what_would_lose_anything_does_not_move_to_another_file_system(place, elsewhere, monkeypatch):
+def test_a_move_that_would_lose_an_attribute_is_refused(place, elsewhere, monkeypatch):
     source = filled(place)
     before = looks_of_all(source)
     monkeypatch.setattr(os, "setxattr", refusing("user.origin"))
@@ -245,7 +245,7 @@ def test_what_would_lose_anything_does_not_move_to_another_file_system(place, el
 
 
 @pytest.mark.parametrize("change", ["inner/file", "inner/new", "link"])
-def test_what_changes_while_it_moves_to_another_file_system_stays(place, elsewhere, change):
+def test_a_file_changed_during_a_move_stays_at_its_source(place, elsewhere, change):
     source = filled(place)
     copied = iter([elsewhere])
 
@@ -261,7 +261,7 @@ def test_what_changes_while_it_moves_to_another_file_system_stays(place, elsewhe
 
 
 @needs_root
-def test_what_is_on_a_third_file_system_does_not_move(place, elsewhere):
+def test_a_tree_with_a_mount_does_not_move_across_file_systems(place, elsewhere):
     source = filled(place)
     if subprocess.run(
         ["mount", "-t", "tmpfs", "none", source / "inner"], check=False, capture_output=True
@@ -313,7 +313,7 @@ def acts_without_rights(place, elsewhere):
 
 
 @needs_root
-def test_without_rights_what_cannot_be_kept_is_told_or_refused(place, elsewhere):
+def test_without_privileges_lost_metadata_is_reported_or_refused(place, elsewhere):
     for name in ("first", "mine", "theirs", "labelled", "listed"):
         path = place / name
         path.write_text("old\n")

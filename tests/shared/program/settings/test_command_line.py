@@ -53,7 +53,7 @@ def read_by_us(line: list[str]) -> object:
     }
 
 
-def test_a_line_means_what_argparse_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_line_is_read_as_by_argparse(capsys: pytest.CaptureFixture[str]) -> None:
     parser = by_argparse()
     lines = [list(line) for length in (1, 2) for line in product(WORDS, repeat=length)]
     lines += [[*line, word] for line in product(WORDS[5:9], repeat=2) for word in WORDS]
@@ -84,10 +84,12 @@ def test_a_line_means_what_argparse_makes_of_it(capsys: pytest.CaptureFixture[st
         (["--no-no-auth"], [], [Fault(0, "")]),
     ],
 )
-def test_everything_has_its_place(line: list[str], given: list[GivenValue], faults: list[Fault]) -> None:
+def test_options_and_faults_have_their_position(
+    line: list[str], given: list[GivenValue], faults: list[Fault]
+) -> None:
     assert read_command_line(line, OPTIONS) == CommandLine(given, faults)
 
 
-def test_a_value_that_is_no_choice_is_a_fault_and_named_with_the_choices() -> None:
+def test_the_fault_of_an_invalid_choice_names_the_choices() -> None:
     (fault,) = read_command_line(["a", "--level", "up"], OPTIONS).faults
     assert fault == Fault(1, "argument --level: invalid choice: 'up' (choose from 'low', 'high')")

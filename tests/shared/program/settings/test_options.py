@@ -17,7 +17,7 @@ def options(arguments: list[str], environment: dict[str, str]) -> Options:
     return read_options(Options, words(*arguments), environment, "MCP")
 
 
-def test_the_table_has_every_option() -> None:
+def test_the_test_table_covers_every_option() -> None:
     assert GIVEN.keys() | SECRETS == set(Options.model_fields)
 
 
@@ -34,14 +34,14 @@ def test_an_option_comes_from_the_command_line_or_the_environment() -> None:
     assert not wrong
 
 
-def test_no_command_line_sets_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+def test_secrets_are_not_command_line_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert options([], {"MCP_TOKEN": "hunter2"}).token == "hunter2"
     with pytest.raises(SystemExit, match="2"):
         options(["--token", "hunter2"], {})
     assert "hunter2" not in parser().format_help()
 
 
-def test_the_help_says_what_a_value_is_and_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_names_values_and_fits_the_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (60, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
         shown = parser().format_help()
@@ -61,7 +61,7 @@ def test_the_help_says_what_a_value_is_and_is_as_wide_as_the_terminal(monkeypatc
         (["--", "-c"], {}, ["-c"], False),
     ],
 )
-def test_the_settings_of_a_server(
+def test_server_settings_come_from_arguments_and_environment(
     arguments: list[str],
     environment: dict[str, str],
     roots: list[str],
@@ -76,7 +76,7 @@ def test_the_settings_of_a_server(
     assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
 
 
-def test_defaults_that_need_no_validation_are_those_that_validation_gives() -> None:
+def test_unvalidated_defaults_equal_validated_ones() -> None:
     script = (
         "from shared.program.process import Options; from shared.program.settings.options import read_options\n"
         "options = read_options(Options, {}, has_valid_defaults=True); assert not Options.__pydantic_complete__\n"

@@ -37,9 +37,7 @@ def in_toml(value: Any) -> str:
 
 
 @pytest.mark.parametrize("between", "-_")
-def test_an_option_comes_from_the_file_after_the_command_line_and_the_environment(
-    between: str, tmp_path: Path
-) -> None:
+def test_command_line_and_environment_override_the_settings_file(between: str, tmp_path: Path) -> None:
     lines = [f"{name.replace('_', between)} = {in_toml(one.other)}" for name, one in GIVEN.items()]
     path = write(tmp_path / "settings.toml", "\n".join(lines))
     file = read_settings_file(path, FIELDS).options
@@ -55,7 +53,7 @@ def test_an_option_comes_from_the_file_after_the_command_line_and_the_environmen
     assert not wrong
 
 
-def test_the_settings_of_a_server_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_settings_come_from_the_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, folder = tmp_path / "home", tmp_path / "folder"
     for path in (home, folder / "a", folder / "b"):
         path.mkdir(parents=True)
@@ -75,14 +73,14 @@ class Named(BaseModel):
     file: list[str] = Field([], json_schema_extra={"paths_after": "="})
 
 
-def test_a_path_may_follow_a_name(tmp_path: Path) -> None:
+def test_a_named_path_is_relative_to_the_settings_file(tmp_path: Path) -> None:
     path = write(tmp_path / "settings.toml", "file = ['a=b', 'a=b=c:rw', 'a=/b', 'a=', 'a=:memory:', 'a']")
     options, _ = read_settings_file(path, Named.model_fields)
     at = str(tmp_path)
     assert options["file"].value == [f"a={at}/b", f"a={at}/b=c:rw", "a=/b", "a=", "a=:memory:", f"{at}/a"]
 
 
-def test_a_secret_comes_from_the_file_too(tmp_path: Path) -> None:
+def test_secrets_come_from_the_settings_file(tmp_path: Path) -> None:
     text = "roots = ['.']\ntoken = 'hunter2'"
     assert of_file(tmp_path, text)[0].token == "hunter2"
     assert of_file(tmp_path, text, MCP_TOKEN="hunter3")[0].token == "hunter3"
@@ -90,7 +88,7 @@ def test_a_secret_comes_from_the_file_too(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="these permissions are those of POSIX: run it on Linux or macOS")
 @pytest.mark.parametrize(("mode", "exposed"), [(0o600, False), (0o620, False), (0o640, True), (0o604, True)])
-def test_a_secret_that_others_can_read_is_told(mode: int, exposed: bool, tmp_path: Path) -> None:
+def test_a_secret_readable_by_others_is_reported(mode: int, exposed: bool, tmp_path: Path) -> None:
     path = write(tmp_path / "settings.toml", "token = 'hunter2'\nport = 1")
     path.chmod(mode)
     assert read_settings_file(path, FIELDS).exposed == (f"{path}: token" if exposed else None)

@@ -39,12 +39,12 @@ def scopes(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def test_scopes_by_what_needs_them(tmp_path: Path) -> None:
+def test_scopes_are_read_by_tool_resource_and_prompt(tmp_path: Path) -> None:
     found = read('[scopes]\nrun = "a:run b"\n"resource:log" = ["a:log"]\n"prompt:x" = []\n', tmp_path)
     assert found.scopes == {"run": scopes("a:run b"), "resource:log": scopes("a:log"), "prompt:x": scopes("")}
 
 
-def test_principals_by_their_names(tmp_path: Path) -> None:
+def test_principals_have_scopes_and_settings(tmp_path: Path) -> None:
     text = '[principal."ada@example.org"]\nscopes = "a:read"\nroots = ["ada"]\n[principal."*"]\nscopes = []\n'
     found = read(text, tmp_path)
     ada, others = found.principals["ada@example.org"], found.principals["*"]
@@ -54,15 +54,15 @@ def test_principals_by_their_names(tmp_path: Path) -> None:
     assert found.narrowed == {"ada@example.org": ada.settings, "*": None}
 
 
-def test_where_nobody_is_narrowed_there_is_one_run(tmp_path: Path) -> None:
+def test_principals_without_settings_need_no_run_of_their_own(tmp_path: Path) -> None:
     assert read('[principal.ada]\nscopes = "a"', tmp_path).narrowed == {}
 
 
-def test_nothing_at_all_is_no_rule(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_rules(tmp_path: Path) -> None:
     assert not read("", tmp_path)
 
 
-def test_what_is_said_of_all_servers_holds_as_well(tmp_path: Path) -> None:
+def test_rules_for_all_servers_apply_in_addition(tmp_path: Path) -> None:
     found = read(
         '[principal.ada]\nscopes = "a"\n[principal."*"]\nscopes = "c"',
         tmp_path,
@@ -88,7 +88,7 @@ def test_what_is_said_of_all_servers_holds_as_well(tmp_path: Path) -> None:
         ("[principal.ada]\nroots = ['outside']", 'principal."ada": roots: that is outside'),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(text: str, wrong: str, tmp_path: Path) -> None:
+def test_an_invalid_rule_is_refused_in_one_line(text: str, wrong: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:
         read(text, tmp_path)
     assert wrong in str(caught.value)
@@ -96,6 +96,6 @@ def test_what_is_wrong_is_said_in_one_line(text: str, wrong: str, tmp_path: Path
     assert "\n" not in str(caught.value)
 
 
-def test_a_server_that_cannot_be_narrowed_says_so(tmp_path: Path) -> None:
+def test_a_server_without_that_option_refuses_to_narrow_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no option 'principal\.\"ada\"\.roots'"):
         read("[principal.ada]\nroots = ['x']", tmp_path, settings=Narrowing())
