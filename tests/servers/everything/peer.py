@@ -1,4 +1,4 @@
-"""A client of the bench server that answers whatever it is asked, in any version."""
+"""A client of the bench server that answers every question, in any version."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ ROUNDS = 5
 
 
 def answer_to(asked: Json) -> Json:
-    """What this client answers to a question of the server's: a filled-in form, a greeting, one root."""
+    """Returns the answer to a request of the server: a filled-in form, a greeting, one root."""
     match asked["method"]:
         case "elicitation/create":
             schema = asked["params"].get("requestedSchema")
@@ -51,9 +51,9 @@ def _value(field: Json) -> Any:
 async def settled(
     peer: Peer, method: str, params: Json | None = None, *, heard: Callable[[Json], None] | None = None, **meta: Any
 ) -> Json:
-    """The whole answer to a request, whose questions are answered in as many rounds as it takes.
+    """Returns the final answer to a request, after answers to its questions in any number of rounds.
 
-    `heard` takes all that the server says until then, the answers too; notices stay in `peer.others`."""
+    `heard` receives all messages of the server until then, with the answers; notices stay in `peer.others`."""
     for _ in range(ROUNDS):
         id_ = await peer.begin(method, params, **meta)
         message: Json = {}
@@ -74,18 +74,18 @@ async def settled(
 
 
 async def called(peer: Peer, tool: str, arguments: Json | None = None, **meta: Any) -> Json:
-    """The whole answer to a call, after all its rounds."""
+    """Returns the final answer to a call, after all its rounds."""
     return await settled(peer, "tools/call", {"name": tool, "arguments": arguments or {}}, **meta)
 
 
 async def text(peer: Peer, tool: str, **arguments: Any) -> str:
-    """The text of a result."""
+    """Returns the text of a result."""
     answer = await called(peer, tool, arguments)
     return "".join(block.get("text", "") for block in answer["result"]["content"])
 
 
 async def listed(peer: Peer, what: str) -> list[Json]:
-    """All entries of a list, which here fits on one page."""
+    """Returns all entries of a list, which fits on one page."""
     method = {"resourceTemplates": "resources/templates/list"}.get(what, f"{what}/list")
     entries: list[Json] = (await settled(peer, method))["result"][what]
     return entries
@@ -93,6 +93,6 @@ async def listed(peer: Peer, what: str) -> list[Json]:
 
 @asynccontextmanager
 async def bench(version: str = "2025-11-25", capabilities: Json = CAPABILITIES) -> AsyncIterator[Peer]:
-    """A client of a running server, opened in `version`."""
+    """Opens a server and a client of it in `version`; yields the client."""
     async with talking(app, version, capabilities) as peer:
         yield peer

@@ -1,4 +1,4 @@
-"""The bench server through its front door: every version, every message checked by the official schemas."""
+"""The bench server through its public interface: every version, every message checked by the official schemas."""
 
 import base64
 import sys
@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "slow_compute": {"seconds": 0},
     "confirm_delete": {"filename": "a"},
 }
-NOT_IN = {  # the version that a question is older than
+NOT_IN = {  # the first version without that question
     "elicit_every_field": "2025-11-25",
     "elicit_visit": "2025-11-25",
     "sample_with_tools": "2025-11-25",
@@ -54,7 +54,7 @@ def known(name: str, version: str) -> bool:
 
 @every_version
 async def test_every_tool_answers(version: str) -> None:
-    """With a result, but for tools that fail, run as tasks only, or ask what the version has no question for."""
+    """Except tools that fail, run only as tasks, or ask a question that the version does not have."""
     async with bench(version) as peer:
         tools, failed = await listed(peer, "tools"), {}
         assert await text(peer, tools[0]["name"]) == "This is a simple text response for testing."
@@ -83,7 +83,7 @@ async def test_every_prompt_and_resource_answers(version: str) -> None:
     assert answer["result"]["contents"][0]["text"] == '{"id":"123","templateTest":true,"data":"Data for ID: 123"}'
 
 
-async def test_a_process_of_it_keeps_to_the_operators_limit() -> None:
+async def test_the_server_process_enforces_the_result_limit() -> None:
     async with Wire([sys.executable, "-m", "servers.everything", "--max-result", "2000"]) as wire:
         await wire.initialize()
         call = {"name": "large_answer", "arguments": {"size": 2_000}}
@@ -96,13 +96,13 @@ async def test_a_process_of_it_keeps_to_the_operators_limit() -> None:
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of all tables under a heading."""
+    """Returns the cells of all tables under a heading."""
     section = README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-async def test_the_readme_says_what_it_lists() -> None:
+async def test_the_readme_lists_all_features() -> None:
     async with bench(STATELESS) as peer:
         tools, prompts, skills = [await listed(peer, what) for what in ("tools", "prompts", "skills")]
         resources = [*await listed(peer, "resources"), *await listed(peer, "resourceTemplates")]
@@ -130,7 +130,7 @@ async def test_the_readme_says_what_it_lists() -> None:
 # Answers
 
 
-async def test_every_kind_of_content_is_there() -> None:
+async def test_all_content_has_every_content_type() -> None:
     async with bench() as peer:
         content = (await called(peer, "all_content"))["result"]["content"]
         result = (await called(peer, "structured_answer", {"city": "Oslo"}))["result"]
@@ -141,7 +141,7 @@ async def test_every_kind_of_content_is_there() -> None:
     assert result["content"][0]["text"] == "Oslo: 21.5 degrees, sunny and calm"
 
 
-async def test_an_answer_has_the_size_asked_for() -> None:
+async def test_large_answer_has_the_requested_size() -> None:
     async with bench() as peer:
         for size in (0, 1, 16, 17, 500_000):
             assert len(await text(peer, "large_answer", size=size)) == size
@@ -154,7 +154,7 @@ async def test_an_input_schema_keeps_every_keyword() -> None:
     assert schemas["test_x_mcp_header"]["properties"]["region"]["x-mcp-header"] == "Region"
 
 
-async def test_a_failure_is_the_one_asked_for() -> None:
+async def test_fail_raises_the_requested_error() -> None:
     async with bench() as peer:
         for how, code in (("protocol", -31000), ("missing_resource", -32002), ("crash", -32603)):
             error = (await called(peer, "fail", {"how": how}))["error"]
@@ -166,7 +166,7 @@ async def test_a_failure_is_the_one_asked_for() -> None:
 
 
 @every_version
-async def test_progress_grows_under_the_callers_token(version: str) -> None:
+async def test_progress_increases_under_the_token_of_the_call(version: str) -> None:
     async with bench(version) as peer:
         await called(peer, "test_tool_with_progress", progressToken="t")
         reports = [one["params"] for one in peer.others]
@@ -174,18 +174,18 @@ async def test_progress_grows_under_the_callers_token(version: str) -> None:
     assert told == [("t", 0, 100), ("t", 50, 100), ("t", 100, 100)]
 
 
-async def test_log_messages_come_from_the_level_that_was_set() -> None:
+async def test_log_messages_follow_the_level_of_the_session() -> None:
     for version in HANDSHAKES:
         async with bench(version) as peer:
             await called(peer, "test_logging_tool")
-            assert peer.others == [], version  # who never asked for any gets none
+            assert peer.others == [], version  # without a level, a session gets no messages
             await peer.request("logging/setLevel", {"level": "error"})
             await called(peer, "test_logging_tool")
             levels = [one["params"]["level"] for one in peer.others]
         assert levels == ["error", "critical", "alert", "emergency"], version
 
 
-async def test_log_messages_come_from_the_level_of_the_call() -> None:
+async def test_log_messages_follow_the_level_of_the_request() -> None:
     async with bench(STATELESS) as peer:
         await called(peer, "test_logging_tool")
         assert peer.others == []
@@ -201,7 +201,7 @@ async def test_log_messages_come_from_the_level_of_the_call() -> None:
         ("trigger_resource_change", "resources", "extra_resource"),
     ],
 )
-async def test_a_list_changes_and_changes_back(tool: str, what: str, name: str) -> None:
+async def test_a_changed_list_is_announced_and_changes_back(tool: str, what: str, name: str) -> None:
     async with bench() as peer:
         before = await listed(peer, what)
         await called(peer, tool)
@@ -213,7 +213,7 @@ async def test_a_list_changes_and_changes_back(tool: str, what: str, name: str) 
         assert await listed(peer, what) == before
 
 
-async def test_the_watched_resource_tells_its_subscribers() -> None:
+async def test_the_watched_resource_sends_updates_to_subscribers() -> None:
     uri = {"uri": "test://watched-resource"}
     async with bench() as peer:
         await peer.request("resources/subscribe", uri)
@@ -229,7 +229,7 @@ async def test_the_watched_resource_tells_its_subscribers() -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-async def test_a_form_comes_back_filled_in(version: str) -> None:
+async def test_elicited_values_are_returned(version: str) -> None:
     async with bench(version) as peer:
         told = await text(peer, "test_elicitation_sep1034_defaults")
         chosen = await text(peer, "test_elicitation_sep1330_enums")
@@ -237,7 +237,7 @@ async def test_a_form_comes_back_filled_in(version: str) -> None:
     assert '"untitledSingle":"option1","titledSingle":"value1","legacyEnum":"opt1"' in chosen
 
 
-async def test_a_page_to_visit_has_an_id_of_its_own_each_time() -> None:
+async def test_each_url_elicitation_has_a_new_id() -> None:
     ids = set()
     async with bench() as peer:
         for _ in range(2):
@@ -250,7 +250,7 @@ async def test_a_page_to_visit_has_an_id_of_its_own_each_time() -> None:
     assert len(ids) == 2
 
 
-async def test_only_what_the_client_can_do_is_asked() -> None:
+async def test_input_requests_fit_the_client_capabilities() -> None:
     tool = "test_input_required_result_capabilities"
     async with bench(STATELESS, {}) as peer:
         assert (await peer.call(tool))["result"]["resultType"] == "complete"
@@ -259,7 +259,7 @@ async def test_only_what_the_client_can_do_is_asked() -> None:
     assert [one["method"] for one in asked.values()] == ["sampling/createMessage"]
 
 
-async def test_a_state_that_was_changed_is_refused() -> None:
+async def test_a_tampered_state_is_refused() -> None:
     call = {"name": "test_input_required_result_tampered_state", "arguments": {}}
     async with bench(STATELESS) as peer:
         asked = (await peer.request("tools/call", call))["result"]
@@ -270,7 +270,7 @@ async def test_a_state_that_was_changed_is_refused() -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-async def test_a_missing_capability_is_named(version: str) -> None:
+async def test_a_missing_capability_error_names_it(version: str) -> None:
     async with bench(version) as peer:
         assert await text(peer, "test_missing_capability") == "The client can sample."
         if version == STATELESS:

@@ -18,7 +18,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def put(folder: Path, files: Mapping[str, str]) -> None:
-    """Has each file there as a whole, as editors do: nobody sees a part of it."""
+    """Writes each file atomically, as editors do."""
     for path, content in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def put(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
-    """A library with these files that was looked at."""
+    """Returns a library with these files, after a scan."""
     folder.mkdir(exist_ok=True)
     write(folder, files)
     found = Library(folder)
@@ -37,7 +37,7 @@ def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
 
 
 def texts(found: Library, name: str, **arguments: str) -> list[str]:
-    """What the messages of a prompt say."""
+    """Returns the texts of the messages of a prompt."""
     rendered = found.rendering(name).render(parse_values(found.prompt(name), arguments))
     return [one.content.text for one in rendered if isinstance(one.content, Text)]
 
@@ -47,10 +47,10 @@ OURS = "messages: [{role: assistant, text: Yes?}]"
 
 
 def front(*lines: str, body: str = "Say it.") -> str:
-    """A file in our form."""
+    """Returns a prompt file in our form."""
     return "\n".join(("---", "description: Something.", *lines, "---", body))
 
 
 def asking(body: str, *names: str) -> str:
-    """A file whose prompt takes these texts."""
+    """Returns a prompt file with these string arguments."""
     return front("arguments:", *(f"  - name: {name}" for name in names), body=body)

@@ -1,4 +1,4 @@
-"""A prompt library as a process or within that of the test, and clients that speak to it in one era."""
+"""A prompts server in its own process or in that of the test, and clients of one era."""
 
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -20,14 +20,14 @@ inside = partial(peers.inside, app)
 
 
 def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
-    """A directory with these files."""
+    """Writes these files to a directory; returns the directory."""
     path.mkdir(exist_ok=True)
     write(path, files)
     return path
 
 
 class FillingPeer(AskedPeer):
-    """A user who fills every form in with the same values, or with None does what `actions` say."""
+    """A user who fills in every form with the same values, or with None follows `actions`."""
 
     def __init__(self, wire: InnerWire, era: str, filled: Json | None, actions: str) -> None:
         super().__init__(wire, era, actions)
@@ -35,7 +35,7 @@ class FillingPeer(AskedPeer):
         self.forms: list[Json] = []
 
     def answer(self, asked: Json) -> Json:
-        """What the user says."""
+        """Returns the answer of the user."""
         self.forms.append(asked["params"]["requestedSchema"])
         if self.filled is None:
             return super().answer(asked)
@@ -47,7 +47,7 @@ class FillingPeer(AskedPeer):
 async def asked(
     *options: str | Path, era: str, filled: Json | None = None, actions: str = ""
 ) -> AsyncIterator[FillingPeer]:
-    """A server without a process of its own, and a client with a user who is asked."""
+    """Opens a server in this process, and a client whose user answers forms; yields the client."""
     async with wired_inside(app, *options, era=era) as wire:
         peer = FillingPeer(wire, era, filled, actions)
         wire.answers["elicitation/create"] = peer.answer
@@ -55,7 +55,7 @@ async def asked(
 
 
 async def names(peer: Peer) -> list[str]:
-    """The names of all prompts, in the order they are listed."""
+    """Returns the names of all prompts, in the order of the list."""
     found: list[str] = []
     cursor: Json = {}
     while True:
@@ -67,14 +67,14 @@ async def names(peer: Peer) -> list[str]:
 
 
 async def got(peer: Peer, name: str, **arguments: str) -> list[Json]:
-    """The messages of a prompt."""
+    """Returns the messages of a prompt."""
     answer = await peer.request("prompts/get", name=name, arguments=arguments)
     messages: list[Json] = answer["result"]["messages"]
     return messages
 
 
 async def error(peer: Peer, name: str, **arguments: Any) -> str:
-    """What a client is told that gives a prompt the wrong arguments."""
+    """Returns the error for a prompt with invalid arguments."""
     answer = (await peer.request("prompts/get", name=name, arguments=arguments))["error"]
     assert answer["code"] == -32602
     message: str = answer["message"]
@@ -82,33 +82,33 @@ async def error(peer: Peer, name: str, **arguments: Any) -> str:
 
 
 async def completed(peer: Peer, name: str, argument: str, typed: str) -> list[str]:
-    """The values that are suggested."""
+    """Returns the completions."""
     ref = {"type": "ref/prompt", "name": name}
     answer = await peer.request("completion/complete", ref=ref, argument={"name": argument, "value": typed})
     values: list[str] = answer["result"]["completion"]["values"]
     return values
 
 
-# Clients that want to know of changes
+# Clients that follow changes
 
 PROMPTS, RESOURCES = "notifications/prompts/list_changed", "notifications/resources/list_changed"
 
 
 class Follower:
-    """A client that wants to know of changes."""
+    """A client that follows changes."""
 
     def __init__(self, peer: InnerPeer) -> None:
         self.peer = peer
 
     async def told(self) -> str:
-        """What it is told next: the URI of what was updated, or the method that tells of a list."""
+        """Returns the next notification: the URI of an updated resource, or the method for a list."""
         waiting = self.peer.client.others
         message = waiting.pop(0) if waiting else await self.peer.client.receive()
         uri: str = message.get("params", {}).get("uri", message["method"])
         return uri
 
     async def changed(self) -> None:
-        """Waits until it is told that there are other prompts."""
+        """Waits for a changed list of prompts."""
         told = await self.told()
         while told == RESOURCES:
             told = await self.told()
@@ -117,7 +117,7 @@ class Follower:
 
 @asynccontextmanager
 async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> AsyncIterator[Follower]:
-    """A client that follows these URIs, or the list of prompts, of a server without a process of its own."""
+    """Opens a server in this process; yields a client that follows these URIs, or the list of prompts."""
     async with inside(lib, era=era) as peer:
         if era == STATELESS:
             wanted: dict[str, Any] = {"resourceSubscriptions": list(uris)} if uris else {}
@@ -130,7 +130,7 @@ async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> Asy
 
 
 async def updates(follower: Follower) -> AsyncIterator[str]:
-    """The URIs of what is updated."""
+    """Returns the URIs of updated resources."""
     while True:
         told = await follower.told()
         if told not in (PROMPTS, RESOURCES):

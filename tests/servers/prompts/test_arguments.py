@@ -1,4 +1,4 @@
-"""Values of arguments: from texts and from forms, and suggestions."""
+"""Values of arguments, from texts and from forms, and their completions."""
 
 import os
 from pathlib import Path
@@ -54,20 +54,20 @@ BAD = [
 ]
 
 
-def test_a_text_becomes_a_value_of_the_type() -> None:
+def test_a_text_is_converted_to_the_argument_type() -> None:
     found = [(kind, text, parse_value(Argument("a", kind), text)) for kind, text, _ in GOOD]
     assert found == GOOD
     assert [type(value) for *_, value in found] == [type(value) for *_, value in GOOD]
 
 
-def test_a_text_that_is_no_value_of_the_type_is_refused() -> None:
+def test_a_text_of_another_type_is_refused() -> None:
     for kind, text in BAD:
         with pytest.raises(PromptError, match=r"^'a' is not ") as caught:
             parse_value(Argument("a", kind), text)
         assert (caught.value.code, len(str(caught.value)) < 300) == ("bad_arguments", True), text
 
 
-def test_a_value_of_an_enum_is_found_in_another_case() -> None:
+def test_an_enum_value_matches_in_another_case() -> None:
     argument = Argument("a", "enum", enum=("Low", "high", "HIGH"))
     assert parse_value(argument, " low") == "Low"
     assert parse_value(argument, "HIGH") == "HIGH"
@@ -76,7 +76,7 @@ def test_a_value_of_an_enum_is_found_in_another_case() -> None:
             parse_value(argument, text)
 
 
-def test_what_is_not_given_is_empty_or_its_default() -> None:
+def test_a_missing_value_is_empty_or_the_default() -> None:
     empty = {"string": "", "number": None, "boolean": False, "url": "", "file": "", "list": []}
     assert {kind: parse_value(Argument("a", kind), "") for kind in empty} == empty
     defaults: dict[str, Any] = {"number": 0, "boolean": True, "string": "x", "list": ["x"]}
@@ -92,7 +92,7 @@ def test_a_long_text_is_refused() -> None:
 PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b", required=True), Argument("c")))
 
 
-def test_what_is_missing_is_listed_and_what_is_not_given_is_there_all_the_same() -> None:
+def test_missing_arguments_are_listed_and_optional_ones_are_empty() -> None:
     assert [one.name for one in find_missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
     with pytest.raises(PromptError, match="the prompt 'one' needs: 'a', 'b'") as caught:
         parse_values(PROMPT, {"c": "x"})
@@ -100,7 +100,7 @@ def test_what_is_missing_is_listed_and_what_is_not_given_is_there_all_the_same()
     assert parse_values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
 
 
-def test_all_that_is_wrong_is_said_at_once_but_of_many_unknown_arguments_only_some() -> None:
+def test_all_invalid_arguments_are_reported_but_few_unknown_ones() -> None:
     prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
     with pytest.raises(PromptError) as caught:
         parse_values(prompt, {"a": "x", "b": "y", "d": "z"})
@@ -111,10 +111,10 @@ def test_all_that_is_wrong_is_said_at_once_but_of_many_unknown_arguments_only_so
     assert ("'x9'" in str(caught.value), "'x10'" in str(caught.value)) == (True, False)
 
 
-# Suggestions
+# Completions
 
 
-def test_values_that_begin_so_come_before_those_that_have_it_within_and_a_hundred_at_most() -> None:
+def test_completions_list_prefixes_before_infixes_up_to_a_hundred() -> None:
     argument = Argument("a", "enum", enum=("SQLite", "PostgreSQL", "MySQL", "DuckDB"))
     assert complete(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
     assert complete(argument, "").values == list(argument.enum)
@@ -149,22 +149,22 @@ TYPED: dict[str, list[str]] = {
 NOTHING = ("../", "../s", "src/out/", "src/../../", "/", "/etc/pass", "nowhere/x", "README/x", "a\0b/")
 
 
-def test_files_are_suggested_within_the_folder_for_file_arguments_only(folder: Folder) -> None:
+def test_file_completions_stay_within_the_folder(folder: Folder) -> None:
     assert {typed: suggest([folder], typed).values for typed in TYPED} == TYPED
     assert [typed for typed in NOTHING if suggest([folder], typed).values] == []
 
 
-def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
+def test_a_file_name_outside_utf8_is_not_suggested(folder: Folder) -> None:
     (folder.root / os.fsdecode(b"src/ma\xff")).touch()
     assert suggest([folder], "src/ma").values == ["src/main.py", "src/make.py"]
 
 
-def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_completions_read_a_directory_up_to_the_limit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.prompts.library.folder._MAX_FILES", 1)
     assert len(folder.children("src")) == 2
 
 
-def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
+def test_completions_of_several_folders_are_merged(folder: Folder, tmp_path: Path) -> None:
     write(tmp_path, {"more/src/x.py": "", "more/sub/y.py": ""})
     found = suggest([folder, Folder(tmp_path / "more")], "s")
     assert found.values == ["src/", "sub/"]
@@ -194,12 +194,12 @@ FIELDS: list[tuple[Argument, dict[str, Any]]] = [
 ]
 
 
-def test_a_field_has_the_type_of_its_argument() -> None:
+def test_a_form_field_has_the_type_of_its_argument() -> None:
     for argument, field in FIELDS:
         assert build_form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
 
 
-def test_what_is_filled_in_becomes_text_and_several_values_a_list_in_json() -> None:
+def test_form_values_become_texts_and_json_lists() -> None:
     arguments = [Argument(name) for name in "abcdef"]
     filled = {"a": "x", "b": 7, "c": 1.5, "d": True, "e": None, "more": "y"}
     assert format_filled(filled, arguments) == {"a": "x", "b": "7", "c": "1.5", "d": "true"}

@@ -1,4 +1,4 @@
-"""The commands for CI: what they print, and their exit codes."""
+"""The commands for CI: their output and exit codes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """The exit code of a command, and what is printed."""
+    """Runs a command; returns its exit code and output."""
 
     def call(*arguments: object) -> tuple[int, str]:
         code = main([str(one) for one in arguments])
@@ -37,14 +37,14 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def test_lint_of_a_clean_library_ends_with_0_and_its_size(run: Run) -> None:
+def test_lint_of_a_clean_library_prints_its_size_with_exit_code_0(run: Run) -> None:
     code, out = run("lint", STARTER)
     assert code == 0
     assert out.startswith("10 prompts, ")
     assert out.endswith(" tokens (an estimate: bytes / 4): 0 findings\n")
 
 
-def test_lint_prints_path_line_and_reason_and_ends_with_1(run: Run, tmp_path: Path) -> None:
+def test_lint_prints_findings_with_exit_code_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(OURS, body="{{ x }}")})
     path, reason = f"{tmp_path}/a.md", "the template uses 'x', which is not an argument"
     code, out = run("lint", tmp_path)
@@ -75,7 +75,7 @@ BAD_USAGE = [
 ]
 
 
-def test_bad_usage_ends_with_2_and_says_why_and_help_with_0(run: Run, tmp_path: Path) -> None:
+def test_wrong_usage_gives_exit_code_2_and_help_0(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"hello.md": HELLO.replace("name: who", "name: who\n    required: true")})
     (tmp_path / "empty").mkdir()
     for arguments, reason in BAD_USAGE:
@@ -92,12 +92,12 @@ def test_render_prints_each_message_after_its_role(run: Run, tmp_path: Path) -> 
     assert out == "[assistant]\nYes?\n\n[user]\n(image a.png: image/png, 4 bytes)\n\n[user]\nI am x=y.\n"
 
 
-def test_render_of_a_broken_prompt_ends_with_1(run: Run, tmp_path: Path) -> None:
+def test_render_of_a_broken_prompt_gives_exit_code_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(OURS, body="Say\n{% no %}")})
     assert run("render", tmp_path, "a") == (1, f"{tmp_path}/a.md:6: Encountered unknown tag 'no'.\n")
 
 
-def test_test_shows_what_differs_from_examples_and_updates_them(run: Run, tmp_path: Path) -> None:
+def test_test_prints_differences_from_examples_and_updates_them(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": HELLO, "a.golden.yaml": EXAMPLE, "b.md": SIMPLE})
     assert run("test", tmp_path, STARTER) == (0, "11 passed, 0 failed, 1 without an example\n")
     write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye")})
@@ -118,7 +118,7 @@ FAILING = [
 ]
 
 
-def test_test_fails_what_is_broken_or_not_read(run: Run, tmp_path: Path) -> None:
+def test_test_fails_for_broken_or_unreadable_files(run: Run, tmp_path: Path) -> None:
     for number, (files, reason) in enumerate(FAILING):
         write(tmp_path / str(number), files)
         code, out = run("test", "--update", tmp_path / str(number))
@@ -129,7 +129,7 @@ def test_test_fails_what_is_broken_or_not_read(run: Run, tmp_path: Path) -> None
     assert (code, "there is no file 'a.golden.yaml', or it can't be read" in out) == (1, True)
 
 
-def test_export_writes_skills_that_are_read_back(run: Run, tmp_path: Path) -> None:
+def test_exported_skills_are_read_back(run: Run, tmp_path: Path) -> None:
     code, out = run("export", STARTER, "--all", "--to", tmp_path / "new/skills")
     assert code == 0
     assert out.endswith("10 skills written, 0 unchanged\n")
@@ -159,9 +159,7 @@ def test_export_writes_a_skill_with_all_its_files(run: Run, tmp_path: Path) -> N
 COMMANDS = [("lint",), ("test",), ("export", "--all", "--to", "out"), ("render", "hello")]
 
 
-def test_a_pipe_is_no_file_and_no_library_and_holds_nothing_up(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipes_do_not_block_any_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"lib/hello.md": HELLO, "lib/pdf/SKILL.md": SKILL})
     for name in ("lib/pipe.md", "lib/hello.golden.yaml", "lib/pdf/forms.md", "pipe"):
@@ -183,7 +181,7 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
 ]
 
 
-def test_export_writes_nothing_where_one_prompt_can_be_no_skill_or_not_as_a_whole(run: Run, tmp_path: Path) -> None:
+def test_export_writes_nothing_if_a_prompt_cannot_be_a_complete_skill(run: Run, tmp_path: Path) -> None:
     for number, (files, link, reason) in enumerate(REFUSED):
         write(tmp_path / str(number), files)
         if link:
@@ -193,7 +191,7 @@ def test_export_writes_nothing_where_one_prompt_can_be_no_skill_or_not_as_a_whol
     assert not (tmp_path / "out").exists()
 
 
-def test_export_replaces_what_differs_only_by_force(run: Run, tmp_path: Path) -> None:
+def test_export_replaces_different_files_only_with_force(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a", {"hello.md": HELLO, "bye.md": SIMPLE})
     write(tmp_path / "out/hello", {"SKILL.md": "mine", "more.txt": "x"})
     code, out = run("export", tmp_path / "a", "--all", "--to", tmp_path / "out")
@@ -207,7 +205,7 @@ def test_export_replaces_what_differs_only_by_force(run: Run, tmp_path: Path) ->
     assert (tmp_path / "out/hello/more.txt").read_text() == "x"
 
 
-def test_a_skill_reaches_the_disk_and_one_that_is_there_gets_its_manifest_last(
+def test_an_exported_skill_is_synced_and_its_manifest_replaced_last(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "lib", {"SKILL.md": SKILL, "a.sh": "true", "z": "z"})
@@ -224,7 +222,7 @@ def test_a_skill_reaches_the_disk_and_one_that_is_there_gets_its_manifest_last(
     assert [os.access(tmp_path / "out/pdf" / name, os.X_OK) for name in ("a.sh", "z")] == [True, False]
 
 
-def test_export_follows_no_link(run: Run, tmp_path: Path) -> None:
+def test_export_follows_no_links(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a/hello.md": HELLO, "elsewhere/SKILL.md": "mine"})
     (tmp_path / "out").mkdir()
     (tmp_path / "out/hello").symlink_to(tmp_path / "elsewhere")
@@ -233,7 +231,7 @@ def test_export_follows_no_link(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fails", "named"), [("os.rename", "'hello'"), ("os.fsync", "'hello/SKILL.md'")])
-def test_an_export_that_fails_says_where_and_leaves_nothing(
+def test_a_failed_export_names_the_file_and_leaves_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, named: str
 ) -> None:
     write(tmp_path, {"a/hello.md": HELLO})
@@ -247,14 +245,14 @@ def _full(*_: object, **__: object) -> None:
     raise OSError(28, "no space")
 
 
-def test_the_server_hands_its_commands_over(tmp_path: Path) -> None:
+def test_the_server_program_runs_the_commands(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[user]\nSay it.\n"
 
 
 @pytest.mark.slow
-def test_what_a_terminal_has_no_character_for_is_printed_as_an_escape(tmp_path: Path) -> None:
+def test_unencodable_characters_are_printed_as_escapes(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(body="Größe")})
     command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
@@ -263,7 +261,7 @@ def test_what_a_terminal_has_no_character_for_is_printed_as_an_escape(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_is_no_reason_to_complain(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_a_command_silently(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     read, written = os.pipe()
     os.close(read)
@@ -280,7 +278,7 @@ def test_the_help_of_the_server_names_the_commands() -> None:
     assert shown.endswith(HELP)
 
 
-def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_as_writes_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = tmp_path / ".claude" / "commands"
     commands.mkdir(parents=True)
     (commands / "fix.md").write_text("---\ndescription: Fix it.\nmodel: opus\n---\nFix $ARGUMENTS.\n")
@@ -305,13 +303,13 @@ def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("host", ["claude", "codex", "gemini", "opencode", "vscode"])
-def test_the_starter_prompts_of_one_message_can_be_commands(host: str, run: Run, tmp_path: Path) -> None:
+def test_starter_prompts_of_one_message_become_commands(host: str, run: Run, tmp_path: Path) -> None:
     names = [path.stem for path in STARTER.glob("*.md") if path.stem != "sql-from-question"]
     code, out = run("export", STARTER, *names, "--as", host, "--to", tmp_path)
     assert (code, out.splitlines()[-1]) == (0, "9 commands written, 0 unchanged")
 
 
-def test_a_command_of_a_skill_goes_without_its_files_and_an_agent_without_its_tools(run: Run, tmp_path: Path) -> None:
+def test_a_command_from_a_skill_or_agent_lists_lost_files_and_tools(run: Run, tmp_path: Path) -> None:
     agent = "---\nname: tester\ndescription: Tests.\ntools: Read\n---\nTest it."
     files = {"pdf/SKILL.md": SKILL, "pdf/a.md": "A", "pdf/b.md": "B", ".claude/agents/tester.md": agent}
     write(tmp_path / "lib", files)

@@ -1,4 +1,4 @@
-"""What files of a library say stands in quotes or between marks in whatever a client is told, and forges no line."""
+"""Texts of library files in answers: quoted or between marks, without forged lines."""
 
 import json
 import re
@@ -26,14 +26,14 @@ def assert_one_line(text: str) -> None:
 
 
 def assert_quoted(error: str) -> None:
-    """One line, with the order in quotes."""
+    """Checks that a text is one line with the order in quotes."""
     assert_one_line(error)
     assert ORDER in error
     assert ORDER not in _QUOTED.sub("", error)
 
 
 def strings(value: Any) -> list[str]:
-    """All texts in a value of JSON."""
+    """Yields all texts in a JSON value."""
     if isinstance(value, Mapping):
         return [one for item in value.items() for one in strings(item)]
     if isinstance(value, list | tuple):
@@ -63,7 +63,7 @@ BROKEN = [
 ]
 
 
-async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path) -> None:
+async def test_texts_of_a_broken_file_are_quoted_in_errors(tmp_path: Path) -> None:
     numbered, errors = {str(number): text for number, text in enumerate(BROKEN)}, []
     library = folder(tmp_path, {f"{name}.md": text for name, text in numbered.items()})
     async with inside("--allow-write", library) as peer:
@@ -84,7 +84,7 @@ async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path) -> None
         assert_one_line(said)
 
 
-async def test_the_values_of_an_argument_are_told_in_quotes(tmp_path: Path) -> None:
+async def test_enum_values_are_quoted_in_errors_and_lists(tmp_path: Path) -> None:
     asks = front("arguments:", "  - name: x", f"    enum: [{YAML}]", body="{{ x }}")
     async with inside(folder(tmp_path, {"a.md": asks})) as peer:
         assert_quoted(await peer.error("render_prompt", name="a", arguments={"x": "no"}))
@@ -94,7 +94,7 @@ async def test_the_values_of_an_argument_are_told_in_quotes(tmp_path: Path) -> N
     assert_one_line(line)
 
 
-async def test_names_of_files_are_told_in_quotes(tmp_path: Path) -> None:
+async def test_file_names_are_quoted_in_errors_and_the_index(tmp_path: Path) -> None:
     library = folder(tmp_path, {f"{NAME}.md": front("name: one"), "z.md": front("name: one")})
     async with inside("--allow-write", library) as peer:
         index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
@@ -111,7 +111,7 @@ async def test_names_of_files_are_told_in_quotes(tmp_path: Path) -> None:
     assert_quoted(problem["reason"])
 
 
-async def test_a_prompt_has_no_name_of_several_lines(tmp_path: Path) -> None:
+async def test_a_prompt_name_has_no_line_breaks(tmp_path: Path) -> None:
     files = {
         "a.md": front(OURS, 'name: "b\\u2028c"'),
         "d.md": front(OURS, 'name: "b\\u0085c"'),
@@ -127,7 +127,7 @@ DESCRIBED = front(f"title: {YAML}", f"tags: [{YAML}]", "arguments:", "  - name: 
 MORE = f"    description: {YAML}\n    required: true\n---\n{{{{ x }}}}"
 
 
-async def test_what_files_say_of_prompts_is_on_one_line_in_lists(tmp_path: Path) -> None:
+async def test_texts_in_lists_are_on_one_line(tmp_path: Path) -> None:
     text = DESCRIBED.replace("---\nSay it.", MORE)
     skill = f"---\nname: s\ndescription: {YAML}\n---\nSay it."
     library = folder(tmp_path, {"a.md": text, "s/SKILL.md": skill, f"s/{NAME}.txt": "x", f"s/{NAME}/y.txt": "x"})
@@ -142,7 +142,7 @@ async def test_what_files_say_of_prompts_is_on_one_line_in_lists(tmp_path: Path)
         assert_one_line(one)
 
 
-async def test_a_user_is_asked_on_one_line(tmp_path: Path) -> None:
+async def test_elicited_questions_are_on_one_line(tmp_path: Path) -> None:
     text = DESCRIBED.replace("---\nSay it.", MORE.replace("    required", f"    examples: [{YAML}]\n    required"))
     async with asked(folder(tmp_path, {"a.md": text}), era="2025-11-25", filled={"x": "y"}) as peer:
         await peer.request("prompts/get", {"name": "a", "arguments": {}})
@@ -150,7 +150,7 @@ async def test_a_user_is_asked_on_one_line(tmp_path: Path) -> None:
             assert_one_line(said)
 
 
-async def test_what_files_and_links_are_called_is_told_on_one_line_and_not_suggested(tmp_path: Path) -> None:
+async def test_hostile_file_names_are_on_one_line_and_not_completed(tmp_path: Path) -> None:
     asks = front("arguments:", "  - {name: x, type: file}", body="{{ x }}")
     files = folder(tmp_path / "files", {NAME: "", "b": ""})
     library = folder(tmp_path / "lib", {"s/SKILL.md": "---\nname: s\ndescription: x\n---\nx", "a.md": asks})
@@ -177,7 +177,7 @@ LONG: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def test_what_may_take_long_begins_when_it_is_its_clients_turn(tmp_path: Path) -> None:
+async def test_long_requests_wait_for_the_turn_of_their_client(tmp_path: Path) -> None:
     async with inside(folder(tmp_path / "library", {"hello.md": SIMPLE})) as peer:
         for method, params in LONG:
             async with AsyncExitStack() as others:

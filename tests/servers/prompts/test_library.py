@@ -1,4 +1,4 @@
-"""The cases of list P, as far as they concern a library without a server around it."""
+"""Hostile and unusual files and arguments in a library, without a server."""
 
 import os
 import re
@@ -31,13 +31,13 @@ HOSTILE = [
 
 
 def refusal(found: Library, name: str, **arguments: str) -> tuple[str, int | None, str]:
-    """The code, the line and the reason why a prompt is not rendered."""
+    """Returns code, line and reason of the error for a prompt that is not rendered."""
     with pytest.raises(PromptError) as caught:
         texts(found, name, **arguments)
     return caught.value.code, caught.value.line, str(caught.value)
 
 
-def test_p1_what_an_argument_says_is_neither_a_template_nor_a_placeholder_nor_a_fence(tmp_path: Path) -> None:
+def test_argument_values_are_not_templates_placeholders_or_fences(tmp_path: Path) -> None:
     files = {
         "one.md": asking("[{{ text }}]", "text", "secret"),
         "other.md": SIMPLE,
@@ -59,7 +59,7 @@ def test_p1_what_an_argument_says_is_neither_a_template_nor_a_placeholder_nor_a_
 
 @pytest.fixture(scope="module")
 def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """One for all texts: reading it is what takes the time."""
+    """Returns one library for all texts, since a scan takes most of the time."""
     files = {
         "jinja.md": asking("[{{ text }}{% if text %}{{ text }}{% endif %}] {{ other }}", "text", "other"),
         ".claude/commands/dollar.md": "[$0$0] $1",
@@ -70,12 +70,12 @@ def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(text=st.text(min_size=1))
-def test_p1_any_text_appears_as_it_is_and_does_nothing_else(echoing: Library, text: str) -> None:
+def test_any_argument_text_is_rendered_unchanged(echoing: Library, text: str) -> None:
     assert texts(echoing, "jinja", text=text, other="kept") == [f"[{text}{text}] kept"]
     assert texts(echoing, "dollar", arg0=text, arg1="kept") == [f"[{text}{text}] kept"]
 
 
-def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None:
+def test_circular_includes_are_reported(tmp_path: Path) -> None:
     files = {
         "one.md": front(body="First.\n{% include '_a.md' %}"),
         "_a.md": "{% include '_b.md' %}",
@@ -85,7 +85,7 @@ def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None
         texts(library(tmp_path, files), "one")
 
 
-def test_p2_an_include_or_an_embedded_file_outside_the_library_is_refused(tmp_path: Path) -> None:
+def test_includes_and_embedded_files_outside_the_library_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"x.md": "outside", "secret.png": "x", "lib/.git/config": "hidden", "lib/a/b.md": "x"})
     paths = ("../../etc/passwd", "/etc/passwd", "a/../../x.md", "..", ".git/config", "a//b.md", "")
     files = {f"{number}.md": front(body=f'{{% include "{path}" %}}') for number, path in enumerate(paths)}
@@ -96,7 +96,7 @@ def test_p2_an_include_or_an_embedded_file_outside_the_library_is_refused(tmp_pa
     assert all("has an empty name" in refusal(found, kind)[2] for kind in kinds)
 
 
-def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) -> None:
+def test_links_and_pipes_are_neither_followed_nor_awaited(tmp_path: Path) -> None:
     write(tmp_path / "out", {"secret.md": SIMPLE, "part.md": "secret"})
     includes = {"link.md": "_part.md", "linked.md": "_parts/part.md", "piped.md": "_pipe.md"}
     files = {path: front(body=f"{{% include '{included}' %}}") for path, included in includes.items()}
@@ -119,7 +119,7 @@ def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) 
     assert texts(found, "two") == ["Two."]
 
 
-def test_a_hidden_folder_with_commands_is_named_and_served_as_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_a_hidden_commands_folder_is_reported_and_served_separately(tmp_path: Path) -> None:
     files = {
         "commands/a.toml": b'prompt = "A."',
         ".other/x/commands/b.toml": b'prompt = "B."',
@@ -176,7 +176,7 @@ TOLERATED = (
 """Those whose front matter is read line by line or left out, as hosts do."""
 
 
-def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_loading(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_and_others_are_loaded(tmp_path: Path) -> None:
     found = library(tmp_path, {f"{case}.md": data for case, (data, *_) in BROKEN.items()} | {"good.md": SIMPLE})
     problems = {one.path: one for one in found.check()}
     assert {path: one.line for path, one in problems.items()} == {
@@ -192,7 +192,7 @@ def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_load
     assert texts(found, "good") == ["Say it."]
 
 
-def test_p2_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
+def test_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "large.md").open("wb") as file:
         file.truncate(100_000_000)
     found = library(tmp_path, {"good.md": SIMPLE})
@@ -200,7 +200,7 @@ def test_p2_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
     assert found.names == ["good"]
 
 
-def test_p2_a_mark_of_order_and_other_ends_of_lines_are_fine(tmp_path: Path) -> None:
+def test_byte_order_marks_and_line_endings_are_accepted(tmp_path: Path) -> None:
     files = [
         b"\xef\xbb\xbf---\nname: f0\ndescription: a\n---\nHello\n",
         b"---\r\nname: f1\r\ndescription: a\r\n---\r\nHello\r\n",
@@ -213,7 +213,7 @@ def test_p2_a_mark_of_order_and_other_ends_of_lines_are_fine(tmp_path: Path) -> 
     assert [texts(found, name) for name in found.names] == [["Hello"]] * len(files)
 
 
-def test_p3_a_name_that_clients_change_is_served_and_objected_to(tmp_path: Path) -> None:
+def test_a_name_that_clients_change_is_served_with_an_objection(tmp_path: Path) -> None:
     names = ["two words", "a:b", "Prüfung", "naïve café", "日本", "a.b/c"]
     found = library(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(names)})
     assert found.names == sorted(names)
@@ -221,18 +221,18 @@ def test_p3_a_name_that_clients_change_is_served_and_objected_to(tmp_path: Path)
     assert all(find_objections(name) for name in names)
 
 
-def test_p3_a_usual_name_is_not_objected_to() -> None:
+def test_a_usual_name_has_no_objection() -> None:
     assert [one for one in ("review-code", "a", "Plan_2", "x" * 64) if find_objections(one)] == []
     assert find_objections("x" * 65)
 
 
-def test_p3_what_can_be_no_name_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path) -> None:
     names = ["' a'", "''", '"a\\nb"', "12", "yes: no", "x" * 129]
     found = library(tmp_path, {f"{number}.md": front(OURS, f"name: {name}") for number, name in enumerate(names)})
     assert [one.path for one in found.check()] == [f"{number}.md" for number in range(len(names))]
 
 
-def test_p6_what_is_required_comes_first_and_otherwise_the_order_stays(tmp_path: Path) -> None:
+def test_required_arguments_precede_optional_ones(tmp_path: Path) -> None:
     lines = ["arguments:"]
     for name, required in [("a", False), ("b", True), ("c", False), ("d", True)]:
         lines += [f"  - name: {name}", f"    required: {str(required).lower()}"]
@@ -240,7 +240,7 @@ def test_p6_what_is_required_comes_first_and_otherwise_the_order_stays(tmp_path:
     assert [one.name for one in prompt.arguments] == ["b", "d", "a", "c"]
 
 
-def test_p6_an_argument_of_several_words_stays_one_and_none_need_be_given(tmp_path: Path) -> None:
+def test_an_argument_may_have_several_words_or_be_missing(tmp_path: Path) -> None:
     found = library(
         tmp_path, {"one.md": asking("<{{ a }}{{ b }}>", "a", "b"), ".claude/commands/two.md": "<$ARGUMENTS>"}
     )
@@ -282,7 +282,7 @@ ESCAPES = [
 ]
 
 
-def test_p8_a_template_reaches_nothing_but_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_can_access_only_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hidden")
     files = {f"{number}.md": asking("\n" + template, "text") for number, template in enumerate(ESCAPES)}
     found = library(tmp_path, files)
@@ -290,7 +290,7 @@ def test_p8_a_template_reaches_nothing_but_its_arguments(tmp_path: Path, monkeyp
     assert refused == dict.fromkeys(ESCAPES, ("bad_template", 7))
 
 
-def test_p9_a_path_or_name_that_windows_can_not_have_is_refused_everywhere(tmp_path: Path) -> None:
+def test_paths_and_names_invalid_on_windows_are_refused(tmp_path: Path) -> None:
     paths = ["nul", "CON.md", "a/aux.txt", "com1.md", "LPT\u00b9", "a.", "a ", "a:b", "a\\b", "a*b"]
     files = {f"{number}.md": front("messages:", f"  - resource: '{path}'") for number, path in enumerate(paths)}
     found = library(tmp_path, files)
@@ -303,7 +303,7 @@ def test_p9_a_path_or_name_that_windows_can_not_have_is_refused_everywhere(tmp_p
 
 
 @pytest.mark.slow
-def test_p10_ten_thousand_prompts_are_found_without_reading_their_front_matter(
+def test_ten_thousand_prompts_are_found_without_parsing_front_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {f"{n % 100}/p{n}.md": front(f"name: p{n}", body="Say it. " * 50) for n in range(10_000)})

@@ -1,4 +1,4 @@
-"""The server: what is ready before a client comes, and what clients of both eras are told of changes."""
+"""The server: preparation at startup, and notifications of changes to clients of both eras."""
 
 import subprocess
 import sys
@@ -33,13 +33,13 @@ sys.exit(not anyio.run(main))
 
 
 @pytest.mark.slow
-def test_what_checks_the_first_request_is_built_before_it_comes(tmp_path: Path) -> None:
+def test_request_validators_are_built_at_startup(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READY, str(tmp_path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 class NotingSigner(Signer):
-    """Notes what it is used for."""
+    """Records its purposes."""
 
     def __init__(self) -> None:
         super().__init__(b"key")
@@ -51,10 +51,10 @@ class NotingSigner(Signer):
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["cursor:prompts"])])
-async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_one(
+async def test_the_first_cursor_is_signed_at_startup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, expected: list[str]
 ) -> None:
-    # What is made before a client comes shows nowhere else.
+    # Nothing else shows what was made before the first request.
     signer = NotingSigner()
     monkeypatch.setattr(app, "page_size", 2)
     monkeypatch.setattr(Run, "signer", signer)
@@ -63,7 +63,7 @@ async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_
         assert signer.purposes == expected
 
 
-async def test_the_starter_library_is_served_where_no_other_is(tmp_path: Path) -> None:
+async def test_the_starter_library_is_the_default(tmp_path: Path) -> None:
     async with inside() as peer:
         starters = await names(peer)
     assert (len(starters), "review-code" in starters) == (10, True)
@@ -75,7 +75,7 @@ async def test_the_starter_library_is_served_where_no_other_is(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_p5_clients_of_both_eras_see_the_same_at_the_same_time(tmp_path: Path) -> None:
+async def test_clients_of_both_eras_see_the_same_prompts(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -101,13 +101,13 @@ both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 
 
 async def text_of(follower: Follower, name: str) -> str:
-    """What the first message of a prompt says."""
+    """Returns the text of the first message of a prompt."""
     text: str = (await got(follower.peer, name))[0]["content"]["text"]
     return text
 
 
 @both_eras
-async def test_p4_what_editors_do_to_files_is_told_once_and_read_then(
+async def test_each_change_by_an_editor_sends_one_notification(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     lib = folder(
@@ -140,14 +140,14 @@ async def test_p4_what_editors_do_to_files_is_told_once_and_read_then(
 
 
 async def said(caplog: pytest.LogCaptureFixture, text: str) -> None:
-    """Waits until the server has said that to the operator."""
+    """Waits for this text in the log of the operator."""
     with anyio.fail_after(30):
         while text not in caplog.text:
             await anyio.sleep(0.001)
 
 
 @both_eras
-async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: str) -> None:
+async def test_subscribers_get_updates_of_affected_resources_only(tmp_path: Path, era: str) -> None:
     lib = folder(
         tmp_path / "lib", {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "x", "b c.md": SIMPLE}
     )
@@ -166,7 +166,7 @@ async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: s
 
 
 @both_eras
-async def test_a_prompt_that_comes_back_is_told_to_its_subscribers(tmp_path: Path, era: str) -> None:
+async def test_a_restored_prompt_sends_an_update(tmp_path: Path, era: str) -> None:
     lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
     async with following(era, lib, "prompt://a") as follower:
         if era != STATELESS:
@@ -179,8 +179,8 @@ async def test_a_prompt_that_comes_back_is_told_to_its_subscribers(tmp_path: Pat
         assert await anext(told) == "prompt://a"
 
 
-async def test_what_was_written_before_the_question_is_there(tmp_path: Path) -> None:
-    """Behind a balancer another replica may have told of it, and this one has not looked yet."""
+async def test_a_request_sees_files_written_before_it(tmp_path: Path) -> None:
+    """Behind a load balancer, another replica may have announced the change before this one scanned."""
     lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
     async with inside(lib) as peer:
         assert await names(peer) == ["a"]
@@ -189,5 +189,5 @@ async def test_what_was_written_before_the_question_is_there(tmp_path: Path) -> 
             assert await got(peer, name)
         (lib / "d.md").touch()
         assert await names(peer) == ["a", "b", "c"]
-        (lib / "d.md").write_text(SIMPLE)  # who writes it has not been done
+        (lib / "d.md").write_text(SIMPLE)  # the writer may not have finished
         assert await names(peer) == ["a", "b", "c", "d"]

@@ -1,4 +1,4 @@
-"""What the operator may set: which libraries there are, and what is refused."""
+"""Settings of the operator: libraries, and invalid values."""
 
 import re
 import sys
@@ -15,13 +15,13 @@ from shared.program.messages import missing_extra_message
 from tests.servers.peers import ada_and_bob
 
 
-def test_the_starter_library_stands_in_for_none_and_comes_last_beside_others(tmp_path: Path) -> None:
+def test_the_starter_library_is_the_default_or_the_last_library(tmp_path: Path) -> None:
     assert Settings().roots == [STARTER]
     assert Settings(libraries=[tmp_path]).roots == [tmp_path]
     assert Settings(libraries=[tmp_path], starter=True).roots == [tmp_path, STARTER]
 
 
-def test_a_tilde_means_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "prompts").mkdir()
     settings = Settings(libraries=[Path("~/prompts")], files=[Path("~")])
@@ -40,16 +40,16 @@ def test_a_tilde_means_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ({"allow_write": True, "starter": True}, "--allow-write needs a DIR"),
     ],
 )
-def test_what_can_not_be_is_refused(given: dict[str, Any], expected: str) -> None:
+def test_invalid_settings_are_refused(given: dict[str, Any], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         Settings(**given)
 
 
-def test_prompts_may_be_written_to_a_library(tmp_path: Path) -> None:
+def test_allow_write_is_accepted_with_a_library(tmp_path: Path) -> None:
     assert Settings(libraries=[tmp_path], allow_write=True).allow_write
 
 
-# Less than all of it, for a principal
+# Narrowed settings of a principal
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def libraries(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_a_principal_has_its_libraries_alone(libraries: Path) -> None:
+async def test_a_principal_sees_only_its_libraries(libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada", libraries / "bob"])
     ada_alone = settings.narrow(Narrowing(libraries=[libraries / "ada"]))
     async with ada_and_bob(prompts, settings, ada_alone) as (ada, bob):
@@ -75,12 +75,12 @@ async def test_a_principal_has_its_libraries_alone(libraries: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "writes"), [("ada", True), ("bob", False)])
-def test_prompts_are_written_where_they_are_for_all(given: str, *, writes: bool, libraries: Path) -> None:
+def test_a_principal_may_write_only_to_the_first_library(given: str, *, writes: bool, libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada", libraries / "bob"], allow_write=True)
     assert settings.narrow(Narrowing(libraries=[libraries / given])).allow_write is writes
 
 
-def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
+def test_a_library_of_a_principal_must_belong_to_the_server(libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada"])
     with pytest.raises(ValueError, match="is not in any"):
         settings.narrow(Narrowing(libraries=[libraries / "bob"]))
@@ -88,8 +88,8 @@ def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
         settings.narrow(Narrowing())
 
 
-def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A name that is known to be no module is as good as one that is not installed.
+def test_a_missing_package_is_reported_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # `None` in sys.modules has the same effect as a missing package.
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ValidationError, match=re.escape(missing_extra_message("prompts"))):
         Settings()

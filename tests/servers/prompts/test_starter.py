@@ -1,4 +1,4 @@
-"""The ten prompts that come with the server, and what becomes of prompts as skills."""
+"""The ten starter prompts, and prompts exported as skills."""
 
 from pathlib import Path
 
@@ -33,17 +33,17 @@ def starter() -> Library:
 
 
 def exported(found: Library, name: str, folder: Path) -> Library:
-    """A library that has the prompt as a skill."""
+    """Returns a library with the prompt exported as a skill."""
     return library(folder, {f"{name}/{path}": data for path, data in found.export(name).items()})
 
 
-def test_there_are_these_and_nothing_is_wrong_with_them(starter: Library) -> None:
+def test_the_starter_prompts_have_no_problems(starter: Library) -> None:
     assert starter.names == NAMES
     assert starter.check() == []
     assert [one for one in NAMES if find_objections(one)] == []
 
 
-def test_each_renders_its_golden_example_and_needs_no_more_than_is_required(starter: Library) -> None:
+def test_each_starter_prompt_renders_its_golden_example(starter: Library) -> None:
     for name in NAMES:
         prompt, example = starter.prompt(name), golden.read_golden(starter, name)
         assert example is not None
@@ -56,7 +56,7 @@ def test_each_renders_its_golden_example_and_needs_no_more_than_is_required(star
         assert len(starter.read(f"{name}.md", 10_000)) < 2_600, name
 
 
-def test_as_a_skill_each_speaks_plainly_and_is_exported_as_it_is(starter: Library, tmp_path: Path) -> None:
+def test_each_starter_prompt_becomes_a_skill_in_plain_text(starter: Library, tmp_path: Path) -> None:
     for name in NAMES:
         back, prompt = exported(starter, name, tmp_path / name), starter.prompt(name)
         (said,) = texts(back, name)
@@ -69,7 +69,7 @@ def test_as_a_skill_each_speaks_plainly_and_is_exported_as_it_is(starter: Librar
         assert back.export(name) == starter.export(name)
 
 
-def test_a_skill_takes_the_files_along_that_messages_have(tmp_path: Path) -> None:
+def test_a_skill_includes_the_files_of_messages(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "talk.md": front("messages:", "  - image: pictures/a b.png", body="{% include 'parts/_a.txt' %}"),
         "parts/_a.txt": "A, {% include 'parts/_b.txt' %}",
@@ -98,7 +98,7 @@ IN_WORDS: list[tuple[list[str], str, str]] = [
 ]
 
 
-def test_arguments_of_every_type_are_put_into_words(tmp_path: Path) -> None:
+def test_arguments_of_every_type_are_described_in_words(tmp_path: Path) -> None:
     for number, (lines, body, said) in enumerate(IN_WORDS):
         head = front("arguments:", *lines, body=body).replace("\\n", "\n")
         found = library(tmp_path / str(number), {"one.md": head})
@@ -106,7 +106,7 @@ def test_arguments_of_every_type_are_put_into_words(tmp_path: Path) -> None:
         assert said in texts(exported(found, "one", tmp_path / f"skills {number}"), "one")[0] + "\n"
 
 
-def test_a_template_that_computes_with_what_is_required_is_no_skill(tmp_path: Path) -> None:
+def test_a_template_that_computes_with_an_argument_is_not_exported(tmp_path: Path) -> None:
     lines = ("arguments:", "  - {name: a, type: number, required: true}")
     found = library(tmp_path, {"one.md": front(*lines, body="{{ a + 1 }}")})
     with pytest.raises(PromptError, match="it can't be written as plain text without values for its arguments"):
@@ -124,7 +124,7 @@ COMMANDS = [
 ]
 
 
-def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path) -> None:
+def test_a_command_survives_conversion_to_a_skill_and_back(tmp_path: Path) -> None:
     for number, text in enumerate(COMMANDS):
         found = library(tmp_path / f"lib {number}", {".claude/commands/one.md": text})
         back = exported(found, "one", tmp_path / f"skills {number}")
@@ -136,7 +136,7 @@ def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path) -> None:
         assert back.rendering("one").render(given) == found.rendering("one").render(given)
 
 
-def test_a_prompt_whose_name_a_skill_can_not_have_is_not_exported(tmp_path: Path) -> None:
+def test_a_prompt_name_invalid_for_skills_is_not_exported(tmp_path: Path) -> None:
     names = ("Upper", "two words", "a--b", "-a", "x" * 65, "a_b")
     found = library(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(names)})
     for name in names:
@@ -144,7 +144,7 @@ def test_a_prompt_whose_name_a_skill_can_not_have_is_not_exported(tmp_path: Path
             found.export(name)
 
 
-def test_a_golden_example_that_is_wrong_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_golden_example_is_refused(tmp_path: Path) -> None:
     found = library(tmp_path, {"one.md": asking("{{ a }}", "a")})
     assert golden.read_golden(found, "one") is None
     for text in ("arguments: {}", "arguments: {a: 1}\nmessages: []", "arguments: {}\nmessages: [a]", "[]"):

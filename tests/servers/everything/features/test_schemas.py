@@ -1,4 +1,4 @@
-"""The forms of the bench, and what no form may hold."""
+"""Forms of the bench server, and field types that no form supports."""
 
 from typing import Annotated
 from uuid import UUID
@@ -34,7 +34,7 @@ ODD = {
 }
 
 
-def test_what_no_form_shows_is_refused_by_its_name() -> None:
+def test_an_unsupported_field_type_is_refused_by_name() -> None:
     for named, kind in ODD.items():
         form = type("Odd", (BaseModel,), {"__annotations__": {"value": kind}})
         with pytest.raises(DeclarationError, match=rf"Odd\.value: a form can't show .*{named}"):

@@ -1,4 +1,4 @@
-"""The skill of the bench: its files say the same as its entry, and name what there is."""
+"""The skill of the bench server: its files agree with its entry and with the features of the server."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from tests.servers.everything.peer import HANDSHAKES, bench, listed
 from tests.wire import STATELESS
 
 
-def test_the_head_of_the_file_is_that_of_the_entry() -> None:
+def test_the_front_matter_equals_that_of_the_entry() -> None:
     _, head, body = (FOLDER / "SKILL.md").read_text().split("---\n", 2)
     assert yaml.safe_load(head) == FRONTMATTER
     assert body.strip()
@@ -21,7 +21,7 @@ def test_every_file_of_the_folder_is_served() -> None:
     assert {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()} == set(FILES)
 
 
-async def test_what_is_read_has_the_digest_and_the_size_of_the_entry() -> None:
+async def test_skill_files_have_the_listed_digest_and_size() -> None:
     async with bench(STATELESS) as peer:
         (skill,) = await listed(peer, "skills")
         assert skill == (await peer.request("skills/get", {"uri": skill["uri"]}))["result"]["skill"]
@@ -32,7 +32,7 @@ async def test_what_is_read_has_the_digest_and_the_size_of_the_entry() -> None:
 
 
 @pytest.mark.parametrize("version", [HANDSHAKES[0], HANDSHAKES[-1]])
-async def test_older_clients_read_it_as_resources(version: str) -> None:
+async def test_older_clients_read_the_skill_as_resources(version: str) -> None:
     async with bench(version) as peer:
         found = {resource["uri"]: resource for resource in await listed(peer, "resources")}
         assert found["skill://try-a-client/SKILL.md"]["mimeType"] == "text/markdown"
@@ -40,7 +40,7 @@ async def test_older_clients_read_it_as_resources(version: str) -> None:
     assert answer["result"]["contents"][0]["text"].startswith("# Checks\n")
 
 
-async def test_the_checks_name_only_what_there_is() -> None:
+async def test_the_checks_name_only_existing_tools_and_prompts() -> None:
     async with bench(STATELESS) as peer:
         known = {entry["name"] for what in ("tools", "prompts") for entry in await listed(peer, what)}
     text = "".join((FOLDER / name).read_text() for name in FILES)

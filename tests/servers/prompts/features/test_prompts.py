@@ -1,4 +1,4 @@
-"""Prompts through the protocol: how they are listed, rendered, asked for and completed."""
+"""Prompts through the protocol: lists, rendering, elicitation and completion."""
 
 import base64
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ FILES = {"a.png": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"
 
 
 @every_era
-async def test_prompts_are_listed_by_name_with_their_arguments_and_rendered(tmp_path: Path, era: str) -> None:
+async def test_prompts_are_listed_with_arguments_and_rendered(tmp_path: Path, era: str) -> None:
     async with served(folder(tmp_path, {"b.md": SIMPLE, "a.md": ASKS}), era=era) as peer:
         first, second = (await peer.request("prompts/list"))["result"]["prompts"]
         answer = await peer.request("prompts/get", name="a", arguments={"code": "{{ 1 }}", "count": "2", "style": ""})
@@ -67,7 +67,7 @@ async def test_prompts_are_listed_by_name_with_their_arguments_and_rendered(tmp_
     assert first["arguments"][0] == code
 
 
-async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
+async def test_a_long_list_has_pages(tmp_path: Path) -> None:
     files = {f"p{number:03}.md": "" if number == 150 else SIMPLE for number in range(201)}
     async with inside(folder(tmp_path, files)) as peer:
         first = (await peer.request("prompts/list"))["result"]
@@ -75,11 +75,11 @@ async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
         assert await names(peer) == sorted(one[:-3] for one in files if one != "p150.md")
 
 
-# Answers at once
+# Immediate answers
 
 
 async def at_once(peer: InnerPeer, method: str, **params: Any) -> Json | None:
-    """The result that is there as soon as the request was taken."""
+    """Returns the result that exists as soon as the request was accepted."""
     connection = peer.running.connect(None, lambda: None)
     connection.receive(Request(1, method, with_envelope(params)))
     answers = [outgoing.message for outgoing in connection.outgoing()]
@@ -87,7 +87,7 @@ async def at_once(peer: InnerPeer, method: str, **params: Any) -> Json | None:
     return answers[0].result if answers and isinstance(answers[0], Response) else None
 
 
-async def test_a_prompt_that_was_rendered_quickly_is_rendered_at_once(
+async def test_a_quickly_rendered_prompt_is_rendered_without_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)  # a busy machine takes longer
@@ -104,13 +104,13 @@ async def test_a_prompt_that_was_rendered_quickly_is_rendered_at_once(
         completion = await at_once(peer, "completion/complete", **ref)
         assert completion is not None
         assert completion["completion"]["values"] == ["short"]
-        # Files are read by a thread, and so are long arguments; a thread also reports errors.
+        # A thread reads files and long arguments, and reports errors.
         assert await at_once(peer, "prompts/get", name="talk") is None
         assert await at_once(peer, "prompts/get", name="a", arguments={"code": "x" * 20_000, "count": "2"}) is None
         assert await at_once(peer, "prompts/get", name="a", arguments={"code": "x"}) is None
 
 
-async def test_a_prompt_whose_rendering_took_long_is_left_to_threads(
+async def test_a_slowly_rendered_prompt_is_rendered_in_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)
@@ -158,7 +158,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
 ]
 
 
-async def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+async def test_errors_of_prompts_and_arguments_are_explained(tmp_path: Path) -> None:
     files = {
         "a.md": ASKS,
         "broken.md": "",
@@ -170,7 +170,7 @@ async def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", ["prompts", "resources", "tools"])
-async def test_the_version_that_arguments_are_checked_for_is_rendered(
+async def test_a_prompt_is_rendered_in_the_version_its_arguments_were_checked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
@@ -193,11 +193,11 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
     assert said == "Old x"
 
 
-# Asking
+# Elicitation
 
 
 @both_eras
-async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None:
+async def test_missing_arguments_are_elicited(tmp_path: Path, era: str) -> None:
     filled = {"code": "{{ x }}", "count": 7}
     async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long", "code": ""}})
@@ -214,7 +214,7 @@ async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None
 
 
 @both_eras
-async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
+async def test_every_argument_type_can_be_elicited(tmp_path: Path, era: str) -> None:
     filled = {
         "string": "s",
         "number": 1.5,
@@ -240,7 +240,7 @@ BADLY: list[tuple[Json | None, str]] = [
 
 
 @both_eras
-async def test_a_form_that_is_declined_or_filled_in_badly_is_an_error(tmp_path: Path, era: str) -> None:
+async def test_a_declined_or_invalid_form_is_an_error(tmp_path: Path, era: str) -> None:
     async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions="decline cancel") as peer:
         for filled, expected in (BADLY[0], *BADLY):
             peer.filled = filled
@@ -249,14 +249,14 @@ async def test_a_form_that_is_declined_or_filled_in_badly_is_an_error(tmp_path: 
     assert len(peer.questions) == len(BADLY) + 1
 
 
-async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -> None:
+async def test_invalid_arguments_prevent_an_elicitation(tmp_path: Path) -> None:
     async with asked(folder(tmp_path, {"a.md": ASKS}), era="2025-11-25") as peer:
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "wide"}})
     assert (answer["error"]["code"], peer.questions) == (-32602, [])
 
 
 @both_eras
-async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path, era: str) -> None:
+async def test_missing_arguments_are_an_error_without_elicitation(tmp_path: Path, era: str) -> None:
     async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
         assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: 'code'"
 
@@ -279,7 +279,7 @@ async def test_arguments_are_completed(tmp_path: Path, era: str) -> None:
             assert expected in answer["error"]["message"]
 
 
-async def test_files_are_suggested_from_the_directories_that_are_named_for_it(tmp_path: Path) -> None:
+async def test_file_completions_come_from_the_files_directories(tmp_path: Path) -> None:
     library = folder(tmp_path / "library", {"types.md": TYPES})
     one = folder(tmp_path / "one", {"src/a.py": "", "src/b.py": "", "README.md": ""})
     two = folder(tmp_path / "two", {"src/c.py": ""})

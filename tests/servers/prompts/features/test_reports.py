@@ -1,4 +1,4 @@
-"""What the user is told by log messages, in both eras, and what nobody is told who did not ask."""
+"""Log messages to the user in both eras, only at a requested level."""
 
 from pathlib import Path
 
@@ -16,11 +16,11 @@ WRONG = "problems in the library: lib: b.md:3: the front matter is not YAML: "
 
 @pytest.fixture
 def lib(tmp_path: Path) -> Path:
-    """A library of one prompt."""
+    """Returns a library of one prompt."""
     return folder(tmp_path / "lib", {"a.md": SIMPLE})
 
 
-async def test_a_session_is_told_of_a_file_that_becomes_wrong_and_not_of_one_that_is_right_again(lib: Path) -> None:
+async def test_a_session_is_warned_once_of_a_broken_file(lib: Path) -> None:
     async with reading(app, lib) as client:
         put(lib, {"b.md": BROKEN})
         level, text = await client.told_next()
@@ -31,7 +31,7 @@ async def test_a_session_is_told_of_a_file_that_becomes_wrong_and_not_of_one_tha
 
 
 @both_eras
-async def test_what_was_wrong_before_is_told_as_well_and_of_many_files_three_are_named(lib: Path, era: str) -> None:
+async def test_existing_problems_are_logged_with_three_named_files(lib: Path, era: str) -> None:
     put(lib, {f"b{number}.md": BROKEN for number in range(5)})
     async with reading(app, lib, era=era) as client:
         told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
@@ -42,21 +42,21 @@ async def test_what_was_wrong_before_is_told_as_well_and_of_many_files_three_are
 
 
 @both_eras
-async def test_a_folder_that_is_polled_is_told(lib: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
+async def test_polling_of_a_folder_is_logged(lib: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
     monkeypatch.setattr(watch, "Notices", RefusedNotices)
     async with reading(app, lib, era=era) as client:
         told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
     assert told == [("notice", POLLED)]
 
 
-async def test_who_asks_for_no_level_is_told_nothing(lib: Path) -> None:
+async def test_a_session_without_a_log_level_gets_no_messages(lib: Path) -> None:
     async with reading(app, lib, level=None) as client:
         put(lib, {"b.md": BROKEN, "c.md": SIMPLE})
         await client.peer.other("notifications/prompts/list_changed")
         assert await client.told("prompts/list") == []
 
 
-async def test_without_a_handshake_who_asks_for_no_level_is_told_nothing(lib: Path) -> None:
+async def test_a_stateless_request_without_a_log_level_gets_no_messages(lib: Path) -> None:
     put(lib, {"b.md": BROKEN})
     async with reading(app, lib, era=STATELESS, level=None) as client:
         assert await client.told("server/discover") == []

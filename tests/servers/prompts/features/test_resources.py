@@ -1,4 +1,4 @@
-"""Prompts as resources through the front door."""
+"""Prompts as resources through the protocol."""
 
 import json
 import os
@@ -27,20 +27,20 @@ TALK = front("messages:", *PARTS, body="")
 
 @pytest.fixture
 def lib(tmp_path: Path) -> Path:
-    """A library."""
+    """Returns a library."""
     files = {"git/review.md": REVIEW, "talk.md": TALK, "a.png": b"\x89PNG\0", "b.csv": "1,2", "wrong.md": ""}
     return folder(tmp_path / "lib", files)
 
 
 async def read(peer: Peer, uri: str) -> Json:
-    """The only contents of a resource."""
+    """Returns the only contents of a resource."""
     (contents,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
     found: Json = contents
     return found
 
 
 async def refusal(peer: Peer, uri: str) -> tuple[int, str]:
-    """What a client is told that may not read it."""
+    """Returns code and message of the error for a resource."""
     error = (await peer.request("resources/read", uri=uri))["error"]
     return error["code"], error["message"]
 
@@ -53,7 +53,7 @@ async def test_a_prompt_is_a_resource_with_its_source(lib: Path, era: str) -> No
 
 
 @both_eras
-async def test_a_rendered_prompt_takes_its_arguments_from_the_query(lib: Path, era: str) -> None:
+async def test_a_rendered_resource_takes_arguments_from_its_query(lib: Path, era: str) -> None:
     async with inside(lib, era=era) as peer:
         plain = await read(peer, "prompt://review/rendered?path=a%20%26%7B%7Bb%7D%7D")
         deep = await read(peer, "prompt://review/rendered?deep=yes&path=c")
@@ -61,7 +61,7 @@ async def test_a_rendered_prompt_takes_its_arguments_from_the_query(lib: Path, e
     assert deep["text"] == "Look at c, deeply."
 
 
-async def test_several_messages_have_their_roles_as_headings(lib: Path) -> None:
+async def test_several_messages_have_roles_as_headings(lib: Path) -> None:
     async with inside(lib) as peer:
         contents = await read(peer, "prompt://talk/rendered")
     image = "## user\n\n[image: a.png, image/png, 5 bytes]"
@@ -77,26 +77,26 @@ WRONG = {
 }
 
 
-async def test_arguments_that_are_wrong_are_refused(lib: Path) -> None:
+async def test_invalid_arguments_are_refused(lib: Path) -> None:
     async with inside(lib) as peer:
         for query, reason in WRONG.items():
             assert await refusal(peer, f"prompt://review/rendered{query}") == (-32602, reason)
 
 
-async def test_what_is_not_there_is_not_found(lib: Path) -> None:
+async def test_an_unknown_resource_is_not_found(lib: Path) -> None:
     async with inside(lib) as peer:
         for uri in ("prompt://git-review", "prompt://git/review.md", "prompt://x/rendered", "prompt://..%2Fa"):
             assert (await refusal(peer, uri))[0] == -32002
 
 
-async def test_a_new_file_that_is_broken_is_given_and_not_rendered(lib: Path) -> None:
+async def test_a_new_broken_file_is_readable_but_not_rendered(lib: Path) -> None:
     async with inside(lib) as peer:
         assert (await read(peer, "prompt://wrong"))["text"] == ""
         code, reason = await refusal(peer, "prompt://wrong/rendered")
     assert (code, reason) == (-32602, "bad_prompt: it has no text")
 
 
-async def test_the_index_says_what_there_is_and_where_from_and_what_is_wrong(tmp_path: Path, lib: Path) -> None:
+async def test_the_index_lists_prompts_libraries_and_problems(tmp_path: Path, lib: Path) -> None:
     other = folder(tmp_path / "other", {"review.md": SIMPLE, "more.md": SIMPLE})
     async with inside(lib, other) as peer:
         contents = await read(peer, "prompt://")
@@ -115,7 +115,7 @@ async def test_the_index_says_what_there_is_and_where_from_and_what_is_wrong(tmp
 
 
 @both_eras
-async def test_prompts_are_listed_and_the_templates_completed(lib: Path, era: str) -> None:
+async def test_resources_are_listed_and_templates_completed(lib: Path, era: str) -> None:
     async with inside(lib, era=era) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         templates = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
@@ -138,7 +138,7 @@ async def completed(peer: Peer, template: str, typed: str) -> list[str]:
 
 
 @both_eras
-async def test_a_file_in_a_message_is_read_again_by_its_uri(lib: Path, era: str) -> None:
+async def test_an_embedded_file_is_readable_by_its_uri(lib: Path, era: str) -> None:
     (lib / "b.csv").write_text("3,4")
     async with inside(lib, era=era) as peer:
         messages = (await peer.request("prompts/get", name="talk"))["result"]["messages"]
@@ -148,7 +148,7 @@ async def test_a_file_in_a_message_is_read_again_by_its_uri(lib: Path, era: str)
         assert (await read(peer, "prompt://talk/files/a.png"))["mimeType"] == "image/png"
 
 
-async def test_no_other_file_is_read_and_no_link_is_followed(tmp_path: Path, lib: Path) -> None:
+async def test_other_files_and_links_are_not_readable(tmp_path: Path, lib: Path) -> None:
     (tmp_path / "outside").write_text("secret")
     (lib / "more.md").write_text(front("messages:", *(f"  - resource: {one}" for one in ("../outside", "gone.csv"))))
     paths = ["git/review.md", "talk.md", "../outside", "%2e%2e/outside", "./b.csv", "b.csv/", "b%00.csv", "gone.csv"]
@@ -161,7 +161,7 @@ async def test_no_other_file_is_read_and_no_link_is_followed(tmp_path: Path, lib
                 assert (code, "secret" in reason) == (-32002, False), path
 
 
-async def test_a_file_whose_name_is_no_utf8_is_in_the_index_as_wrong(tmp_path: Path, lib: Path) -> None:
+async def test_a_file_name_outside_utf8_is_a_problem_in_the_index(tmp_path: Path, lib: Path) -> None:
     (lib / os.fsdecode(b"\xff.md")).write_text(SIMPLE)
     async with inside(lib) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
@@ -170,7 +170,7 @@ async def test_a_file_whose_name_is_no_utf8_is_in_the_index_as_wrong(tmp_path: P
     assert "\\udcff.md" in [one["file"] for one in index["problems"]]
 
 
-async def test_a_name_with_other_characters_is_written_with_escapes(tmp_path: Path) -> None:
+async def test_special_characters_of_a_name_are_percent_encoded(tmp_path: Path) -> None:
     lib = folder(tmp_path / "lib", {"é a?.md": SIMPLE})
     async with inside(lib) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]

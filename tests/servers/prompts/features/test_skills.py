@@ -1,4 +1,4 @@
-"""Prompts and Agent Skills as skills through the front door."""
+"""Prompts and Agent Skills as skills through the protocol."""
 
 import base64
 import hashlib
@@ -29,23 +29,23 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def lib(tmp_path: Path) -> Path:
-    """A library with a skill and a prompt."""
+    """Returns a library with a skill and a prompt."""
     return folder(tmp_path / "lib", FILES)
 
 
 async def skills(peer: Peer) -> dict[str, Json]:
-    """The skills that are listed, by their names, in that order."""
+    """Returns the listed skills by name, in order."""
     listed = (await peer.request("skills/list"))["result"]["skills"]
     return {one["frontmatter"]["name"]: one for one in listed}
 
 
 async def read(peer: Peer, uri: str) -> bytes:
-    """What is in a file."""
+    """Returns the bytes of a file."""
     (contents,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
     return base64.b64decode(contents["blob"]) if "blob" in contents else contents["text"].encode()
 
 
-async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
+async def test_a_skill_is_served_unchanged_with_all_its_files(lib: Path) -> None:
     async with inside(lib, era=STATELESS) as peer:
         found = (await skills(peer))["pdf"]
         for one in found["resources"]:
@@ -66,7 +66,7 @@ async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
     assert uris == ["skill://pdf/SKILL.md", "skill://pdf/a%20b.bin", "skill://pdf/refs/forms.md"]
 
 
-async def test_any_other_prompt_comes_behind_skills_in_plain_words(lib: Path) -> None:
+async def test_other_prompts_follow_as_generated_skills(lib: Path) -> None:
     async with inside(lib, era=STATELESS) as peer:
         assert list(await skills(peer)) == ["pdf", "ask"]
         found = (await peer.request("skills/get", uri="skill://ask/SKILL.md"))["result"]["skill"]
@@ -80,12 +80,12 @@ async def test_any_other_prompt_comes_behind_skills_in_plain_words(lib: Path) ->
 
 
 async def problems(peer: Peer) -> dict[str, str]:
-    """What is wrong with files, by their paths, as the index says it."""
+    """Returns the problems of files by path, from the index."""
     found = json.loads(await read(peer, "prompt://"))["problems"]
     return {one["file"]: one["reason"] for one in found}
 
 
-async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None:
+async def test_a_prompt_unusable_as_a_skill_is_omitted_and_reported(tmp_path: Path) -> None:
     files = {
         "Upper.md": SIMPLE,
         "long.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it.",
@@ -107,7 +107,7 @@ async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None
     assert said["nameless/SKILL.md"].startswith("it is not a skill: ")
 
 
-async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path) -> None:
+async def test_files_beyond_the_limits_of_a_skill_are_omitted_and_reported(tmp_path: Path) -> None:
     files = {
         "many/SKILL.md": PDF.replace("pdf", "many"),
         **{f"many/{number:03}.txt": "" for number in range(512)},
@@ -130,7 +130,7 @@ async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_a_skill_without_a_file_is_logged_at_the_start(tmp_path: Path) -> None:
+async def test_an_omitted_skill_file_is_logged_at_startup(tmp_path: Path) -> None:
     lib = folder(tmp_path / "lib", {"large/SKILL.md": PDF.replace("pdf", "large")})
     with (lib / "large/huge.bin").open("wb") as file:
         file.truncate(16 * 1024 * 1024 + 1)
@@ -139,7 +139,7 @@ async def test_a_skill_without_a_file_is_logged_at_the_start(tmp_path: Path) -> 
         assert "large/huge.bin: it is not part of the skill" in peer.wire.stderr
 
 
-async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib: Path) -> None:
+async def test_links_and_hidden_files_are_omitted_from_a_skill(tmp_path: Path, lib: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (lib / "skills/pdf/link.txt").symlink_to(tmp_path / "secret.txt")
     (lib / "skills/pdf/linked").symlink_to(tmp_path)
@@ -158,7 +158,7 @@ async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib
             assert answer["error"]["code"] == -32602
 
 
-async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_was_promised(lib: Path) -> None:
+async def test_a_changed_skill_file_is_not_served_under_an_old_digest(lib: Path) -> None:
     libraries = Libraries([lib])
     libraries.scan()
     shelf = SkillCache(libraries)
@@ -178,7 +178,7 @@ async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_w
         assert read.rstrip().endswith(b"Other.")
 
 
-async def test_a_skill_that_changes_is_told_and_has_other_digests(lib: Path) -> None:
+async def test_a_changed_skill_sends_updates_and_has_new_digests(lib: Path) -> None:
     manifest, forms = "skill://pdf/SKILL.md", "skill://pdf/refs/forms.md"
     async with following(STATELESS, lib, manifest) as follower:
         told = updates(follower)

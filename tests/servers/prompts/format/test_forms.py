@@ -1,4 +1,4 @@
-"""What a file of a library is."""
+"""The form of a file in a library."""
 
 from pathlib import Path
 
@@ -42,13 +42,13 @@ KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
 ]
 
 
-def test_a_file_is_what_its_path_says() -> None:
+def test_the_path_determines_the_form_of_a_file() -> None:
     for path, expected in KINDS:
         kind = find_kind(path, ("home", "lib"), frozenset())
         assert (None if kind is None else (kind.form, kind.name, kind.syntax)) == expected, path
 
 
-def test_a_file_is_a_template_where_it_needs_one() -> None:
+def test_a_file_with_template_features_is_a_template() -> None:
     kind = Kind("markdown", "one", "")
     for text, syntax in [
         (front("arguments: [{name: a}]"), "jinja"),
@@ -62,7 +62,7 @@ def test_a_file_is_a_template_where_it_needs_one() -> None:
         assert parse_file(kind, text.encode()).syntax == syntax, text
 
 
-def test_a_command_in_a_folder_of_its_host_is_no_template(tmp_path: Path) -> None:
+def test_a_command_in_a_folder_of_its_host_is_not_a_template(tmp_path: Path) -> None:
     text = front(body="{% include 'a.md' %} {{ a }}")
     found = library(tmp_path, {".claude/commands/one.md": text, "commands/two.md": front("arguments: [{name: a}]")})
     assert texts(found, "one") == ["{% include 'a.md' %} {{ a }}"]
@@ -84,7 +84,7 @@ DECLARED = {
 }
 
 
-def test_arguments_as_other_programs_declare_them_cost_no_command(tmp_path: Path) -> None:
+def test_foreign_argument_declarations_do_not_hide_a_command(tmp_path: Path) -> None:
     files = {f"{name}.md": "\n".join(("---", *head, "---", body)) for name, (head, body, _) in DECLARED.items()}
     found = library(tmp_path, files)
     reasons = {problem.path.removesuffix(".md"): problem.reason for problem in found.check()}
@@ -113,7 +113,7 @@ FRONTS = {
 }
 
 
-def test_front_matter_of_any_form_costs_no_command(tmp_path: Path) -> None:
+def test_unusual_front_matter_does_not_hide_a_command(tmp_path: Path) -> None:
     files = {f"{number}.md": f"---\n{head}\n---\nText." for number, head in enumerate(FRONTS)}
     found = library(tmp_path, files)
     assert [found.prompt(str(number)).description for number in range(len(FRONTS))] == [*FRONTS.values()]
@@ -122,7 +122,7 @@ def test_front_matter_of_any_form_costs_no_command(tmp_path: Path) -> None:
     assert all("line by line" in one.reason for one in found.problems())
 
 
-def test_a_command_of_gemini_cli_needs_its_prompt(tmp_path: Path) -> None:
+def test_a_gemini_cli_command_needs_a_prompt(tmp_path: Path) -> None:
     files = {
         "good.toml": 'description = "Fixes."\nprompt = """\nFix {{args}}.\n"""',
         "other.toml": "name = 1",
@@ -137,7 +137,7 @@ def test_a_command_of_gemini_cli_needs_its_prompt(tmp_path: Path) -> None:
     ]
 
 
-def test_a_text_without_front_matter_may_begin_with_a_rule() -> None:
+def test_a_text_without_front_matter_may_start_with_a_rule() -> None:
     kind = Kind("markdown", "one", "")
     assert parse_file(kind, b"---\nThis is a text.\n").messages[0].content == "---\nThis is a text."
     between = parse_file(kind, b"---\n\nNo key here.\n\n---\nThe rest.")

@@ -1,4 +1,4 @@
-"""Front matter: what it may hold, and that nothing in it does harm."""
+"""Front matter: valid, invalid and hostile."""
 
 import json
 import random
@@ -46,7 +46,7 @@ Say hello to {{ who }}.
 """
 
 
-def test_all_that_may_stand_there() -> None:
+def test_all_fields_of_front_matter_are_parsed() -> None:
     assert parse_prompt(parse_document(WHOLE.encode()), "file") == Prompt(
         name="greet",
         description="Says hello.",
@@ -101,7 +101,7 @@ REFUSED = {
 }
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_front_matter_is_refused_with_its_line() -> None:
     for case, (text, reason) in REFUSED.items():
         with pytest.raises(PromptError, match=reason) as caught:
             parse_prompt(parse_document(text.encode()), "file")
@@ -118,29 +118,29 @@ WORDS: dict[str, Any] = {
 }
 
 
-def test_plain_words_are_understood_as_yaml_1_2_has_them() -> None:
+def test_plain_scalars_follow_yaml_1_2() -> None:
     found = {word: parse_mapping(f"a: {word}")["a"] for word in WORDS}
     assert found == WORDS
     assert [type(one) for one in found.values()] == [type(one) for one in WORDS.values()]
 
 
-def test_an_alias_means_what_it_names_and_counts_each_time() -> None:
+def test_an_alias_counts_towards_the_size_limit_each_time() -> None:
     assert parse_mapping("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
     with pytest.raises(PromptError, match="more than 64,000 characters"):
         parse_mapping(f"a: &x {'b' * 1_000}\nb: [{'*x, ' * 64}]")
-    # A pattern that tries each space as the last one takes minutes.
+    # A pattern with backtracking at each space takes minutes.
     with pytest.raises(PromptError, match="the front matter has more than 64,000 characters"):
         parse_document(f"---\nargument-hint: [{' ' * 250_000}x\n---\nText".encode())
 
 
-def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_front_matter_parses_equally_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader")
     assert parse_prompt(parse_document(WHOLE.encode()), "file").title == "Greet somebody"
     with pytest.raises(PromptError, match="surrogate"):
         parse_mapping('a: "\\ud800"')
 
 
-def test_what_is_written_reads_the_same() -> None:
+def test_written_values_are_read_back() -> None:
     values = [
         "1e3",
         "yes",
@@ -166,7 +166,7 @@ def test_what_is_written_reads_the_same() -> None:
 
 
 def build_schema() -> dict[str, Any]:
-    """What front matter is valid, as far as a schema can say."""
+    """Returns the schema of valid front matter, as far as a schema can express it."""
     argument, message = _object(ARGUMENT, {}), _object(MESSAGE, {})
     message["oneOf"] = [{"required": [kind]} for kind in ("text", "image", "audio", "resource")]
     return {
@@ -202,12 +202,12 @@ def _of(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
     return {"description": key.description, **forms[key.kind]}
 
 
-def test_the_schema_beside_the_code_is_the_one_of_the_table() -> None:
+def test_the_schema_file_is_generated_from_the_table() -> None:
     assert json.loads(SCHEMA.read_text()) == build_schema()
     Draft202012Validator.check_schema(build_schema())
 
 
-def test_the_schema_takes_the_starter_prompts_and_refuses_what_the_reader_refuses() -> None:
+def test_the_schema_accepts_starter_prompts_and_rejects_invalid_ones() -> None:
     schema = Draft202012Validator(build_schema())
     for path in STARTER.glob("*.md"):
         schema.validate(parse_document(path.read_bytes()).front)
@@ -224,7 +224,7 @@ def test_the_schema_takes_the_starter_prompts_and_refuses_what_the_reader_refuse
 
 
 def hostile(source: random.Random) -> bytes:
-    """A file made of a good one: cut, doubled, with odd pieces in it."""
+    """Returns a mutation of a valid file: cut, doubled, with odd pieces in it."""
     pieces = (
         "!!python/object/apply:os.system ['touch ran']|&a |*a|[|]|{|}|: |- |? |\n|\t|---\n|...\n|<<: |%YAML 9.9\n"
     )
@@ -249,7 +249,9 @@ def hostile(source: random.Random) -> bytes:
 
 
 @pytest.mark.slow
-def test_no_front_matter_crashes_hangs_or_runs_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_front_matter_never_crashes_hangs_or_runs_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     count = 5_000
     monkeypatch.chdir(tmp_path)
     source = random.Random(8)

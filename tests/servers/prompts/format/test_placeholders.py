@@ -1,4 +1,4 @@
-"""What each host puts in the place of placeholders. The rows of Claude Code are what its version 2.1.330 sent."""
+"""Placeholders as each host fills them. The rows of Claude Code are what its version 2.1.330 sent."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def parsed(text: str, syntax: str) -> Prompt:
 
 
 @pytest.mark.parametrize(("text", "typed", "expected"), CLAUDE)
-def test_claude_code(text: str, typed: str, expected: str) -> None:
+def test_placeholders_are_filled_as_by_claude_code(text: str, typed: str, expected: str) -> None:
     prompt = parsed(text, "claude")
     given = {"arguments": typed} if prompt.arguments else {}
     assert "".join(fill_placeholders(prompt.messages[0].content, prompt, given)) == expected
@@ -67,7 +67,7 @@ def test_claude_code(text: str, typed: str, expected: str) -> None:
         ({}, "Fix  on  and $issues $0 $x"),
     ],
 )
-def test_names_that_a_command_of_claude_code_declares(given: dict[str, str], expected: str) -> None:
+def test_declared_argument_names_of_claude_code_are_filled(given: dict[str, str], expected: str) -> None:
     for head in (NAMED, NAMED.replace("[issue, branch]", "issue branch")):
         prompt = parsed(f"{head}Fix $issue on $branch and $issues $0 $x", "claude")
         assert [one.name for one in prompt.arguments] == ["issue", "branch"]
@@ -75,7 +75,9 @@ def test_names_that_a_command_of_claude_code_declares(given: dict[str, str], exp
 
 
 @pytest.mark.parametrize(("syntax", "text", "given", "expected"), OTHERS)
-def test_other_hosts(syntax: str, text: str, given: dict[str, str], expected: str) -> None:
+def test_placeholders_are_filled_as_by_other_hosts(
+    syntax: str, text: str, given: dict[str, str], expected: str
+) -> None:
     prompt = parsed(text, syntax)
     assert given.keys() <= {one.name for one in prompt.arguments}
     assert "".join(fill_placeholders(prompt.messages[0].content, prompt, given)) == expected
@@ -96,5 +98,5 @@ def test_other_hosts(syntax: str, text: str, given: dict[str, str], expected: st
         ("gemini", "{{args}}", ["arguments"]),
     ],
 )
-def test_the_arguments_that_a_text_asks_for(syntax: str, text: str, expected: list[str]) -> None:
+def test_arguments_are_derived_from_placeholders(syntax: str, text: str, expected: list[str]) -> None:
     assert [one.name for one in parsed(text, syntax).arguments] == expected

@@ -1,4 +1,4 @@
-"""What is read of a folder, and what is passed over."""
+"""Files of a folder: read, listed or skipped."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def refusal(folder: Folder, path: str, most: int = 100) -> str:
     return f"{caught.value.code}: {caught.value}"
 
 
-def test_a_file_is_read_whole_up_to_so_many_bytes(tmp_path: Path) -> None:
+def test_a_file_is_read_up_to_a_size_limit(tmp_path: Path) -> None:
     data = os.urandom(3_000_000)
     write(tmp_path, {"a/b/c.txt": "four", "large": data})
     folder = Folder(tmp_path)
@@ -26,7 +26,7 @@ def test_a_file_is_read_whole_up_to_so_many_bytes(tmp_path: Path) -> None:
     assert folder.read("large", 3_000_000) == data
 
 
-def test_what_is_no_file_or_lies_behind_a_link_is_not_found(tmp_path: Path) -> None:
+def test_links_pipes_and_directories_are_not_found(tmp_path: Path) -> None:
     write(tmp_path, {"dir/file": "x", "file": "x"})
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "linked").symlink_to("dir")
@@ -37,7 +37,7 @@ def test_what_is_no_file_or_lies_behind_a_link_is_not_found(tmp_path: Path) -> N
     assert folder.read("dir/file", 1) == b"x"
 
 
-def test_the_folder_itself_may_be_a_link_and_nothing_outside_is_read(tmp_path: Path) -> None:
+def test_a_linked_folder_is_read_but_nothing_outside(tmp_path: Path) -> None:
     write(tmp_path, {"secret": "x", "lib/a/file": "x"})
     (tmp_path / "link").symlink_to("lib")
     folder = Folder(tmp_path / "link")
@@ -52,7 +52,7 @@ def walked(folder: Path, known: dict[str, module.Signature] | None = None) -> li
     return [(one.path, one.kind, one.data) for one in found]
 
 
-def test_a_walk_gives_files_first_and_reads_markdown_alone(tmp_path: Path) -> None:
+def test_a_walk_yields_files_first_and_reads_only_markdown(tmp_path: Path) -> None:
     write(tmp_path, {"b.md": "B", "a/c.md": "C", "a/d.txt": "D", ".in/e.md": "E", ".out/f.md": "F", "z.md": "Z"})
     (tmp_path / "link.md").symlink_to("b.md")
     (tmp_path / "linked").symlink_to("a")
@@ -73,26 +73,26 @@ def test_a_walk_gives_files_first_and_reads_markdown_alone(tmp_path: Path) -> No
     ]
 
 
-def test_a_walk_reads_of_a_skill_its_manifest_alone(tmp_path: Path) -> None:
+def test_a_walk_reads_only_the_manifest_of_a_skill(tmp_path: Path) -> None:
     files = ("a/SKILL.md", "a/forms.md", "a/old/SKILL.md", "a/old/x.md", "a/NO-SKILL.md", "b/x.md")
     write(tmp_path, dict.fromkeys(files, "x"))
     assert {path for path, _, data in walked(tmp_path) if data} == {"a/SKILL.md", "a/old/SKILL.md", "b/x.md"}
 
 
-def test_what_is_known_is_not_read_again(tmp_path: Path) -> None:
+def test_a_file_with_a_known_signature_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "A", "b.md": "B"})
     known = {one.path: one.signature for one in Folder(tmp_path).children("") if one.signature is not None}
     write(tmp_path, {"b.md": "newer"})
     assert walked(tmp_path, known) == [("a.md", "file", None), ("b.md", "file", b"newer")]
 
 
-def test_a_walk_goes_sixteen_directories_deep(tmp_path: Path) -> None:
+def test_a_walk_stops_below_sixteen_levels(tmp_path: Path) -> None:
     deep = "/".join("d" * 16)
     write(tmp_path, {f"{deep}/a.md": "A", f"{deep}/d/b.md": "B"})
     assert [path for path, kind, _ in walked(tmp_path) if kind == "file"] == [f"{deep}/a.md"]
 
 
-def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_with_too_many_files_keeps_its_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_FILES", 3)
     text = "---\ndescription: x\n---\nSay it."
     found = library(tmp_path, {"a.md": text, "dir/b.md": text})
@@ -106,13 +106,13 @@ def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypat
     assert caught.value.code == "too_large"
 
 
-def test_of_one_directory_no_more_is_listed_than_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_listing_stops_after_the_file_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_FILES", 3)
     write(tmp_path, dict.fromkeys("abcdef", "x"))
     assert len(Folder(tmp_path).children("")) == 4
 
 
-def test_who_may_execute_a_file(tmp_path: Path) -> None:
+def test_executable_files_are_recognized(tmp_path: Path) -> None:
     write(tmp_path, {"bin/run": "x", "bin/data": "x"})
     (tmp_path / "bin/run").chmod(0o700)
     (tmp_path / "bin/data").chmod(0o655)
@@ -123,7 +123,7 @@ def test_who_may_execute_a_file(tmp_path: Path) -> None:
     assert [folder.is_executable(path) for path in asked] == [True, False, False, False]
 
 
-def test_a_directory_that_goes_away_is_passed_over(tmp_path: Path) -> None:
+def test_a_directory_that_disappears_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, {"a/x.md": "X", "b/y.md": "Y", "c.md": "C"})
     found = Folder(tmp_path).walk(frozenset(), {})
     assert next(found) == Entry("c.md", "file", Folder(tmp_path).children("")[2].signature, b"C")

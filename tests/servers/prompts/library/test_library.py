@@ -1,4 +1,4 @@
-"""Folders as libraries: which files are prompts, and what happens when they change."""
+"""Folders as libraries: files that are prompts, their names, and changes."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
 SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."
 
 
-def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None:
+def test_prompts_are_named_by_path_or_front_matter(tmp_path: Path) -> None:
     files = {
         "a.md": SIMPLE,
         "git/b.md": SIMPLE,
@@ -46,7 +46,7 @@ def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None
     assert found.path("web-fix") == ".claude/commands/web/fix.md"
 
 
-def test_a_folder_of_commands_and_a_folder_that_is_a_skill_are_libraries(tmp_path: Path) -> None:
+def test_a_commands_folder_or_a_skill_folder_is_a_library(tmp_path: Path) -> None:
     assert library(tmp_path / ".claude", {"commands/web/fix.md": "Fix $1."}).names == ["web-fix"]
     commands = Libraries([tmp_path / ".claude/commands"])
     commands.scan()
@@ -54,7 +54,7 @@ def test_a_folder_of_commands_and_a_folder_that_is_a_skill_are_libraries(tmp_pat
     assert library(tmp_path / "pdf", {"SKILL.md": SKILL}).prompt("pdf").base == ""
 
 
-def test_a_skill_of_others_is_given_as_it_is_unless_it_takes_arguments(tmp_path: Path) -> None:
+def test_a_skill_without_arguments_is_served_unchanged(tmp_path: Path) -> None:
     asks = SKILL.replace("license: MIT", "argument-hint: <file>").replace("name: pdf", "name: asks")
     found = library(tmp_path, {"pdf/SKILL.md": SKILL, "asks/SKILL.md": asks})
     assert found.prompt("pdf").arguments == ()
@@ -77,7 +77,7 @@ HINTS = [
 ]
 
 
-def test_the_hint_of_a_command_names_its_arguments(tmp_path: Path) -> None:
+def test_argument_names_come_from_the_hint_of_a_command(tmp_path: Path) -> None:
     files = {
         f".claude/commands/{number}.md": f"---\nargument-hint: {hint}\nmodel: x\n---\n{body}"
         for number, (hint, body, _) in enumerate(HINTS)
@@ -89,7 +89,7 @@ def test_the_hint_of_a_command_names_its_arguments(tmp_path: Path) -> None:
     ]
 
 
-def test_a_command_is_described_by_its_first_line_and_may_have_empty_front_matter(tmp_path: Path) -> None:
+def test_the_first_line_of_a_command_is_its_description(tmp_path: Path) -> None:
     texts_of = {"one": "# Fix it\n\nNow.", "two": "---\n# nothing\n---\nFix it."}
     found = library(tmp_path, {f".claude/commands/{name}.md": text for name, text in texts_of.items()})
     assert [found.prompt(name).description for name in ("one", "two")] == ["Fix it", "Fix it."]
@@ -99,7 +99,7 @@ def test_a_command_is_described_by_its_first_line_and_may_have_empty_front_matte
 # Changes
 
 
-def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None:
+def test_a_scan_returns_new_changed_and_removed_prompts(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": SIMPLE, "b.md": SIMPLE, "c.md": SIMPLE})
     assert found.scan() is None
     write(tmp_path, {"b.md": front(body="New."), "d.md": SIMPLE})
@@ -109,7 +109,7 @@ def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None
     assert texts(found, "b") == ["New."]
 
 
-def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
+def test_files_beside_a_removed_skill_become_prompts(tmp_path: Path) -> None:
     files = ("one/SKILL.md", "one/a.md", "two/a.md", "two/SKILL.md/b.md")
     found = library(tmp_path, dict.fromkeys(files, SIMPLE))
     assert found.names == ["one", "two-SKILL.md-b", "two-a"]
@@ -118,7 +118,7 @@ def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
     assert found.scan() == ScanChanges(frozenset({"one", "one-a", "b"}), other_files_changed=False)
 
 
-def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) -> None:
+def test_a_broken_file_keeps_its_last_valid_prompt(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="Good.")})
     write(tmp_path, {"a.md": "---\ndescription: [\n"})
     assert found.scan() == ScanChanges(frozenset(), other_files_changed=False)
@@ -135,7 +135,7 @@ def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) 
     assert found.problems() == []
 
 
-def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_it_is_free(tmp_path: Path) -> None:
+def test_the_second_file_of_a_name_is_renamed_until_the_name_is_free(tmp_path: Path) -> None:
     named = front("name: same", body="From {}.")
     found = library(tmp_path, {"a.md": named.format("a"), "b.md": named.format("b")})
     assert texts(found, "same") == ["From a."]
@@ -148,7 +148,7 @@ def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_
     assert found.problems() == []
 
 
-def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) -> None:
+def test_folder_names_make_a_duplicate_name_unique(tmp_path: Path) -> None:
     files = {
         "plugins/chat/skills/access/SKILL.md": SKILL.replace("name: pdf", "name: access"),
         "plugins/mail/skills/access/SKILL.md": SKILL.replace("name: pdf", "name: access"),
@@ -177,7 +177,7 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
     assert texts(found, "test") == ["In b."]
 
 
-def test_of_a_skill_and_a_command_with_one_name_the_skill_has_it(tmp_path: Path) -> None:
+def test_a_skill_takes_its_name_before_a_command(tmp_path: Path) -> None:
     skill = SKILL.replace("name: pdf", "name: fix")
     files = {
         ".claude/commands/fix.md": "Of the project.",
@@ -203,7 +203,7 @@ def test_of_a_skill_and_a_command_with_one_name_the_skill_has_it(tmp_path: Path)
     assert len(found.problems()) == 6
 
 
-def test_a_file_with_another_name_and_a_fault_has_one_problem(tmp_path: Path) -> None:
+def test_a_renamed_file_with_a_fault_has_one_problem(tmp_path: Path) -> None:
     text = "---\ndescription: a: b\n---\nSay it."
     found = library(tmp_path, dict.fromkeys(("a/commands/x.md", "b/a/commands/x.md", "c/b/a/commands/x.md"), text))
     assert found.names == ["a-x", "b-a-x", "c-b-a-x"]
@@ -212,20 +212,20 @@ def test_a_file_with_another_name_and_a_fault_has_one_problem(tmp_path: Path) ->
     assert "; it is called 'b-a-x': " in problems[1].reason
 
 
-def test_a_name_that_is_too_long_loses_its_first_folders(tmp_path: Path) -> None:
+def test_a_long_name_drops_its_first_folders(tmp_path: Path) -> None:
     found = library(tmp_path, {f"{'a' * 60}/{'b' * 60}/{'c' * 60}.md": "Say it."})
     assert found.names == [f"{'b' * 60}-{'c' * 60}"]
     assert [one.reason[:15] for one in found.problems()] == ["it is called 'b"]
 
 
-def test_a_skill_without_a_description_is_described_by_its_text(tmp_path: Path) -> None:
+def test_the_text_of_a_skill_is_its_default_description(tmp_path: Path) -> None:
     found = library(tmp_path, {"one/SKILL.md": "# Do it\n\nNow.", "two/SKILL.md": "---\nname: two\n---\nGo."})
     reason = "it has no description, which a skill needs in most hosts"
     assert [str(one) for one in found.check()] == [f"one/SKILL.md:1: {reason}", f"two/SKILL.md:2: {reason}"]
     assert [found.prompt(name).description for name in found.names] == ["Do it", "Go."]
 
 
-def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:
+def test_a_scan_detects_a_changed_include(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="{% include '_b.md' %}"), "_b.md": "old"})
     assert texts(found, "a") == ["old"]
     write(tmp_path, {"_b.md": "newer"})
@@ -233,7 +233,7 @@ def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:
     assert texts(found, "a") == ["newer"]
 
 
-def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
+def test_a_missing_folder_keeps_its_prompts(tmp_path: Path) -> None:
     found = library(tmp_path / "lib", {"a.md": SIMPLE})
     (tmp_path / "lib").rename(tmp_path / "away")
     assert found.scan() == ScanChanges(frozenset(), other_files_changed=False)
@@ -244,7 +244,7 @@ def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     assert found.problems() == []
 
 
-def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     (tmp_path / "a.md").chmod(0)
     with modes_enforced():
@@ -252,14 +252,16 @@ def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     assert [str(problem) for problem in problems] == ["a.md: it can't be read"]
 
 
-def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_at_the_size_limit_of_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.prompts.library.folder.MAX_TOTAL_BYTES", 3 * len(SIMPLE))
     write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
     found = Folder(tmp_path).walk(frozenset(), {})
     assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
 
 
-def test_a_file_beyond_the_size_of_a_library_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_size_limit_of_a_library_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("folder", "snapshot"):
         monkeypatch.setattr(f"servers.prompts.library.{name}.MAX_TOTAL_BYTES", 400_000)
     found = library(tmp_path, dict.fromkeys(("CHANGELOG.md", "README.md"), 250_000 * "x") | {"a.md": SIMPLE})
@@ -268,7 +270,7 @@ def test_a_file_beyond_the_size_of_a_library_says_so(tmp_path: Path, monkeypatch
     assert "the files of the library have more than" in found.problems()[0].reason
 
 
-def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
+def test_names_unusable_for_clients_are_reported(tmp_path: Path) -> None:
     for name in (b"\xff.md", b"\xfe/a.md", b"two\nlines.md", b" space.md", b"n" * 129 + b".md"):
         (tmp_path / os.fsdecode(name)).parent.mkdir(exist_ok=True)
         (tmp_path / os.fsdecode(name)).write_text(SIMPLE)
@@ -289,7 +291,7 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
 # Several libraries
 
 
-def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -> None:
+def test_pages_continue_after_a_name_without_broken_prompts(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.md": SIMPLE, "a/three.md": "", "b/two.md": SIMPLE, "b/four.md": SIMPLE})
     found = Libraries([tmp_path / "a", tmp_path / "b"])
     found.scan()
@@ -300,7 +302,7 @@ def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -
     assert [str(one.problem) for one in found.problems()] == ["three.md:1: it has no text"]
 
 
-def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> None:
+def test_a_name_in_two_libraries_refers_to_the_first(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.md": front(body="First."), "b/one.md": front(body="Second.")})
     found = Libraries([tmp_path / "a", tmp_path / "b", tmp_path / "a"])
     assert len(found.all) == 2
@@ -312,7 +314,7 @@ def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> N
     assert texts(found.library("one"), "one") == ["Second."]
 
 
-def test_a_cache_keeps_what_was_used_last_up_to_its_weight() -> None:
+def test_a_cache_keeps_recently_used_entries_up_to_its_weight() -> None:
     cache: Cache[str] = Cache(10)
     cache.put("a", "A", 4)
     cache.put("b", "B", 4)
@@ -324,7 +326,7 @@ def test_a_cache_keeps_what_was_used_last_up_to_its_weight() -> None:
     assert [cache.get(key) for key in "acd"] == [None, None, None]
 
 
-def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Path) -> None:
+def test_libraries_are_behind_after_a_change_since_the_last_scan(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE, "git/b.md": SIMPLE})
     found = Libraries([tmp_path])
     assert found.is_behind()
@@ -333,16 +335,14 @@ def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Pat
         ("", (tmp_path / "a.md").unlink),
         ("", lambda: (tmp_path / "git").rename(tmp_path / "log")),
     ):
-        os.utime(tmp_path / path, (1, 1))  # for a clock that knows no more than some milliseconds
+        os.utime(tmp_path / path, (1, 1))  # for a clock with a resolution of milliseconds
         found.scan()
         assert not found.is_behind()
         change()
         assert found.is_behind()
 
 
-def test_a_problem_of_a_file_that_was_mended_while_it_was_read_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_fixed_during_a_scan_has_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = library(tmp_path, {"a.md": SIMPLE, "b.md": SIMPLE})
     plain = module.parse_file
 

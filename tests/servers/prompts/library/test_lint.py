@@ -1,4 +1,4 @@
-"""What lint says of prompts."""
+"""Findings of lint."""
 
 from pathlib import Path
 
@@ -22,18 +22,18 @@ CHANGED = {
 }
 
 
-def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path) -> None:
+def test_lint_reports_names_that_clients_or_systems_change(tmp_path: Path) -> None:
     found = said(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(CHANGED)})
     for number, (name, part) in enumerate(CHANGED.items()):
         assert any(one.startswith(f"{number}.md:3: the name {name!r}") and part in one for one in found), name
 
 
-def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> None:
+def test_lint_reports_names_that_clients_confuse(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
     assert "b.md: clients that replace characters or ignore case confuse 'fix' with 'Fix'" in found
 
 
-def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
+def test_lint_reports_a_skill_named_unlike_its_directory(tmp_path: Path) -> None:
     files = {
         "pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead.",
         "x/SKILL.md": "---\ndescription: d\n---\nText.",
@@ -44,7 +44,7 @@ def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
     ]
 
 
-def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_path: Path) -> None:
+def test_lint_reports_unused_and_undeclared_arguments_with_lines(tmp_path: Path) -> None:
     files = {
         "a.md": front("arguments:", "  - description: One.", "    name: one", body="\nSay\n{{ two }}."),
         "b.md": front("arguments:", "  - name: one", "    description: One.", body="{% include '_part.md' %}"),
@@ -58,7 +58,7 @@ def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_
     ]
 
 
-def test_missing_descriptions_are_found(tmp_path: Path) -> None:
+def test_lint_reports_missing_descriptions(tmp_path: Path) -> None:
     files = {"a.md": front("arguments:", "  - name: one", body="{{ one }}"), ".claude/commands/b.md": "Say it."}
     assert said(tmp_path, files) == [
         ".claude/commands/b.md:1: there is no description",
@@ -66,12 +66,12 @@ def test_missing_descriptions_are_found(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
+def test_a_finding_is_on_one_line(tmp_path: Path) -> None:
     found = said(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
     assert found == ["b.md: it is called 'prompt-one': 'a\\n.md' has a prompt called 'one' already"]
 
 
-def test_what_is_too_long_is_found(tmp_path: Path) -> None:
+def test_lint_reports_long_descriptions_and_prompts(tmp_path: Path) -> None:
     described = f"---\ndescription: {'x' * 1_025}\n---\nSay it."
     size = "20,032 bytes, about 5,008 tokens (an estimate: bytes / 4); 5,000 are a lot for one prompt"
     assert said(tmp_path, {"a.md": described, "b.md": front(body="x" * 20_000)}) == [
@@ -80,7 +80,7 @@ def test_what_is_too_long_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
+def test_estimated_tokens_are_a_quarter_of_the_bytes() -> None:
     assert [estimate_tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
@@ -98,14 +98,14 @@ BROKEN = [
 ]
 
 
-def test_a_broken_file_is_found_with_line_and_reason(tmp_path: Path) -> None:
+def test_lint_reports_a_broken_file_with_line_and_reason(tmp_path: Path) -> None:
     found = said(tmp_path, {f"{number}.md": text for number, (text, _) in enumerate(BROKEN)})
     assert len(found) == len(BROKEN)
     for number, (_, expected) in enumerate(BROKEN):
         assert any(one.startswith(f"{number}.md{expected}") for one in found), expected
 
 
-def test_a_link_is_found(tmp_path: Path) -> None:
+def test_lint_reports_a_link(tmp_path: Path) -> None:
     (tmp_path / "b.md").symlink_to("a.md")
     assert said(tmp_path, {"a.md": SIMPLE}) == [
         "b.md: it is a link, and links are not followed: pass its target as a separate DIR"

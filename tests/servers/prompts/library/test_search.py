@@ -1,4 +1,4 @@
-"""Finding prompts by words: what comes, and in which order."""
+"""Search for prompts by words: matches and their order."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +15,12 @@ def opened(*roots: Path) -> Libraries:
 
 
 def found(folder: Path, files: Mapping[str, str | bytes], query: str, most: int = 10) -> list[str]:
-    """The names of what comes."""
+    """Returns the names of the matches."""
     write(folder, files)
     return [one.name for one in search(opened(folder), query, most).prompts]
 
 
-def test_the_place_of_a_word_gives_the_order(tmp_path: Path) -> None:
+def test_matches_are_ordered_by_the_field_of_the_word(tmp_path: Path) -> None:
     files = {
         "a.md": front(body="Review it."),
         "b.md": front("title: A preview"),
@@ -34,12 +34,12 @@ def test_the_place_of_a_word_gives_the_order(tmp_path: Path) -> None:
     assert found(tmp_path, files, "review") == expected
 
 
-def test_more_words_come_before_a_better_place(tmp_path: Path) -> None:
+def test_more_matching_words_rank_above_a_better_field(tmp_path: Path) -> None:
     files = {"security.md": SIMPLE, "x.md": front(body="Look at the security of the code.")}
     assert found(tmp_path, files, "security code") == ["x", "security"]
 
 
-def test_title_and_tags_count_however_they_are_written(tmp_path: Path) -> None:
+def test_titles_and_tags_match_in_any_yaml_style(tmp_path: Path) -> None:
     forms: list[tuple[str, ...]] = [
         ("title: About tides",),
         ("tags: [x, tides]",),
@@ -52,12 +52,12 @@ def test_title_and_tags_count_however_they_are_written(tmp_path: Path) -> None:
     assert sorted(found(tmp_path, {**body, **files}, "tides")[:5]) == [f"z{number}" for number in range(5)]
 
 
-def test_the_first_line_of_a_command_describes_it(tmp_path: Path) -> None:
+def test_the_first_line_of_a_command_ranks_as_its_description(tmp_path: Path) -> None:
     files = {".claude/commands/b.md": "Fix it.\n\nNow.", ".claude/commands/a.md": "Do it.\n\nFix it."}
     assert found(tmp_path, files, "fix") == ["b", "a"]
 
 
-def test_upper_and_lower_case_are_the_same(tmp_path: Path) -> None:
+def test_a_search_ignores_case(tmp_path: Path) -> None:
     files = {
         "a.md": front("title: Äpfel ZÄHLEN Éléphant"),
         "b.md": front("title: äpfel zählen éléphant"),
@@ -67,28 +67,28 @@ def test_upper_and_lower_case_are_the_same(tmp_path: Path) -> None:
         assert found(tmp_path, files, query) == ["a", "b"], query
 
 
-def test_no_word_gives_all_by_name_and_no_more_come_than_were_asked_for(tmp_path: Path) -> None:
+def test_a_search_without_words_returns_prompts_by_name_up_to_the_limit(tmp_path: Path) -> None:
     assert found(tmp_path, {f"{one}.md": SIMPLE for one in "edcba"}, " ") == ["a", "b", "c", "d", "e"]
     assert found(tmp_path, {}, "nothing") == []
     matches = search(opened(tmp_path), "something", 2)
     assert ([one.name for one in matches.prompts], matches.total) == (["a", "b"], 5)
-    # A broken prompt takes nobody's place.
+    # A broken prompt does not count towards the limit.
     assert found(tmp_path, {"a.md": ""}, "something", 1) == ["b"]
 
 
-def test_any_query_has_an_answer() -> None:
+def test_hostile_queries_have_answers() -> None:
     libraries = opened(STARTER)
     for query in ("(", "[a-z]*", "\\", "\ud800", "\0", "x" * 100_000, "a " * 10_000):
         assert search(libraries, query, 5).total <= 10
 
 
-def test_of_two_prompts_with_one_name_that_of_the_first_library_is_found(tmp_path: Path) -> None:
+def test_only_the_first_library_is_searched_for_a_duplicate_name(tmp_path: Path) -> None:
     write(tmp_path, {"one/a.md": SIMPLE, "two/a.md": front("title: Tides")})
     libraries = opened(tmp_path / "one", tmp_path / "two")
     assert search(libraries, "tides", 5).prompts == []
 
 
-def test_the_starter_prompts_are_found_by_what_they_do() -> None:
+def test_starter_prompts_are_found_by_their_purpose() -> None:
     libraries = opened(STARTER)
     wanted = {
         "review my code": "review-code",

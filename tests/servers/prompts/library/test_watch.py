@@ -1,4 +1,4 @@
-"""Changes of folders, seen by a watch: real files, and what it says of each burst."""
+"""Changes of folders, detected by a watch: real files, and a report of each burst."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ from tests.servers.replicas import subscribe_to, told_only, two
 
 @pytest.fixture
 def lib(tmp_path: Path) -> Path:
-    """The folder of a library."""
+    """Returns the folder of a library."""
     folder = tmp_path / "lib"
     folder.mkdir()
     return folder
@@ -31,24 +31,24 @@ def lib(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is seen is seen by notices, and where there are none by polling."""
+    """Turns periodic sweeps off, so that only notices or polling detect changes."""
     monkeypatch.setattr(watch, "_SWEEP_SECONDS", 3_600.0)
 
 
 class Told:
-    """What a watch says."""
+    """The reports of a watch."""
 
     def __init__(self) -> None:
         self.send, self.receive = anyio.create_memory_object_stream[ScanChanges](100)
 
     async def next(self) -> ScanChanges:
-        """What it says next."""
+        """Returns the next report."""
         with anyio.fail_after(30):
             return await self.receive.receive()
 
 
 class Opener:
-    """Opens watches, and knows when one is open."""
+    """Opens watches and counts them."""
 
     def __init__(self, *refusals: Exception) -> None:
         self.refusals = list(refusals)
@@ -62,7 +62,7 @@ class Opener:
         return watch
 
     async def until(self, count: int) -> None:
-        """Waits until that many were opened."""
+        """Waits until that many watches were opened."""
         with anyio.fail_after(30):
             while self.opened < count:
                 await anyio.lowlevel.checkpoint()
@@ -83,7 +83,7 @@ def news(*names: str, others: bool = False) -> ScanChanges:
     return ScanChanges(frozenset(names), others)
 
 
-async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -> None:
+async def test_new_changed_and_removed_files_are_reported_once_each(lib: Path) -> None:
     libraries = Libraries([lib])
     async with watching(libraries) as told:
         put(lib, {"a.md": SIMPLE})
@@ -96,7 +96,7 @@ async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -
     assert libraries.names == []
 
 
-async def test_what_came_before_the_first_watch_is_told(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_before_the_first_watch_are_reported(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_POLL_SECONDS", 0.01)
     libraries, told = Libraries([lib]), Told()
     libraries.scan()
@@ -109,7 +109,7 @@ async def test_what_came_before_the_first_watch_is_told(lib: Path, monkeypatch: 
         tasks.cancel_scope.cancel()
 
 
-async def test_p4_many_files_at_once_are_one_change(lib: Path) -> None:
+async def test_many_simultaneous_files_are_one_change(lib: Path) -> None:
     libraries = Libraries([lib])
     write(lib.parent, {f"more/{number}.md": SIMPLE for number in range(50)})
     async with watching(libraries) as told:
@@ -137,7 +137,7 @@ class Burst(Notices):
         return {str(self.lib / name)}
 
 
-async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scan_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_MAX_WAIT_SECONDS", 60.0)
     told = Told()
     async with told.send, told.receive, anyio.create_task_group() as tasks:
@@ -146,7 +146,7 @@ async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytes
         tasks.cancel_scope.cancel()
 
 
-async def test_a_directory_that_comes_is_watched_with_what_is_in_it_or_empty(lib: Path) -> None:
+async def test_a_new_directory_is_watched(lib: Path) -> None:
     opener = Opener()
     async with watching(Libraries([lib]), opener) as told:
         (lib / "log").mkdir()
@@ -158,7 +158,7 @@ async def test_a_directory_that_comes_is_watched_with_what_is_in_it_or_empty(lib
             assert await told.next() == news("git-hooks-a")
 
 
-async def test_a_folder_that_is_exchanged_is_told_and_watched(tmp_path: Path, lib: Path) -> None:
+async def test_a_replaced_folder_is_reported_and_watched(tmp_path: Path, lib: Path) -> None:
     write(tmp_path, {"lib/a.md": SIMPLE, "next/a.md": front(body="Other."), "next/b.md": SIMPLE})
     opener = Opener()
     async with watching(Libraries([lib]), opener) as told:
@@ -171,7 +171,7 @@ async def test_a_folder_that_is_exchanged_is_told_and_watched(tmp_path: Path, li
         assert (await told.next()).names == {"c"}
 
 
-def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Path) -> None:
+def test_changes_beside_the_folder_are_irrelevant(tmp_path: Path, lib: Path) -> None:
     libraries = Libraries([lib])
     with closing(Notices()) as notices:
         watcher = Watch(libraries, notices)
@@ -181,7 +181,7 @@ def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Pat
         assert not watcher.is_relevant(str(tmp_path / "other"))
 
 
-async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
+async def test_a_removed_broken_file_changes_no_prompt(lib: Path) -> None:
     async with watching(Libraries([lib])) as told:
         put(lib, {"a.md": ""})
         assert await told.next() == news()
@@ -190,7 +190,7 @@ async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_where_the_system_refuses_changes_are_looked_for(lib: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_folder_is_polled_when_watching_fails(lib: Path, caplog: pytest.LogCaptureFixture) -> None:
     opener = Opener(OSError(os.strerror(28)))
     async with watching(Libraries([lib]), opener) as told:
         put(lib, {"a.md": SIMPLE})
@@ -200,7 +200,7 @@ async def test_where_the_system_refuses_changes_are_looked_for(lib: Path, caplog
 
 
 @pytest.mark.slow
-async def test_a_name_that_is_no_utf8_loses_no_change(lib: Path) -> None:
+async def test_a_file_name_outside_utf8_loses_no_change(lib: Path) -> None:
     async with watching(Libraries([lib])) as told:
         (Path(os.fsdecode(os.fsencode(lib) + b"/\xff.txt"))).write_text("x")
         put(lib, {"a.md": SIMPLE})
@@ -214,14 +214,14 @@ async def test_a_name_that_is_no_utf8_loses_no_change(lib: Path) -> None:
 # Two replicas
 
 
-async def test_prompts_that_another_replica_saves(stores: Stores, tmp_path: Path) -> None:
+async def test_prompts_saved_by_another_replica_are_reported(stores: Stores, tmp_path: Path) -> None:
     (tmp_path / "known.md").write_text(SIMPLE)
     async with two(prompts, stores, "--allow-write", tmp_path) as (here, there):
         await subscribe_to(here, "prompt://", "prompt://known")
         await there.text("save_prompt", name="new", text=SIMPLE)
         await here.other("notifications/prompts/list_changed")
         await told_only(here, "prompt://")
-        # Told, it has it.
+        # After the notification, the prompt is available.
         assert "result" in await here.request("prompts/get", {"name": "new"})
         await there.text("delete_prompt", name="known")
         await told_only(here, "prompt://", "prompt://known")

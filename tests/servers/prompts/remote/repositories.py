@@ -1,4 +1,4 @@
-"""Repositories of git with prompts, and a daemon that gives them out."""
+"""Git repositories with prompts, and a daemon that serves them."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ class Repository:
         self.commit(files)
 
     def git(self, *words: str, data: bytes = b"") -> str:
-        """What git prints."""
+        """Runs git; returns its output."""
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "core.hooksPath=/dev/null"]
         environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
@@ -35,43 +35,43 @@ class Repository:
         return done.stdout.decode().strip()
 
     def commit(self, files: Mapping[str, str | bytes]) -> str:
-        """Writes these files and commits all that there is."""
+        """Writes these files and commits everything."""
         write(self.root, files)
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message=More")
         return self.git("rev-parse", "HEAD")
 
     def commit_tree(self, entries: str) -> str:
-        """Has the branch be a commit with these entries, as `git mktree` takes them, whatever their names are."""
+        """Sets the branch to a commit with these entries in the form of `git mktree`, which allows any name."""
         tree = self.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", data=entries.encode("latin-1"))
         commit = self.git("commit-tree", tree, "-m", "Made by hand")
         self.git("update-ref", "refs/heads/main", commit)
         return commit
 
     def address(self, rest: str = "") -> Address:
-        """Its address on this machine."""
+        """Returns its address on this machine."""
         return parse_address(f"git+file://{self.root}{rest}")
 
 
 def entry(mode: str, name: str, id_: str) -> str:
-    """An entry of a tree in git's own form."""
+    """Returns an entry of a tree in git's format."""
     return f"{mode} {name}\0" + bytes.fromhex(id_).decode("latin-1")
 
 
 def update(checkout: Checkout, seconds: float = SECONDS) -> bool:
-    """Fetches what there is now."""
+    """Fetches the current state; returns whether it changed."""
     return checkout.update(Event(), seconds)
 
 
 def files(checkout: Checkout) -> dict[str, str]:
-    """What the library has."""
+    """Returns the files of the library by path."""
     found = sorted(path for path in checkout.root.rglob("*") if not path.is_dir())
     return {path.relative_to(checkout.root).as_posix(): path.read_text() for path in found}
 
 
 @contextmanager
 def daemon(base: Path) -> Iterator[int]:
-    """A daemon for all repositories in a directory; its port."""
+    """Runs a git daemon for all repositories in a directory; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     words = ["--export-all", "--listen=127.0.0.1", f"--port={port}", f"--base-path={base}", "--reuseaddr"]

@@ -1,4 +1,4 @@
-"""Addresses of libraries in git."""
+"""Addresses of git libraries."""
 
 import pytest
 
@@ -19,7 +19,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("git+git://[::1]:9418/a", Address("git://[::1]:9418/a")),
     ],
 )
-def test_what_is_an_address(text: str, expected: Address) -> None:
+def test_a_git_address_is_parsed(text: str, expected: Address) -> None:
     assert parse_address(text) == expected
     assert parse_address(str(expected)) == expected
 
@@ -46,7 +46,7 @@ def test_what_is_an_address(text: str, expected: Address) -> None:
         ("git+https://h/a#subdirectory=../p", "is not a folder within"),
     ],
 )
-def test_what_is_none(text: str, reason: str) -> None:
+def test_an_invalid_address_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason.replace("+", r"\+")):
         parse_address(text)
 
@@ -58,10 +58,10 @@ def test_a_secret_is_refused_and_not_repeated(user: str) -> None:
     assert "do-not-show" not in str(raised.value)
 
 
-def test_a_commit_is_told_from_a_branch() -> None:
+def test_only_a_full_hash_is_a_commit() -> None:
     assert parse_address(f"git+https://h/a@{COMMIT}").commit == COMMIT
     assert parse_address(f"git+https://h/a@{COMMIT[:8]}").commit is None
 
 
-def test_clients_are_shown_no_directories_of_this_machine() -> None:
+def test_the_shown_address_hides_local_directories() -> None:
     assert parse_address("git+file:///home/ada/b.git@v1").shown == "git+file:///.../b@v1"

@@ -29,7 +29,7 @@ def refusal(made: Checkout, seconds: float = 60.0) -> str:
     return made.failure or str(raised.value)
 
 
-def test_a_commit_is_fetched_and_then_another_one(repository: Repository) -> None:
+def test_each_new_commit_is_fetched(repository: Repository) -> None:
     made = checkout(repository)
     assert made.commit is None
     assert update(made)
@@ -42,7 +42,7 @@ def test_a_commit_is_fetched_and_then_another_one(repository: Repository) -> Non
     assert (made.commit, sorted(files(made))) == (commit, [".claude/commands/c.md", "d.md", "deep/b.md"])
 
 
-def test_branches_tags_commits_and_folders(repository: Repository) -> None:
+def test_branches_tags_commits_and_folders_are_checked_out(repository: Repository) -> None:
     old = repository.git("rev-parse", "HEAD")
     repository.git("tag", "light")
     repository.git("tag", "--annotate", "heavy", "--message=x")
@@ -58,7 +58,7 @@ def test_branches_tags_commits_and_folders(repository: Repository) -> None:
     assert inner.root.parts[-2:] == ("team", "deep")
 
 
-def test_a_commit_that_is_there_is_not_looked_for(repository: Repository) -> None:
+def test_a_cached_commit_is_not_fetched_again(repository: Repository) -> None:
     made = checkout(repository, f"@{repository.git('rev-parse', 'HEAD')}")
     assert update(made)
     repository.root.rename(repository.root.with_name("gone"))
@@ -76,7 +76,7 @@ def test_a_force_push_replaces_everything(repository: Repository) -> None:
     assert (made.commit, files(made)) == (commit, {"x.md": "new"})
 
 
-def test_what_is_missing_is_said_and_what_is_there_stays(repository: Repository) -> None:
+def test_a_missing_revision_or_folder_keeps_the_cached_files(repository: Repository) -> None:
     assert refusal(checkout(repository, "@nowhere")) == "the repository has no branch or tag 'nowhere'"
     assert refusal(checkout(repository, f"@{'1' * 40}")) == "the repository has no such commit"
     assert refusal(checkout(repository, "#subdirectory=no")) == "the repository has no folder 'no'"
@@ -92,7 +92,7 @@ def test_what_is_missing_is_said_and_what_is_there_stays(repository: Repository)
 
 
 @pytest.mark.parametrize("damage", ["state", "text", "file", "tree"])
-def test_a_cache_that_is_damaged_is_made_anew(repository: Repository, damage: str) -> None:
+def test_a_damaged_cache_is_rebuilt(repository: Repository, damage: str) -> None:
     made = checkout(repository)
     update(made)
     tree = next(made._home.glob("tree"))
@@ -108,9 +108,7 @@ def test_a_cache_that_is_damaged_is_made_anew(repository: Repository, damage: st
     assert files(made)["a.md"] == "one"
 
 
-def test_what_can_not_be_served_is_left_out_with_a_reason(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unusable_files_are_omitted_with_a_reason(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MAX_BYTES", 1_000)
     os.symlink("/etc/passwd", repository.root / "link.md")
     repository.commit(
@@ -130,7 +128,7 @@ def test_what_can_not_be_served_is_left_out_with_a_reason(
     assert {"large.md", "lfs.md"}.isdisjoint(files(made))
 
 
-def test_hostile_names_stay_out(repository: Repository) -> None:
+def test_hostile_names_are_omitted(repository: Repository) -> None:
     blob = repository.git("hash-object", "-w", "--stdin", data=b"bad")
     inner = repository.git(
         "hash-object",
@@ -154,7 +152,7 @@ def test_hostile_names_stay_out(repository: Repository) -> None:
     assert not (made.root.parent / "x.md").exists()
 
 
-def test_names_that_are_too_long_stay_out(repository: Repository) -> None:
+def test_overlong_names_are_omitted(repository: Repository) -> None:
     blob = repository.git("hash-object", "-w", "--stdin", data=b"bad")
     name = "x" * 256
     repository.commit_tree("".join([entry("100644", "a.md", blob), entry("100644", name, blob)]))
@@ -164,9 +162,7 @@ def test_names_that_are_too_long_stay_out(repository: Repository) -> None:
     assert [(one.path, one.reason) for one in made.problems()] == [(name, "its path is too long")]
 
 
-def test_of_many_files_that_stay_out_the_first_are_named(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_first_omitted_files_are_named(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_MAX_NAMED", 1)
     for name in ("b", "c", "d"):
         os.symlink("a.md", repository.root / name)
@@ -179,7 +175,7 @@ def test_of_many_files_that_stay_out_the_first_are_named(
     ]
 
 
-def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_filters_and_attributes_have_no_effect(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     marker, home = repository.root.parent / "ran", repository.root.parent / "home"
     (home / "hooks").mkdir(parents=True)
     for hook in ("reference-transaction", "post-checkout", "post-index-change"):
@@ -199,7 +195,7 @@ def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypat
     assert sorted(path.name for path in home.iterdir()) == [".gitconfig", "hooks"]
 
 
-def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_repository_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit({"big.md": os.urandom(3_000_000)})
     monkeypatch.setattr(git, "MAX_FETCHED_BYTES", 1_000_000)
     assert refusal(checkout(repository)).startswith("the repository has more than 1 MB")
@@ -212,7 +208,7 @@ def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytes
     assert [path.name for path in checkout(repository)._home.iterdir()] == []
 
 
-def test_over_the_network_and_without_it(repository: Repository) -> None:
+def test_a_library_is_fetched_over_the_network_and_cached(repository: Repository) -> None:
     with daemon(repository.root.parent) as port:
         made = Checkout(parse_address(f"git+git://127.0.0.1:{port}/team.git"), repository.root.parent / "cache")
         assert update(made)
@@ -222,7 +218,7 @@ def test_over_the_network_and_without_it(repository: Repository) -> None:
     assert files(made)["a.md"] == "one"
 
 
-def test_git_that_hangs_is_ended(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_git_is_terminated(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     bin_ = repository.root.parent / "bin"
     bin_.mkdir()
     (bin_ / "git").write_text("#!/bin/sh\nsleep 1000 & wait\n")
@@ -231,6 +227,6 @@ def test_git_that_hangs_is_ended(repository: Repository, monkeypatch: pytest.Mon
     assert refusal(checkout(repository), seconds=0.2) == "git did not answer in time"
 
 
-def test_without_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_git_is_reported(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert refusal(checkout(repository)) == "git is not installed"

@@ -18,7 +18,7 @@ from tests.servers.prompts.serving import inside, names
 
 
 def pack(path: Path, contents: dict[str, str | bytes], **options: int) -> Checkout:
-    """An archive with these files, as a library with a cache next to it."""
+    """Writes an archive with these files; returns it as a library with a cache next to it."""
     with zipfile.ZipFile(path, "w", **options) as archive:
         for name, data in contents.items():
             archive.writestr(name, data)
@@ -35,7 +35,7 @@ def left_out(checkout: Checkout) -> dict[str, str]:
     return {problem.path: problem.reason for problem in checkout.problems()}
 
 
-def test_an_archive_is_unpacked_and_unpacked_again_when_it_changes(tmp_path: Path) -> None:
+def test_a_changed_archive_is_unpacked_again(tmp_path: Path) -> None:
     made = pack(
         tmp_path / "team.zip", {"a.md": "one", ".claude/commands/b.md": "two"}, compression=zipfile.ZIP_DEFLATED
     )
@@ -58,13 +58,13 @@ def test_an_archive_is_unpacked_and_unpacked_again_when_it_changes(tmp_path: Pat
         (["one/a.md", "b.md"], ["b.md", "one/a.md"]),
     ],
 )
-def test_a_folder_around_all_files_is_left_away(tmp_path: Path, paths: list[str], unpacked: list[str]) -> None:
+def test_a_folder_around_all_files_is_stripped(tmp_path: Path, paths: list[str], unpacked: list[str]) -> None:
     made = pack(tmp_path / "team.zip", dict.fromkeys(paths, "x"))
     update(made)
     assert sorted(files(made)) == unpacked
 
 
-def test_names_that_lead_elsewhere_links_and_what_is_encrypted_are_named(tmp_path: Path) -> None:
+def test_hostile_names_and_links_are_reported(tmp_path: Path) -> None:
     hostile = ["../out.md", "/etc/x.md", "a/../../b.md", "C:/x.md", "nul.md", "back\\slash.md"]
     made = pack(tmp_path / "team.zip", {**dict.fromkeys(hostile, "x"), "good.md": "x"})
     with zipfile.ZipFile(tmp_path / "team.zip", "a") as archive:
@@ -82,7 +82,7 @@ def test_names_that_lead_elsewhere_links_and_what_is_encrypted_are_named(tmp_pat
     assert not list(tmp_path.rglob("out.md"))
 
 
-def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
+def test_an_encrypted_file_is_reported(tmp_path: Path) -> None:
     made = pack(tmp_path / "team.zip", {"a.md": "one", "b.md": "two"})
     data = bytearray((tmp_path / "team.zip").read_bytes())
     at = data.index(b"PK\1\2")
@@ -92,14 +92,14 @@ def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
     assert (list(files(made)), left_out(made)) == (["b.md"], {"a.md": "it is encrypted"})
 
 
-def test_a_bomb_is_refused_by_the_size_that_it_declares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_refused_by_its_declared_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MAX_TOTAL_BYTES", 100_000)
     made = pack(tmp_path / "team.zip", {"a.txt": b"\0" * 100_001}, compression=zipfile.ZIP_DEFLATED)
     assert (tmp_path / "team.zip").stat().st_size < 1_000
     assert refusal(made) == "the files of the library have more than 100,000 bytes in total"
 
 
-def test_a_file_that_gives_more_than_it_declares_is_damage(tmp_path: Path) -> None:
+def test_a_file_larger_than_declared_is_damaged(tmp_path: Path) -> None:
     made = pack(tmp_path / "team.zip", {"a.txt": b"\0" * 100_000}, compression=zipfile.ZIP_DEFLATED)
     data = bytearray((tmp_path / "team.zip").read_bytes())
     for at, offset in ((data.index(b"PK\3\4"), 22), (data.index(b"PK\1\2"), 24)):
@@ -108,7 +108,7 @@ def test_a_file_that_gives_more_than_it_declares_is_damage(tmp_path: Path) -> No
     assert refusal(made) == "the package is damaged at 'a.txt'"
 
 
-def test_an_archive_that_is_too_large_or_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oversized_or_invalid_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "team.zip"
     made = pack(path, {"a.md": "one", "b.md": "two"})
     monkeypatch.setattr(package, "_MAX_DIRECTORY", 60)
@@ -122,7 +122,7 @@ def test_an_archive_that_is_too_large_or_none_is_refused(tmp_path: Path, monkeyp
     assert refusal(made) == "there is no such file, or it can't be read"
 
 
-async def test_an_archive_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_prompts_of_an_archive_are_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     pack(tmp_path / "team.zip", {"repo/commands/a.md": "Say a.", "repo/skills/b/SKILL.md": SIMPLE})
     async with inside(tmp_path / "team.zip") as peer:

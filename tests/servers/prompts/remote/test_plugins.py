@@ -1,4 +1,4 @@
-"""Plugins that a marketplace names."""
+"""Plugins of a marketplace."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ SOURCES: list[tuple[object, str]] = [
 ]
 
 
-def test_a_source_is_an_address_or_a_reason(tmp_path: Path) -> None:
+def test_a_plugin_source_has_an_address_or_a_reason(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "beside").mkdir()
     for source, expected in SOURCES:
@@ -50,14 +50,14 @@ def test_a_source_is_an_address_or_a_reason(tmp_path: Path) -> None:
         assert (str(plugin.address) if plugin.address else plugin.reason).startswith(expected), source
 
 
-def test_plugins_in_the_folder_of_the_marketplace_are_its_files(tmp_path: Path) -> None:
+def test_plugins_within_the_marketplace_need_no_address(tmp_path: Path) -> None:
     (tmp_path / "plugins/a").mkdir(parents=True)
     rows = [{"name": "a", "source": "./plugins/a"}, {"name": "b", "source": "a"}, {"name": "c", "source": "./"}]
     data = json.dumps({"metadata": {"pluginRoot": "./plugins"}, "plugins": rows}).encode()
     assert parse_marketplace(data, tmp_path, "https") == []
 
 
-def test_names_that_no_folder_can_have_and_that_are_there_twice(tmp_path: Path) -> None:
+def test_invalid_and_duplicate_plugin_names_are_reported(tmp_path: Path) -> None:
     source = {"source": "github", "repo": "team/tools"}
     rows = [{"name": name, "source": source} for name in ("..", "a/b", "a", "A", 7)]
     plugins = parse_marketplace(json.dumps({"plugins": rows}).encode(), tmp_path, "https")
@@ -71,7 +71,7 @@ def test_names_that_no_folder_can_have_and_that_are_there_twice(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"plugins": 1}', '{"plugins": [], "metadata": 1}', "[" * 100_000])
-def test_what_is_no_marketplace_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_marketplace_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(PromptError, match="it is not a marketplace"):
         parse_marketplace(text.encode(), tmp_path, "https")
 
@@ -109,7 +109,7 @@ def test_plugins_in_other_repositories_are_part_of_the_library(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_marketplace_in_a_plugin_is_not_read(tmp_path: Path) -> None:
+def test_the_marketplace_of_a_plugin_is_ignored(tmp_path: Path) -> None:
     third = Repository(tmp_path / "third", {"commands/fix.md": "Fix it."})
     web = Repository(tmp_path / "web", {MARKETPLACE: make_marketplace(third.root)})
     market = Repository(tmp_path / "market", {MARKETPLACE: make_marketplace(web.root)})
@@ -119,7 +119,7 @@ def test_the_marketplace_in_a_plugin_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_marketplace_of_this_machine_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_local_marketplace_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     web = Repository(tmp_path / "web", {"commands/fix.md": "Fix the web."})
     market = tmp_path / "market"

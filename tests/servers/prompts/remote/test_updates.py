@@ -1,4 +1,4 @@
-"""A server with libraries in git: what it serves, and what it tells when they change."""
+"""A server with git libraries: its prompts, and notifications of changes."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ async def test_a_library_is_served_with_its_commit(repository: Repository, era: 
     assert library == {"folder": "team", "prompts": 1, "from": "git+file:///.../team", "commit": commit}
 
 
-async def test_clients_are_told_of_another_commit(repository: Repository) -> None:
+async def test_a_new_commit_sends_list_changed(repository: Repository) -> None:
     async with inside("--library", f"git+file://{repository.root}", *OFTEN) as peer:
         assert await names(peer) == ["hello"]
         repository.commit({"bye.md": "Say goodbye."})
@@ -45,7 +45,7 @@ async def test_clients_are_told_of_another_commit(repository: Repository) -> Non
         assert await names(peer) == ["bye", "hello"]
 
 
-async def test_a_look_follows_another_commit_and_another_failure_and_nothing_else(repository: Repository) -> None:
+async def test_only_a_new_commit_or_failure_starts_a_scan(repository: Repository) -> None:
     checkout, looks = Checkout(repository.address("")), 0
 
     async def scan() -> None:
@@ -64,7 +64,7 @@ async def test_a_look_follows_another_commit_and_another_failure_and_nothing_els
     assert (first, same, newer, await count_looks(), await count_looks()) == (1, 0, 1, 1, 0)
 
 
-async def test_it_starts_with_what_it_has_when_the_repository_is_gone(repository: Repository) -> None:
+async def test_a_server_starts_from_the_cache_without_the_repository(repository: Repository) -> None:
     library = "--library", f"git+file://{repository.root}"
     async with inside(*library) as peer:
         assert await names(peer) == ["hello"]
@@ -73,7 +73,7 @@ async def test_it_starts_with_what_it_has_when_the_repository_is_gone(repository
         assert await names(peer) == ["hello"]
 
 
-async def test_it_starts_without_a_library_that_is_not_there_and_says_so(
+async def test_a_server_starts_without_a_missing_library_and_reports_it(
     tmp_path: Path, repository: Repository
 ) -> None:
     (tmp_path / "own").mkdir()

@@ -1,4 +1,4 @@
-"""Prompts as commands of hosts, and back."""
+"""Conversion of prompts to commands of hosts, and back."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ FRONT = "---\ndescription: 'Fix: it'\n---\n\n"
         ("claude", "cursor", "Say it.\n"),
     ],
 )
-def test_there_and_back_is_the_same_file(tmp_path: Path, source: str, target: str, text: str) -> None:
+def test_conversion_to_a_host_and_back_restores_the_file(tmp_path: Path, source: str, target: str, text: str) -> None:
     there = convert(tmp_path, source, text, target)
     back = convert(tmp_path, target, there.data, source)
     assert (there.losses, back.losses) == ((), ())
@@ -63,12 +63,12 @@ def test_there_and_back_is_the_same_file(tmp_path: Path, source: str, target: st
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_the_own_host_gets_the_file_as_it_is(tmp_path: Path, host: str) -> None:
+def test_conversion_to_the_same_host_changes_nothing(tmp_path: Path, host: str) -> None:
     text = 'prompt = "x"\n' if host == "gemini" else "---\r\nmodel: x\r\n---\r\nSay it."
     assert convert(tmp_path, host, text, host) == Command(text.encode(), ())
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
+def test_lost_fields_are_listed(tmp_path: Path) -> None:
     text = "---\ndescription: It\nmodel: opus\nallowed-tools: Bash\n---\nSay $ARGUMENTS.\n"
     assert convert(tmp_path, "claude", text, "codex").losses == ("model", "allowed-tools")
     assert convert(tmp_path, "claude", text, "gemini").losses == ("model", "allowed-tools")
@@ -83,12 +83,12 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("model: &it opus\ndescription: *it\n", "description: opus\n"),
     ],
 )
-def test_front_matter_in_any_style_of_yaml(tmp_path: Path, front: str, kept: str) -> None:
+def test_front_matter_in_any_yaml_style_is_converted(tmp_path: Path, front: str, kept: str) -> None:
     made = convert(tmp_path, "claude", f"---\n{front}---\nSay $ARGUMENTS.\n", "codex")
     assert made == Command(f"---\n{kept}---\nSay $ARGUMENTS.\n".encode(), ("model",))
 
 
-def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
+def test_lost_shell_insertions_are_listed(tmp_path: Path) -> None:
     text = "Look at !`git diff`, at !`ls` and at $ARGUMENTS.\n"
     assert convert(tmp_path, "claude", text, "opencode").losses == ()
     assert convert(tmp_path, "claude", text, "codex").losses == ("the text that its host inserts for !`git diff`",)
@@ -98,7 +98,7 @@ def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
         convert(tmp_path, "opencode", block, "claude")
 
 
-def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
+def test_a_template_without_logic_becomes_a_command(tmp_path: Path) -> None:
     lost = ("the default of arguments", "the text for optional arguments that are left out")
     made = convert(tmp_path, "ours", TEMPLATE, "claude")
     assert made.data.decode() == (
@@ -152,7 +152,9 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_can_not_be_said_is_refused(tmp_path: Path, source: str, target: str, text: str, reason: str) -> None:
+def test_an_inexpressible_command_is_refused(
+    tmp_path: Path, source: str, target: str, text: str, reason: str
+) -> None:
     with pytest.raises(PromptError) as raised:
         convert(tmp_path, source, text, target)
     assert reason in str(raised.value)
@@ -180,7 +182,7 @@ arguments:
         "{{ done }}{% if mood %}, {{ mood }}{% endif %}",
     ],
 )
-def test_an_argument_that_decides_something_keeps_its_default(tmp_path: Path, text: str) -> None:
+def test_an_argument_in_a_condition_takes_its_default(tmp_path: Path, text: str) -> None:
     write(tmp_path, {"_mood.md": "{% if mood == 'proud' %}Boast{% endif %}", "a.md": f"{MOOD}{text}"})
     library = Library(tmp_path)
     library.scan()
@@ -190,7 +192,7 @@ def test_an_argument_that_decides_something_keeps_its_default(tmp_path: Path, te
     assert "the optional argument 'mood'" in made.losses
 
 
-def test_a_required_argument_that_decides_something_is_refused(tmp_path: Path) -> None:
+def test_a_required_argument_in_a_condition_is_refused(tmp_path: Path) -> None:
     front = MOOD.replace("default: calm", "required: true")
     text = front + '{% if mood == "proud" %}Boast: {% endif %}{{ done }}'
     with pytest.raises(PromptError) as raised:
@@ -205,30 +207,30 @@ def test_arguments_are_matched_by_name(tmp_path: Path) -> None:
     assert b"Look for ${input:focus} in ${input:code}." in convert(tmp_path, "ours", text, "vscode").data
 
 
-def test_a_fence_that_a_command_can_not_make_longer_is_said(tmp_path: Path) -> None:
+def test_lost_longer_fences_are_listed(tmp_path: Path) -> None:
     made = convert(tmp_path, "ours", TEMPLATE.replace("Review {{ code }}", "{{ code|fence }}"), "claude")
     assert made.losses[-2] == "longer fences around arguments with a fence in them"
 
 
-def test_an_argument_that_is_the_default_of_another_is_lost_with_a_word(tmp_path: Path) -> None:
+def test_an_argument_used_as_a_default_is_lost_and_listed(tmp_path: Path) -> None:
     text = TEMPLATE.replace("{{ focus }}.", "{{ focus|default(other) }}.")
     text = text.replace("    default: everything\n", "  - name: other\n")
     made = convert(tmp_path, "ours", text, "claude")
     assert made.losses == ("the text for optional arguments that are left out",)
 
 
-def test_a_required_argument_that_is_not_used_is_left_out_with_a_word(tmp_path: Path) -> None:
+def test_an_unused_required_argument_is_dropped_and_listed(tmp_path: Path) -> None:
     text = TEMPLATE.replace("default: everything", "required: true").replace("{{ focus }}", "bugs")
     assert convert(tmp_path, "ours", text, "claude").losses == ("the unused argument 'focus'",)
 
 
-def test_the_language_of_a_fence_keeps_its_default(tmp_path: Path) -> None:
+def test_the_language_of_a_fence_takes_its_default(tmp_path: Path) -> None:
     made = convert(tmp_path, "ours", TEMPLATE.replace("Review {{ code }}", "{{ code|fence(focus) }}"), "claude")
     assert b"```everything\n$ARGUMENTS\n```" in made.data
     assert "the optional argument 'focus'" in made.losses
 
 
-def test_a_host_with_one_place_takes_the_required_argument(tmp_path: Path) -> None:
+def test_a_host_with_one_placeholder_takes_the_required_argument(tmp_path: Path) -> None:
     made = convert(tmp_path, "ours", TEMPLATE, "gemini")
     assert b"Review {{args}}, and look for everything." in made.data
     assert made.losses == ("the default of arguments", "the optional argument 'focus'")

@@ -1,4 +1,4 @@
-"""Prompts that are saved and deleted: what is let in, where it goes, and what stays as it was."""
+"""Saved and deleted prompts: accepted texts, their files, and unchanged files."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def opened(*roots: Path) -> Libraries:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """All files, those too that no library lists."""
+    """Returns all files, with those that no library lists."""
     return {one.relative_to(folder).as_posix(): one.read_text() for one in folder.rglob("*") if one.is_file()}
 
 
@@ -47,7 +47,7 @@ def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries
     assert sorted(files(tmp_path)) == ["a.md", "git/b.md", "new.md"]
 
 
-def test_a_prompt_is_replaced_where_it_is_and_deleted_with_its_etag(tmp_path: Path, libraries: Libraries) -> None:
+def test_a_prompt_is_replaced_in_place_and_deleted_with_its_etag(tmp_path: Path, libraries: Libraries) -> None:
     (tmp_path / "git/b.md").chmod(0o640)
     assert not save_prompt(libraries, "git-b", OTHER, if_match=make_etag(SIMPLE.encode())).created
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": OTHER}
@@ -58,7 +58,7 @@ def test_a_prompt_is_replaced_where_it_is_and_deleted_with_its_etag(tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])
-def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_replaces(
+def test_a_replacement_is_private_until_it_has_the_old_permissions(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch, mode: int
 ) -> None:
     (tmp_path / "a.md").chmod(mode)
@@ -67,9 +67,7 @@ def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_repla
     assert (made, (tmp_path / "a.md").stat().st_mode & 0o777) == ([0o600], mode)
 
 
-def test_a_change_reaches_the_disk_before_it_is_answered(
-    libraries: Libraries, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_is_synced_before_the_answer(libraries: Libraries, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = disk.synced(monkeypatch)
     for act, expected in (
         (lambda: save_prompt(libraries, "new", OTHER), [len(OTHER), ["a.md", "git", "new.md"]]),
@@ -98,13 +96,13 @@ def refusal_of_both(
     *arguments: object,
     **more: object,
 ) -> str:
-    """The refusal of a call, which its check before the user is asked gives as well."""
+    """Returns the error of a call, after a check that its validation before the consent raises the same."""
     refused = refusal(call, libraries, *arguments, **more)
     assert refusal(check, libraries, *arguments, **more) == refused
     return refused
 
 
-def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libraries) -> None:
+def test_refusals_explain_reason_and_next_step(tmp_path: Path, libraries: Libraries) -> None:
     etag = make_etag(SIMPLE.encode())
     assert re.fullmatch("[0-9a-f]{16}", etag)
     write(tmp_path, {"pdf/SKILL.md": PDF})
@@ -138,7 +136,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "pdf/SKILL.md": PDF}
 
 
-def test_what_somebody_wrote_since_the_last_look_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
+def test_a_file_changed_since_the_last_scan_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
     theirs = SIMPLE.replace("Say", "Cry")
     write(tmp_path, {"a.md": theirs, "new.md": SIMPLE})
     with pytest.raises(PromptError, match="has changed in the meantime"):
@@ -148,7 +146,7 @@ def test_what_somebody_wrote_since_the_last_look_is_not_replaced(tmp_path: Path,
     assert files(tmp_path) == {"a.md": theirs, "git/b.md": SIMPLE, "new.md": SIMPLE}
 
 
-def test_a_file_that_comes_at_the_last_moment_is_not_replaced(
+def test_a_file_created_during_the_save_is_not_replaced(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: write(tmp_path, {"new.md": SIMPLE}))
@@ -172,9 +170,7 @@ NO_NAMES = ["", ".", "..", "../x", "x/y", "/etc/x", ".x", "_x", "README", "two w
 
 
 @pytest.mark.parametrize("draft", [False, True])
-def test_what_is_wrong_or_has_no_name_for_a_prompt_is_not_written(
-    tmp_path: Path, libraries: Libraries, draft: bool
-) -> None:
+def test_invalid_texts_and_names_are_not_written(tmp_path: Path, libraries: Libraries, draft: bool) -> None:
     for text, reason in WRONG:
         said = refusal(save_prompt, libraries, "new", text, draft)
         assert said.startswith("bad_prompt: ")
@@ -184,7 +180,7 @@ def test_what_is_wrong_or_has_no_name_for_a_prompt_is_not_written(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
-def test_a_draft_is_not_served_is_replaced_with_its_etag_and_deleted(tmp_path: Path, libraries: Libraries) -> None:
+def test_a_draft_is_not_served_and_needs_its_etag_to_change(tmp_path: Path, libraries: Libraries) -> None:
     first = save_prompt(libraries, "a", OTHER, draft=True)
     assert first.path == "_drafts/a.md"
     assert libraries.scan() is not None
@@ -198,7 +194,7 @@ def test_a_draft_is_not_served_is_replaced_with_its_etag_and_deleted(tmp_path: P
 
 
 @pytest.mark.parametrize("link", ["new.md", "_drafts"])
-def test_p2_nothing_is_written_through_a_link(tmp_path: Path, link: str) -> None:
+def test_nothing_is_written_through_a_link(tmp_path: Path, link: str) -> None:
     write(tmp_path, {"library/a.md": SIMPLE, "elsewhere/new.md": SIMPLE})
     target = "elsewhere" if link == "_drafts" else "elsewhere/new.md"
     (tmp_path / "library" / link).symlink_to(tmp_path / target)
@@ -209,7 +205,7 @@ def test_p2_nothing_is_written_through_a_link(tmp_path: Path, link: str) -> None
     assert files(tmp_path / "elsewhere") == {"new.md": SIMPLE}
 
 
-def test_a_write_that_fails_leaves_what_was_there(
+def test_a_failed_write_changes_nothing(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:
@@ -225,7 +221,7 @@ def _refuse(*_: object, **__: object) -> None:
     raise PermissionError
 
 
-def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(
+def test_a_new_file_is_linked_to_its_name_without_replacing(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.rename", _refuse)
@@ -234,7 +230,7 @@ def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(
     assert sorted(files(tmp_path)) == ["_drafts/new.md", "a.md", "git-new.md", "git/b.md"]
 
 
-def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
+def test_a_new_file_replaces_nothing_without_hard_links(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unknown(*_: object, **__: object) -> None:
@@ -249,7 +245,7 @@ def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "new.md": OTHER, "late.md": SIMPLE}
 
 
-def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp_path: Path) -> None:
+def test_a_commands_folder_has_commands_but_no_drafts(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/commands"
     write(folder, {"fix.md": "Fix it."})
     text = "---\ndescription: Looks.\n---\nLook at $0."
@@ -260,7 +256,7 @@ def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp
     assert opened(folder).prompt("look").syntax == "claude"
 
 
-def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:
+def test_only_the_first_library_is_changed(tmp_path: Path) -> None:
     write(tmp_path, {"first/a.md": SIMPLE, "second/b.md": SIMPLE})
     libraries = opened(tmp_path / "first", tmp_path / "second")
     reason = "'b' is not in the first library, the only one that can be changed"
