@@ -1,4 +1,4 @@
-"""The same files and directories as the tests of `servers.common.files` have, and ways to change them in short."""
+"""The fixtures of the tests of `servers.common.files`, and short ways to change files."""
 
 import pytest
 

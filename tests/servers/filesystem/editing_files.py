@@ -1,4 +1,4 @@
-"""The edit of one file in short, the code of a refusal, and others who change a file meanwhile."""
+"""Helpers: edit one file, get the code of an error, change a file as another program does."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from shared.coded_errors import PathError
 
 
 def edit_file(files, place, edits, etag=None, encoding=None, **more):
-    """Old and new texts as pairs; the result of the one file."""
+    """Edit one file with pairs of old and new text, and return its result."""
     return edit_files(files, [FileEdits(place, [Edit(*edit) for edit in edits], etag, encoding)], **more)[0]
 
 
 def code(call, *arguments, **more):
-    """The code with which a call is refused."""
+    """The code of the error that a call raises."""
     with pytest.raises(PathError) as caught:
         call(*arguments, **more)
     return caught.value.code

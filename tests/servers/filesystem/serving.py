@@ -1,4 +1,4 @@
-"""The server as a process or within that of the test, its clients, and how they wait for news."""
+"""Filesystem servers as processes or inside the test, their clients, and waits for notifications."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ async def served(folder: Path, era: str = "2025-11-25", *options: str) -> AsyncI
 
 
 def inside(*options: str | Path, era: str = "2025-11-25") -> AbstractAsyncContextManager[InnerPeer]:
-    """A server without a process of its own."""
+    """A server inside the test's process."""
     return peers.inside(app, *options, era=era)
 
 
@@ -36,7 +36,7 @@ def inside(*options: str | Path, era: str = "2025-11-25") -> AbstractAsyncContex
 async def asked(
     folder: Path, *options: str, era: str = "2025-11-25", actions: str = "", **more: Any
 ) -> AsyncIterator[AskedPeer]:
-    """A server that asks before it changes anything, and a user who answers as `actions` say."""
+    """A server with `--confirm`, and a user who answers with `actions` in turn."""
     async with wired_inside(app, "--allow-write", "--confirm", *options, folder, era=era) as wire:
         peer = AskedPeer(wire, era, actions, **more)
         wire.answers["elicitation/create"] = peer.answer
@@ -70,7 +70,7 @@ async def subscribe(peer: Peer, uri: str) -> None:
 
 
 async def updated(peer: Peer, uri: str) -> None:
-    """Waits for the notification that tells of a change of `uri`."""
+    """Wait for the notification that `uri` was updated."""
     with anyio.fail_after(30):
         while True:
             for message in peer.wire.notifications:
@@ -82,5 +82,5 @@ async def updated(peer: Peer, uri: str) -> None:
 
 
 async def cursor_of(peer: Peer, **arguments: Any) -> str:
-    """The cursor that `changes` gives to begin with."""
+    """The cursor of a first call of `changes`."""
     return (await peer.text("changes", **arguments)).rsplit("[cursor: ", 1)[1].rstrip("]")

@@ -1,5 +1,4 @@
-"""What holds for all that changes files: a model of any sequence of changes, what is on the disk by the answer,
-and what no way of writing gets around."""
+"""Properties of all operations that change files: agreement with a model, syncs before the answer, permissions."""
 
 import os
 import stat
@@ -34,7 +33,7 @@ ACTS = st.one_of(
 
 
 class Refused(Exception):
-    """The model refuses an act."""
+    """The model refuses an operation."""
 
 
 def require(condition):
@@ -43,7 +42,7 @@ def require(condition):
 
 
 class Model:
-    """What there is, and what the acts make of it."""
+    """A tree of files as a dict, with the same operations."""
 
     def __init__(self):
         self.tree = {}
@@ -88,7 +87,7 @@ class Model:
 
 
 class Real:
-    """The same acts on a disk."""
+    """The same operations on real files."""
 
     def __init__(self, folder, way):
         self.folder = Path(folder)
@@ -123,13 +122,13 @@ def check_by_model(acts, folder, way):
     for act in acts:
         before = dict(model.tree)
         done = acted(model, Refused, *act)
-        if not done and act[0] != "make":  # what is made above stays
+        if not done and act[0] != "make":  # created parents stay
             model.tree = before
         assert (acted(real, FilesError, *act), real.tree) == (done, dict(sorted(model.tree.items()))), act
     real.files.close()
 
 
-def test_each_act_does_what_a_model_does_however_files_are_found(way, tmp_path):
+def test_each_operation_agrees_with_a_model(way, tmp_path):
     acts = [
         *[("make", "d/e"), ("write", "a", "one", "create"), ("write", "a", "two", "create"), ("make", "a/x")],
         *[("write", "a", " two", "append"), ("edit", "a", "two", "one"), ("edit", "a", "one", "two")],
@@ -143,21 +142,21 @@ def test_each_act_does_what_a_model_does_however_files_are_found(way, tmp_path):
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(acts=st.lists(ACTS, max_size=25))
-def test_changes_are_those_of_a_model(way, tmp_path, acts):
+def test_random_sequences_of_operations_agree_with_a_model(way, tmp_path, acts):
     check_by_model(acts, tmp_path, way)
 
 
-# What is on the disk by the answer: the bytes of a file, and then the directory that has its name
+# Syncs before the answer: the bytes of a file, then the directory with its name
 
 
 @pytest.fixture
 def synced(root, monkeypatch):
-    """What is synced, where there is an old file already."""
+    """The list of syncs, beside an existing file `old`: sizes of files and names in directories."""
     (root / "old").write_text("old")
     return disk.synced(monkeypatch)
 
 
-def test_what_was_answered_is_on_the_disk(files, at, root, synced):
+def test_each_operation_syncs_its_file_and_directory(files, at, root, synced):
     for act, expected in (
         (lambda: write_file(files, at("new"), "text"), [4, ["new", "old"]]),
         (lambda: write_file(files, at("old"), "text"), [4, ["new", "old"]]),
@@ -174,7 +173,7 @@ def test_what_was_answered_is_on_the_disk(files, at, root, synced):
 
 
 @pytest.mark.parametrize(("theirs", "sizes"), [("", [5]), ("!", [5, 6])])
-def test_an_edit_is_on_the_disk_and_what_another_program_adds_meanwhile(files, at, root, synced, theirs, sizes):
+def test_an_edit_syncs_the_file_with_simultaneous_additions(files, at, root, synced, theirs, sizes):
     def add():
         with (root / "old").open("a") as file:
             file.write(theirs)
@@ -185,7 +184,7 @@ def test_an_edit_is_on_the_disk_and_what_another_program_adds_meanwhile(files, a
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])
-def test_nobody_reads_a_file_before_it_has_the_permissions_of_the_one_it_replaces(
+def test_a_replacement_is_private_until_it_has_the_permissions_of_the_old_file(
     files, at, root, synced, monkeypatch, mode
 ):
     (root / "old").chmod(mode)
@@ -197,7 +196,7 @@ def test_nobody_reads_a_file_before_it_has_the_permissions_of_the_one_it_replace
 # Names, permissions and descriptors
 
 
-def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, files, write, edit):
+def test_a_trailing_slash_is_refused_for_files(root, files, write, edit):
     (root / "old").write_text("old")
     (root / "sub").mkdir()
     place = files.roots.place
@@ -214,7 +213,7 @@ def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, files,
     assert (root / "old").read_text() == "old"
 
 
-def test_a_name_that_ends_as_that_of_a_directory_is_one_for_a_directory(root, files):
+def test_a_trailing_slash_is_accepted_for_directories(root, files):
     place = files.roots.place
     assert create_directory(files, place("a/"))
     move(files, place("a/"), place("b/"))
@@ -223,7 +222,7 @@ def test_a_name_that_ends_as_that_of_a_directory_is_one_for_a_directory(root, fi
     assert [path.name for path in root.iterdir()] == ["c"]
 
 
-def test_without_permission_nothing_is_written(root):
+def test_read_only_roots_refuse_all_operations(root):
     (root / "file").write_text("a")
     files = RootedFiles(Roots([root]))
     place, other = files.roots.place("file"), files.roots.place("other")
@@ -241,7 +240,7 @@ def test_without_permission_nothing_is_written(root):
 
 
 def both(root, tmp_path):
-    """Files in a writable directory, which holds a read-only one and a link to another."""
+    """Files of a writable root that contains a read-only root and a link to another one."""
     for path in (root / "inner", tmp_path / "other"):
         path.mkdir()
         (path / "file").write_text("a")
@@ -252,7 +251,7 @@ def both(root, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["inner", "near", "far"])
-def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, by):
+def test_a_read_only_root_is_not_changed_by_any_path(root, tmp_path, by):
     files = both(root, tmp_path)
 
     def at(path):
@@ -276,7 +275,7 @@ def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, by):
     files.close()
 
 
-def test_no_descriptor_is_left(files, root, at, no_leak):
+def test_failed_operations_leave_no_descriptor_open(files, root, at, no_leak):
     (root / "dir").mkdir()
     for _ in range(30):
         code(write_file, files, at("dir"), "")

@@ -1,4 +1,4 @@
-"""What is refused, and what a refusal says: a code, what is wrong with the path as it was written, and what to do."""
+"""Errors: their code, the reason with the path as given, and the suggestion."""
 
 import os
 import sys
@@ -90,16 +90,16 @@ NO_PATHS = [
 
 
 def wrong(refused, rows):
-    """The rows whose refusal is another one, with what it is."""
+    """The rows with another error than expected, with that error."""
     found = [(written, refused(written), expected) for written, expected in rows]
     return [row for row in found if row[1] != row[2]]
 
 
-def test_a_path_that_can_be_none(files, root):
+def test_errors_of_invalid_paths(files, root):
     assert wrong(lambda written: refusal(files.roots.place, written).replace(str(root), "ROOT"), NO_PATHS) == []
 
 
-def test_a_path_beside_several_directories(tmp_path):
+def test_errors_of_paths_outside_several_roots(tmp_path):
     for name in "abcd":
         (tmp_path / name).mkdir()
     place = Roots([tmp_path / name for name in "abcd"]).place
@@ -125,14 +125,14 @@ UNREADABLE = [
 ]
 
 
-def test_what_can_not_be_read_or_listed(files, at, tree):
+def test_errors_of_reading_and_listing(files, at, tree):
     assert wrong(lambda written: refusal(files.open_file(at(written)).__enter__), UNREADABLE) == []
     assert refusal(files.open_directory(at("file")).__enter__) == "not_a_directory: file: is not a directory"
     assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
 
 
 def act(function, *arguments, **more):
-    """A call with its paths as texts: of a file, or from one to another."""
+    """Returns a form of the operation that takes paths instead of places."""
     count = 2 if function in (move, copy) else 1
     return lambda files, at: function(files, *map(at, arguments[:count]), *arguments[count:], **more)
 
@@ -172,7 +172,7 @@ UNCHANGED = [
 ]
 
 
-def test_what_can_not_be_changed(files, at, tree):
+def test_errors_of_changes(files, at, tree):
     assert wrong(lambda call: refusal(call, files, at), UNCHANGED) == []
 
 
@@ -196,11 +196,11 @@ UNFIT = [
 ]
 
 
-def test_edits_that_do_not_fit(files, at, tree):
+def test_errors_of_edits(files, at, tree):
     assert wrong(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
 
 
-def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
+def test_errors_of_outdated_etags_and_read_only_directories(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
     reason = f"has been changed by another program in the meantime; its etag is now {etag}. Read it again."
     assert refusal(write_file, files, at("file"), "", options=WriteOptions(etag="0")) == f"changed: file: {reason}"
@@ -209,7 +209,7 @@ def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree
     assert refusal(roots.require_writable, roots.place(f"{tmp_path}/new")) == expected
 
 
-def test_what_is_too_large(files, at, tree, monkeypatch):
+def test_errors_of_sizes_over_the_limit(files, at, tree, monkeypatch):
     for module in (editing, writing):
         monkeypatch.setattr(module, "MAX_EDITED", 2_000)
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
@@ -225,7 +225,7 @@ def test_what_is_too_large(files, at, tree, monkeypatch):
     assert refusal(delete, files, at("dir"), recursive=True) == expected
 
 
-def test_what_is_on_another_file_system(files, tree):
+def test_errors_of_directories_on_another_file_system(files, tree):
     found = tree.stat()
     Bounds(files, "dir", found.st_dev).enter(found, 1)
     expected = "cross_device: dir: contains a directory on another file system"
@@ -233,7 +233,7 @@ def test_what_is_on_another_file_system(files, tree):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-def test_what_another_process_writes(files, at, tree, monkeypatch):
+def test_errors_of_files_locked_by_another_process(files, at, tree, monkeypatch):
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0)
     with (tree / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
@@ -241,12 +241,12 @@ def test_what_another_process_writes(files, at, tree, monkeypatch):
         assert refusal(write_file, files, at("file"), "") == expected
 
 
-# What is closed by its name
+# The denylist
 
 PAGE = Page(100, 100_000)
 
 
-def test_f21_allowing_opens_nothing_outside(root, outside):
+def test_allow_patterns_open_nothing_outside_the_roots(root, outside):
     (root / "link").symlink_to(outside / "secret")
     for allow in ("*", "**", "/", "/etc", "/etc/passwd", "../root_evil", "~"):
         try:
@@ -275,7 +275,7 @@ def secrets(root):
 PATHS = [".env", ".ssh/config", "one.txt", "two.txt", "three.txt/config", "four.txt", ".ssh/none", "dir/../.env"]
 
 
-def test_what_is_denied_is_neither_read_nor_written_by_any_way(either, secrets):
+def test_denied_files_are_not_read_or_written_by_any_path(either, secrets):
     for path in PATHS:
         place = either.roots.place(path)
         assert code(read_bytes, either, place, 1_000) == "denied"
@@ -286,7 +286,7 @@ def test_what_is_denied_is_neither_read_nor_written_by_any_way(either, secrets):
     assert os.listdir(secrets / ".ssh") == ["config"]
 
 
-def test_what_is_denied_is_neither_described_moved_nor_made(either, secrets):
+def test_denied_entries_are_not_described_moved_or_created(either, secrets):
     plain = either.roots.place("dir/plain")
     for path in (".env", ".ssh", ".ssh/config", "three.txt/config", ".aws", "dir/.env", "new.pem"):
         place = either.roots.place(path)
@@ -297,7 +297,7 @@ def test_what_is_denied_is_neither_described_moved_nor_made(either, secrets):
     assert (secrets / "dir" / "plain").read_text() == "a"
 
 
-def test_what_is_in_a_denied_directory_is_not_told(either, secrets):
+def test_denied_directories_are_not_listed_or_searched(either, secrets):
     for path in (".ssh", "three.txt", ".ssh/none", ".aws"):
         place = either.roots.place(path)
         assert code(list_directory, either, place, PAGE) == "denied"
@@ -306,7 +306,7 @@ def test_what_is_in_a_denied_directory_is_not_told(either, secrets):
         assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), Control()) == "denied"
 
 
-def test_a_listing_names_it_and_a_tree_does_not_go_in(files, secrets):
+def test_a_listing_names_denied_entries_and_a_tree_does_not_enter_them(files, secrets):
     names = [entry.name for entry in list_directory(files, files.roots.place("."), PAGE).entries]
     assert names[:2] == [".env", ".ssh"]
     tree = directory_tree(files, files.roots.place("."), (), Limits(10, 100, 100_000), Control())["root"]
@@ -322,7 +322,7 @@ def told(files, pattern, start="."):
     return [file["path"] for file in found["files"]], found["unreadable"]
 
 
-def test_a_search_of_contents_tells_nothing_of_it(files, secrets):
+def test_a_content_search_skips_denied_files(files, secrets):
     (secrets / "dir" / "key.pem").write_text("PASSWORD=1")
     (secrets / "dir" / "plain").write_text("PASSWORD=1")
     paths, unreadable = told(files, "PASSWORD")
@@ -331,7 +331,7 @@ def test_a_search_of_contents_tells_nothing_of_it(files, secrets):
     assert told(files, "PASSWORD", "dir") == (["plain"], 1)
 
 
-def test_a_search_from_above_keeps_the_rules_of_each_root(root, way):
+def test_a_search_across_nested_roots_applies_the_denylist_of_each(root, way):
     for path in ("a/b/c", "a/c", "c", ".ssh/config"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text("x")
@@ -348,13 +348,13 @@ def test_a_search_from_above_keeps_the_rules_of_each_root(root, way):
         files.close()
 
 
-def test_a_directory_that_holds_it_is_moved(files, secrets):
+def test_a_directory_with_a_denied_file_can_be_moved(files, secrets):
     (secrets / ".env").rename(secrets / "dir" / ".env")
     move(files, files.roots.place("dir"), files.roots.place("new"))
     assert (secrets / "new" / ".env").read_text() == "PASSWORD=1"
 
 
-def test_the_refusal_does_not_tell_whether_it_exists(files, secrets):
+def test_a_denial_is_the_same_for_existing_and_missing_files(files, secrets):
     said = set()
     for path in (".env", "none.pem", ".ssh/config", ".ssh/none", ".ssh/config/x"):
         with pytest.raises(PathError) as caught:
@@ -363,13 +363,13 @@ def test_the_refusal_does_not_tell_whether_it_exists(files, secrets):
     assert len(said) == 1
 
 
-def test_a_watcher_learns_nothing_of_it(files, secrets):
+def test_the_fingerprint_of_a_denied_file_never_changes(files, secrets):
     before = take_fingerprint(files, files.roots.place("one.txt"))
     (secrets / ".env").write_text("PASSWORD=2")
     assert take_fingerprint(files, files.roots.place("one.txt"), before).content == before.content == b"!denied"
 
 
-def test_what_is_denied_is_not_read_at_once(files, secrets):
+def test_denied_files_are_not_read_without_a_thread(files, secrets):
     class Everywhere:
         def is_local(self, place):
             return True
@@ -390,7 +390,7 @@ def is_denied(files, path):
     return False
 
 
-def test_a_path_counts_from_each_root_that_a_file_lies_in(root, way):
+def test_deny_patterns_apply_relative_to_each_enclosing_root(root, way):
     (root / "a" / "b").mkdir(parents=True)
     for path in ("a/b/c", "a/c", "c"):
         (root / path).touch()
@@ -402,7 +402,7 @@ def test_a_path_counts_from_each_root_that_a_file_lies_in(root, way):
         files.close()
 
 
-def test_a_root_of_such_a_name_is_the_operators_word(root):
+def test_a_root_with_a_denied_name_is_allowed(root):
     (root / ".ssh").mkdir()
     (root / ".ssh" / "config").write_text("mine")
     files = RootedFiles(Roots([root / ".ssh"]))

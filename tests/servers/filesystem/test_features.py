@@ -1,4 +1,4 @@
-"""What files and their names say forges no line of a result, and stands in quotes in errors."""
+"""Names and texts of files that imitate instructions: escaped in results, quoted in errors."""
 
 import json
 import os
@@ -19,14 +19,14 @@ _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 
 def assert_quoted(error: str) -> None:
-    """One line, with the order in quotes if anywhere."""
+    """Check that the error is one line, with the instruction only in quotes."""
     assert error.isprintable(), error
     assert ORDER not in _QUOTED.sub("", error), error
 
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A directory whose files have such names and texts."""
+    """A directory whose files have instructions in names and texts."""
     root = tmp_path / "root"
     inner = root / NAME
     inner.mkdir(parents=True)
@@ -75,7 +75,7 @@ ERRORS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-async def test_what_names_and_texts_say_is_quoted_in_errors(hostile: Path) -> None:
+async def test_names_and_texts_are_quoted_in_errors(hostile: Path) -> None:
     async with inside("--allow-write", hostile) as peer:
         errors = {what: await peer.error(tool, **arguments) for what, (tool, arguments) in ERRORS.items()}
         many = await peer.text("read_multiple_files", paths=[f"{NAME}/gone", f"/{NAME}"])
@@ -84,7 +84,7 @@ async def test_what_names_and_texts_say_is_quoted_in_errors(hostile: Path) -> No
     assert sum(ORDER in error for error in errors.values()) == len(errors)
 
 
-async def test_what_was_done_is_told_in_one_line(hostile: Path) -> None:
+async def test_results_of_changes_are_one_line(hostile: Path) -> None:
     async with inside("--allow-write", "--replace-protected", hostile) as peer:
         done = [
             await peer.text("write_file", path=f"{NAME}/{NAME}", content="x"),
@@ -100,7 +100,7 @@ async def test_what_was_done_is_told_in_one_line(hostile: Path) -> None:
 
 
 async def listed(peer: Peer) -> list[str]:
-    """What the tools say that list names, or lines of files."""
+    """The results of all tools that list names or lines of files."""
     began = re.findall(r"cursor: ([^\]]+)", await peer.text("changes"))[0]
     edited = await peer.text("edit_file", path="text", edits=[{"oldText": "three", "newText": f"{ORDER}\u2028\x1b"}])
     return [
@@ -117,7 +117,7 @@ async def listed(peer: Peer) -> list[str]:
     ]
 
 
-async def test_names_and_texts_forge_no_line_of_a_list(hostile: Path) -> None:
+async def test_names_and_texts_can_not_forge_a_line_of_a_list(hostile: Path) -> None:
     async with inside("--allow-write", hostile) as peer:
         said = await listed(peer)
         top = (await peer.request("resources/list"))["result"]
@@ -132,7 +132,7 @@ async def test_names_and_texts_forge_no_line_of_a_list(hostile: Path) -> None:
         assert one.isprintable(), one
 
 
-async def test_a_user_is_asked_about_a_name_in_quotes(hostile: Path) -> None:
+async def test_questions_to_the_user_quote_names(hostile: Path) -> None:
     async with asked(hostile, actions="decline") as peer:
         await peer.text("delete_file", path=f"{NAME}/{NAME}")
     (said,) = peer.questions

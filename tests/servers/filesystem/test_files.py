@@ -1,4 +1,4 @@
-"""The files of a running server: read at once or in a thread, with the same outcome."""
+"""The files of a running server, read in the event loop or in a thread with the same result."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from servers.filesystem.read.parts import WHOLE, Part
 
 @pytest.fixture
 def threads(monkeypatch):
-    """What is done in threads, which shows nowhere else."""
+    """The names of the functions that run in threads."""
     seen = []
     for owner, name in ((pages, "read_text"), (pages, "read_small_text"), (binary, "read_bytes")):
         original = getattr(owner, name)
@@ -36,7 +36,7 @@ def threads(monkeypatch):
 
 
 def at_once(*, brief):
-    """There is nobody to wait for."""
+    """A turn that comes immediately."""
     return nullcontext()
 
 
@@ -44,7 +44,7 @@ def at_once(*, brief):
     ("size", "part"),
     [(1_000, WHOLE), (1_000, Part(offset=2)), (70_000, WHOLE), (70_000, Part(tail=1)), (70_000, Part(offset=2))],
 )
-async def test_a_large_file_is_read_in_turn_and_a_far_line_found_behind_other_long_work(root, size, part):
+async def test_a_large_file_takes_a_brief_turn_and_a_far_line_a_long_one(root, size, part):
     (root / "a.txt").write_text("x\n" * (size // 2))
     asked = []
 
@@ -62,7 +62,7 @@ async def test_a_large_file_is_read_in_turn_and_a_far_line_found_behind_other_lo
     assert asked or size < 70_000
 
 
-async def test_many_places_are_reported_in_turns_and_all_of_them_though_the_call_is_cancelled(root, monkeypatch):
+async def test_all_written_places_are_reported_in_steps_despite_cancellation(root, monkeypatch):
     monkeypatch.setattr(module, "STEP_PLACES", 2)
     async with open_files([root], True, print) as files:
         told, turns = [], []
@@ -96,12 +96,12 @@ async def test_only_small_local_files_need_no_thread(root, threads):
         assert len((await files.read_bytes(files.place("large.txt"), 100_000, at_once)).data) == 70_000
         assert threads == ["read_text", "read_bytes"]
         threads.clear()
-        # Its charset has to be found.
+        # Its charset must be detected.
         found = await files.read_text(files.place("odd.txt"), 1_000, at_once)
         assert (found.text, found.charset.name, len(threads)) == ("café\n", "cp1252", 1)
 
 
-async def test_an_error_is_the_same_either_way(root):
+async def test_errors_are_the_same_with_and_without_a_thread(root):
     (root / "a").write_bytes(b"a\0")
     async with open_files([root], False, print) as files:
         for read, name, budget, code, reason in (
@@ -131,7 +131,7 @@ LINES = st.none() | st.integers(0, 6)
     LINES,
     LINES,
 )
-def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest, budget, head, tail):
+def test_small_reads_agree_with_reads_in_a_thread(files, root, text, rest, budget, head, tail):
     data = text.encode() + rest
     (root / "file").write_bytes(data)
     place = files.roots.place("file")
@@ -143,7 +143,7 @@ def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest
 
 
 class Everywhere:
-    """Mounts where everything is local."""
+    """Mounts that report each place as local."""
 
     def is_local(self, place):
         return True

@@ -1,4 +1,4 @@
-"""Names as they are shown: on one line, distinct, and like nothing that the server says."""
+"""Displayed names: on one line, distinct, and unlike the server's own words."""
 
 import os
 
@@ -25,7 +25,7 @@ def test_names_are_shown_on_one_line():
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20))
-def test_distinct_names_look_distinct_and_can_be_encoded(one, other):
+def test_distinct_names_are_shown_distinctly(one, other):
     shown = [display_name(os.fsdecode(name)) for name in (one, other)]
     assert (shown[0] == shown[1]) == (one == other)
     assert len(shown[0].encode().splitlines()) <= 1
@@ -51,6 +51,6 @@ TOLD = [
 ]
 
 
-def test_a_name_does_not_look_like_what_the_server_says():
+def test_names_like_words_of_the_server_are_shown_with_a_uri():
     for name, shown in TOLD:
         assert add_uri(name, lambda: "file:///x") == (shown if shown == name else f"{shown} (file:///x)")

@@ -1,4 +1,4 @@
-"""The filesystem server through the protocol: one call of each kind, in a process where the process is the point."""
+"""The filesystem server through the protocol: one call of each kind, in a process where that matters."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ PIXEL = base64.b64decode(
 
 
 @every_era
-async def test_a_text_file_is_read_and_its_etag_told(tmp_path: Path, era: str) -> None:
+async def test_read_tools_return_text_and_etag(tmp_path: Path, era: str) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
     etag = etag_of((tmp_path / "a.txt").stat())
     async with served(tmp_path, era) as peer:
@@ -83,7 +83,7 @@ async def test_directories_are_listed_and_searched_as_text(tmp_path: Path) -> No
     assert (info["kind"], info["size"], info["mime"]) == ("file", 11, "text/plain")
 
 
-async def test_writing_tools_are_not_listed_without_allow_write_and_name_the_flag_that_allows_them(
+async def test_write_tools_are_not_listed_without_allow_write_and_name_the_flag(
     tmp_path: Path,
 ) -> None:
     writing = ("write_file", "edit_file", "create_directory", "move_file", "copy_file", "delete_file")
@@ -127,7 +127,7 @@ async def test_an_image_is_an_image_block_and_a_blob(tmp_path: Path) -> None:
         ("empty.png", b"", {"type": "text", "text": "[empty file]"}),
     ],
 )
-async def test_an_image_block_is_one_that_models_see(
+async def test_only_image_types_that_models_accept_are_image_blocks(
     tmp_path: Path, name: str, data: bytes, expected: dict[str, str]
 ) -> None:
     (tmp_path / name).write_bytes(data)
@@ -136,7 +136,7 @@ async def test_an_image_block_is_one_that_models_see(
     assert expected.items() <= {**block, **block.get("resource", {})}.items()
 
 
-async def test_a_damaged_image_is_bytes(tmp_path: Path) -> None:
+async def test_a_damaged_image_is_returned_as_bytes(tmp_path: Path) -> None:
     (tmp_path / "cut.png").write_bytes(PIXEL[:-1])
     async with inside(tmp_path) as peer:
         note, block = (await peer.call("read_media_file", path="cut.png"))["content"]
@@ -144,7 +144,7 @@ async def test_a_damaged_image_is_bytes(tmp_path: Path) -> None:
     assert base64.b64decode(block["resource"]["blob"]) == PIXEL[:-1]
 
 
-async def test_an_empty_result_says_so(tmp_path: Path) -> None:
+async def test_empty_files_and_directories_are_marked(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     (tmp_path / "empty").mkdir()
     async with inside(tmp_path) as peer:
@@ -152,7 +152,7 @@ async def test_an_empty_result_says_so(tmp_path: Path) -> None:
         assert await peer.text("list_directory", path="empty") == "[empty directory]"
 
 
-async def test_f16_what_is_more_than_a_result_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
+async def test_results_over_the_limit_are_truncated_with_a_note(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"{number:080}").touch()
     async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
@@ -161,7 +161,7 @@ async def test_f16_what_is_more_than_a_result_can_hold_is_cut_and_says_so(tmp_pa
         assert "[stopped: size" in await peer.text("search_files", path=".", pattern="*")
 
 
-async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path: Path) -> None:
+async def test_list_allowed_directories_shows_permissions(tmp_path: Path) -> None:
     one, two = (tmp_path.resolve() / name for name in ("one", "two"))
     one.mkdir()
     two.mkdir()
@@ -174,7 +174,7 @@ async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path
     assert os.listdir(one) == []
 
 
-async def test_a_text_over_the_limit_is_read_page_by_page_and_says_how_to_go_on(tmp_path: Path) -> None:
+async def test_a_text_over_the_limit_is_read_page_by_page_with_cursors(tmp_path: Path) -> None:
     whole = "0123456789\n" * 20_000
     (tmp_path / "big.txt").write_text(whole)
     async with inside(tmp_path) as peer:
@@ -191,7 +191,7 @@ async def test_a_text_over_the_limit_is_read_page_by_page_and_says_how_to_go_on(
     assert text_of(first).rpartition("\n")[2] == f"[truncated: {shown} {cursor}]"
 
 
-async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+async def test_a_charset_other_than_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
     async with inside(tmp_path) as peer:
         result = await peer.call("read_text_file", path="a.txt")
@@ -199,21 +199,21 @@ async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     assert result["_meta"]["charset"] == "cp1252"
 
 
-async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+async def test_invalid_line_numbers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A")
     async with inside(tmp_path) as peer:
         for name, number in (("head", 0), ("head", -1), ("head", 1.5), ("tail", 0), ("offset", 0)):
             assert name in await peer.error("read_text_file", path="a.txt", **{name: number})
 
 
-async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+async def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
     async with inside(tmp_path) as peer:
         error = await peer.error("read_text_file", path="a.txt", hed=1)
     assert "unknown argument 'hed'; did you mean 'head'?" in error
 
 
 @pytest.mark.slow
-async def test_f15_pages_of_a_large_file_take_little_memory(tmp_path: Path) -> None:
+async def test_pages_of_a_large_file_take_little_memory(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         for position in (0, 200_000_000):
             file.seek(position)
@@ -232,7 +232,7 @@ def peak_memory(peer: Peer) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-async def test_a_disabled_tool_is_unknown_and_there_again_the_next_time(tmp_path: Path) -> None:
+async def test_a_disabled_tool_is_unknown_to_this_run_only(tmp_path: Path) -> None:
     before = app.tools.all()
     disabled = ("--disable-tool", "read_file", "--disable-tool", "write_file", "--disable-tool", "read_file")
     async with inside(tmp_path, *disabled) as peer:
@@ -246,24 +246,24 @@ async def test_a_disabled_tool_is_unknown_and_there_again_the_next_time(tmp_path
 
 
 @pytest.mark.parametrize("race_free", [True, False])
-async def test_it_says_so_where_the_guard_is_weaker(root, race_free, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(server, "RACE_FREE", race_free)  # what the system can do is known once, at import
+async def test_the_server_warns_if_the_system_has_no_race_free_open(root, race_free, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(server, "RACE_FREE", race_free)  # determined once, at import
     with caplog.at_level(logging.WARNING):
         async with app.open(Settings(roots=[root])):
             pass
     assert ("checked before and after they are opened" in caplog.text) == (not race_free)
 
 
-async def test_the_surface_is_small_enough_for_a_model(tmp_path: Path) -> None:
+async def test_tool_definitions_stay_below_16_kib(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         tools = (await peer.request("tools/list"))["result"]
     assert len(json.dumps(tools, separators=(",", ":"))) <= 16_384
 
 
-# What is denied, and what is outside
+# Denied and outside paths
 
 
-async def test_a_secret_is_named_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_denied_file_is_listed_but_not_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PASSWORD=1")
     (tmp_path / "link.txt").symlink_to(".env")
     uri = uri_of(tmp_path / ".env")
@@ -279,7 +279,7 @@ async def test_a_secret_is_named_and_nothing_else(tmp_path: Path) -> None:
             assert (await peer.request(method, uri=uri))["error"]["code"] == -32002
 
 
-async def test_the_operator_opens_one_name_and_closes_another(tmp_path: Path) -> None:
+async def test_allow_and_deny_options_change_the_denylist(tmp_path: Path) -> None:
     for name in (".env", "notes.txt", "id_rsa"):
         (tmp_path / name).write_text(name)
     async with inside(tmp_path, "--allow", ".env", "--deny", "notes*") as peer:
@@ -288,7 +288,7 @@ async def test_the_operator_opens_one_name_and_closes_another(tmp_path: Path) ->
             assert (await peer.error("read_text_file", path=name)).startswith("denied: ")
 
 
-async def test_f21_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_path: Path) -> None:
+async def test_paths_outside_are_refused_whether_or_not_they_exist(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     async with inside(root, "--allow", "*") as peer:
@@ -300,7 +300,7 @@ async def test_f21_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_pat
         assert (await peer.request("resources/subscribe", uri="file:///etc/passwd"))["error"]["code"] == -32002
 
 
-async def test_f13_a_hundred_pipes_keep_no_file_waiting(tmp_path: Path) -> None:
+async def test_reads_of_a_hundred_pipes_do_not_block_other_reads(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_text("here")
     async with inside(tmp_path) as peer:
@@ -310,7 +310,7 @@ async def test_f13_a_hundred_pipes_keep_no_file_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
-async def test_f18_the_roots_of_a_client_never_widen_those_of_the_operator(tmp_path: Path, era: str) -> None:
+async def test_roots_of_a_client_never_widen_those_of_the_operator(tmp_path: Path, era: str) -> None:
     async with wired_inside(app, tmp_path, era=era, capabilities={"roots": {"listChanged": True}}) as wire:
         wire.answers["roots/list"] = lambda _: {"roots": [{"uri": "file:///", "name": "everything"}]}
         texts = []
@@ -322,7 +322,7 @@ async def test_f18_the_roots_of_a_client_never_widen_those_of_the_operator(tmp_p
     assert texts[1].splitlines()[1:] == [f"{tmp_path.resolve()} (read only)"]
 
 
-async def test_f22_a_link_to_a_directory_is_listed_as_a_link_and_leads_there(tmp_path: Path) -> None:
+async def test_a_link_to_a_directory_is_listed_as_a_link_and_can_be_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file.txt").write_text("here")
     (tmp_path / "link").symlink_to("real")
@@ -333,7 +333,7 @@ async def test_f22_a_link_to_a_directory_is_listed_as_a_link_and_leads_there(tmp
         assert await peer.text("search_files", path=".", pattern="*.txt") == "real/file.txt"
 
 
-def test_f24_a_directory_of_the_same_letters_in_another_case_is_outside(files, root) -> None:
+def test_a_directory_that_differs_from_the_root_by_case_is_outside(files, root) -> None:
     other = root.with_name(root.name.upper())
     if other.exists():
         pytest.skip("this file system takes no notice of case: give pytest --basetemp on one that does")
@@ -350,7 +350,7 @@ def test_f24_a_directory_of_the_same_letters_in_another_case_is_outside(files, r
 
 
 @every_era
-async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
+async def test_files_are_listed_and_read_as_resources(tmp_path: Path, era: str) -> None:
     (tmp_path / "a b.txt").write_text("hello")
     uri = uri_of(tmp_path / "a b.txt")
     async with inside(tmp_path, era=era) as peer:
@@ -369,7 +369,7 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
 
 
 @every_era
-async def test_a_directory_that_is_missing_is_skipped_until_it_appears(
+async def test_a_missing_root_is_skipped_until_it_appears(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "there").mkdir()
@@ -386,7 +386,7 @@ async def test_a_directory_that_is_missing_is_skipped_until_it_appears(
         assert "can't be reached" not in await peer.text("list_allowed_directories")
 
 
-async def test_no_directory_at_all_ends_the_server(tmp_path: Path) -> None:
+async def test_the_server_does_not_start_without_an_existing_root(tmp_path: Path) -> None:
     ended = await anyio.run_process([*COMMAND, str(tmp_path / "no"), str(tmp_path / "none")], check=False)
     assert ended.returncode == 2
     assert b"no is not a directory" in ended.stderr

@@ -1,4 +1,4 @@
-"""What the operator says, and what it means; and with `--client-roots`, where the roots of a client meet it."""
+"""Settings of the operator, and roots of clients and principals that narrow them."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ def folders(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("folders")
-def test_each_directory_has_its_permission():
+def test_each_directory_has_its_own_permission():
     for given, directories in GIVEN:
         settings = Settings(**given)
         assert {str(path): writable for path, writable in settings.directories} == directories, given
@@ -48,13 +48,13 @@ def test_each_directory_has_its_permission():
     assert [path for path, _ in Settings(root=["a:rw"], roots=["b"]).directories] == [Path("b"), Path("a")]
 
 
-def test_a_home_that_nobody_has_is_no_directory():
+def test_a_tilde_with_an_unknown_user_is_not_a_directory():
     with pytest.raises(ValidationError, match="~nobody-of-that-name is not a directory"):
         Settings(roots=[Path("~nobody-of-that-name")])
 
 
 @pytest.mark.usefixtures("folders")
-def test_one_directory_that_can_be_entered_is_enough():
+def test_one_existing_directory_is_enough():
     Settings(roots=["none", "a"], root=["nowhere:rw"])
     for given in ({"roots": ["none"]}, {"root": ["nowhere:rw"]}, {"roots": ["none", __file__]}):
         with pytest.raises(ValidationError, match="is not a directory"):
@@ -64,7 +64,7 @@ def test_one_directory_that_can_be_entered_is_enough():
 
 
 @pytest.mark.parametrize("name", ["~", "~Folder", "~nobody-of-that-name", "~root"])
-def test_a_name_may_begin_with_a_tilde(tmp_path, monkeypatch, name):
+def test_a_relative_name_may_begin_with_a_tilde(tmp_path, monkeypatch, name):
     (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
     for given in ({"roots": [f"./{name}"]}, {"root": [f"./{name}:ro"]}):
@@ -72,13 +72,13 @@ def test_a_name_may_begin_with_a_tilde(tmp_path, monkeypatch, name):
         assert Roots([path for path, _ in settings.directories]).paths == (tmp_path.resolve() / name,)
 
 
-def test_a_name_that_is_nobodys_home_is_a_name(tmp_path, monkeypatch):
+def test_a_tilde_without_a_user_is_part_of_the_name(tmp_path, monkeypatch):
     (tmp_path / "~Folder").mkdir()
     monkeypatch.chdir(tmp_path)
     assert Roots(Settings(roots=[Path("~Folder")]).roots).paths == (tmp_path.resolve() / "~Folder",)
 
 
-def test_a_tilde_in_a_file_of_settings(tmp_path):
+def test_a_tilde_in_a_settings_file_is_part_of_the_name(tmp_path):
     (tmp_path / "~Folder").mkdir()
     found = make_absolute(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
     assert found == [str(tmp_path / "~Folder")]
@@ -92,7 +92,7 @@ ROOTS = {"roots": {"listChanged": True}}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory for the operator: with a project, another one, and a secret beside them."""
+    """The operator's directory, with two projects and a secret beside them."""
     for name in ("project/sub", "other"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "project" / "sub" / "file.txt").write_text("mine")
@@ -106,27 +106,27 @@ def named(*paths: Path) -> Json:
 
 
 class RootsPeer(AskedPeer):
-    """A client that names its roots when it is asked."""
+    """A client that answers roots/list."""
 
     roots: Json
 
     def answer(self, asked: Json) -> Json:
-        """Its roots."""
+        """Answer roots/list."""
         self.questions.append(asked["method"])
         return self.roots
 
     async def use(self, roots: Json) -> None:
-        """Has other roots from now on."""
+        """Change the roots of the client."""
         self.roots = roots
         if self.era != STATELESS:
             await self.wire.client.notify("notifications/roots/list_changed")
 
     async def allowed(self) -> list[str]:
-        """The lines that tell where this client may work."""
+        """The allowed directories of this client, as lines."""
         return (await self.text("list_allowed_directories")).splitlines()[1:]
 
     async def code(self, method: str, uri: str) -> int:
-        """The code of the error that a request for a resource ends with."""
+        """The error code of a request for a resource."""
         answer = await self.request(method, {"uri": uri})
         return int(answer["error"]["code"])
 
@@ -145,7 +145,7 @@ both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 
 
 @both_eras
-async def test_f18_the_roots_of_a_client_narrow_those_of_the_operator(folder: Path, era: str) -> None:
+async def test_roots_of_a_client_narrow_those_of_the_operator(folder: Path, era: str) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / "file.txt").write_text(SECRET)
     async with rooted(folder, named(folder / "project"), era=era) as peer:
@@ -160,7 +160,7 @@ async def test_f18_the_roots_of_a_client_narrow_those_of_the_operator(folder: Pa
 
 
 @both_eras
-async def test_f18_roots_give_nothing_that_the_operator_does_not(folder: Path, era: str) -> None:
+async def test_roots_of_a_client_give_no_access_beyond_the_operators(folder: Path, era: str) -> None:
     nothing = "none, because none of the client's roots is in a directory of this server"
     async with rooted(folder, named(), era=era) as peer:
         for roots, lines in (
@@ -182,14 +182,14 @@ async def test_f18_roots_give_nothing_that_the_operator_does_not(folder: Path, e
                 assert (await peer.text("list_directory", path=path)).startswith("outside_roots: "), path
 
 
-async def test_who_has_no_roots_or_is_not_to_be_asked_works_in_those_of_the_operator(folder: Path) -> None:
+async def test_a_client_without_roots_uses_those_of_the_operator(folder: Path) -> None:
     for options, capabilities in (((), {}), (("--no-client-roots",), ROOTS)):
         async with rooted(folder, named(), *options, capabilities=capabilities) as peer:
             assert await peer.allowed() == [f"{folder} (read only)"]
             assert peer.questions == []
 
 
-async def test_without_a_session_what_can_not_ask_gives_nothing(folder: Path) -> None:
+async def test_stateless_requests_that_can_not_ask_for_roots_get_nothing(folder: Path) -> None:
     for capabilities, count in (({"roots": {}}, 0), ({}, 4)):
         async with rooted(folder, named(), era=STATELESS, capabilities=capabilities) as peer:
             assert len((await peer.request("resources/list", {}))["result"]["resources"]) == count
@@ -199,7 +199,7 @@ async def test_without_a_session_what_can_not_ask_gives_nothing(folder: Path) ->
     assert acknowledged == wanted["notifications"]
 
 
-async def test_w16_of_what_is_outside_of_the_roots_nothing_is_told(folder: Path) -> None:
+async def test_a_client_gets_no_updates_from_outside_its_roots(folder: Path) -> None:
     uri, inner = uri_of(folder), uri_of(folder / "project/sub/file.txt")
     async with rooted(folder, named(folder / "project")) as peer:
         for one in (f"{uri}/secret.txt", f"{uri}/*.txt", uri):
@@ -221,7 +221,7 @@ async def test_w16_of_what_is_outside_of_the_roots_nothing_is_told(folder: Path)
         assert (await peer.text("changes", path=str(folder))).startswith("outside_roots: ")
 
 
-async def test_w9_what_another_client_subscribes_to_through_a_link_is_no_way_in(folder: Path) -> None:
+async def test_the_subscription_of_another_client_opens_no_path_outside_the_roots(folder: Path) -> None:
     (folder / "project" / "link").symlink_to("../secret.txt")
     link = {"uri": uri_of(folder) + "/project/link"}
     async with (
@@ -235,7 +235,7 @@ async def test_w9_what_another_client_subscribes_to_through_a_link_is_no_way_in(
         assert (await wire.request("resources/subscribe", link))["error"]["code"] == -32002
 
 
-# Less than all of it, for a principal
+# Directories of a principal
 
 
 OF_OTHERS = "nobody else may read this"
@@ -253,7 +253,7 @@ def in_ada(settings: Settings, of_two: Path) -> Settings:
     return settings.narrow(Narrowing(roots=[of_two / "ada"]))
 
 
-async def test_a_principal_works_in_its_directories_alone(of_two: Path) -> None:
+async def test_a_principal_can_access_its_directories_only(of_two: Path) -> None:
     settings = Settings(roots=[of_two])
     async with ada_and_bob(app, settings, in_ada(settings, of_two)) as (ada, bob):
         assert await ada.text("read_text_file", path=str(of_two / "ada/file.txt")) == "of ada"
@@ -274,7 +274,7 @@ async def test_a_principal_works_in_its_directories_alone(of_two: Path) -> None:
         assert not any("bob" in value for value in completed["values"])
 
 
-async def test_a_directory_keeps_its_permission_and_what_is_closed_to_all_stays_closed(of_two: Path) -> None:
+async def test_directories_of_a_principal_keep_permissions_and_denials(of_two: Path) -> None:
     closed = Settings(roots=[of_two], deny=["ada/private"])
     async with ada_and_bob(app, closed, in_ada(closed, of_two)) as (ada, _):
         assert OF_OTHERS not in await ada.text("read_text_file", path=str(of_two / "ada/private/file.txt"))
@@ -286,27 +286,27 @@ async def test_a_directory_keeps_its_permission_and_what_is_closed_to_all_stays_
     assert not (of_two / "ada/private/new.txt").exists()
 
 
-async def test_a_principal_may_have_no_directory_at_all(of_two: Path) -> None:
+async def test_a_principal_may_have_no_directory(of_two: Path) -> None:
     settings = Settings(roots=[of_two])
     async with ada_and_bob(app, settings, settings.narrow(Narrowing(roots=[]))) as (ada, _):
         assert "of ada" not in await ada.text("read_text_file", path=str(of_two / "ada/file.txt"))
 
 
 @pytest.mark.parametrize("root", ["..", "missing", "file.txt", "link"])
-def test_a_directory_has_to_be_in_those_of_the_server(root: str, of_two: Path) -> None:
+def test_directories_of_a_principal_must_be_inside_those_of_the_server(root: str, of_two: Path) -> None:
     (of_two / "ada" / "link").symlink_to(of_two / "bob")
     settings = Settings(roots=[of_two / "ada"])
     with pytest.raises(ValueError, match=r"is not in any directory|is not a directory"):
         settings.narrow(Narrowing(roots=[of_two / "ada" / root]))
 
 
-def test_roots_of_clients_and_of_principals_do_not_go_together(of_two: Path) -> None:
+def test_roots_of_clients_and_of_principals_can_not_be_combined(of_two: Path) -> None:
     with pytest.raises(ValueError, match="client-roots"):
         Settings(roots=[of_two], client_roots=True).narrow(Narrowing(roots=[of_two]))
 
 
-def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A name that is known to be no module is as good as one that is not installed.
+def test_an_error_about_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None in sys.modules makes the import fail as if the package were missing.
     monkeypatch.setitem(sys.modules, "re2", None)
     with pytest.raises(ValidationError, match=re.escape(missing_extra_message("filesystem"))):
         Settings()

@@ -1,4 +1,4 @@
-"""Subscriptions through the protocol: what clients of both eras are told, over stdio and over HTTP."""
+"""Subscriptions of clients of both eras, over stdio and over HTTP."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ async def told_of(peer: Peer, uri: str) -> None:
 
 @asynccontextmanager
 async def listening(site: Site, *uris: str) -> AsyncIterator[AsyncIterator[Json]]:
-    """A stream of the stateless era, which is acknowledged."""
+    """An acknowledged subscriptions/listen stream of the stateless era."""
     message, headers = site.stateless("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
     async with site.stream(message, headers) as answer:
         stream = events(answer)
@@ -41,7 +41,7 @@ async def listening(site: Site, *uris: str) -> AsyncIterator[AsyncIterator[Json]
 
 @asynccontextmanager
 async def subscribed(site: Site, *uris: str) -> AsyncIterator[tuple[Json, AsyncIterator[Json]]]:
-    """A session of the handshake era, and what comes on its stream."""
+    """A session of the handshake era, and the messages of its stream."""
     session = await site.initialize()
     async with site.client.stream("GET", "/mcp", headers={**session, "Accept": "text/event-stream"}) as answer:
         for uri in uris:
@@ -60,7 +60,7 @@ async def told(stream: AsyncIterator[Json]) -> str:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_w18_a_subscriber_is_told_of_changes_and_reads_the_new_content(tmp_path: Path, era: str) -> None:
+async def test_a_subscriber_gets_updates_and_reads_the_new_content(tmp_path: Path, era: str) -> None:
     file = tmp_path / "a.txt"
     file.write_text("zero")
     async with served(tmp_path, era) as peer:
@@ -85,7 +85,7 @@ KINDS = {
 @pytest.mark.slow
 @both_eras
 @pytest.mark.parametrize("what", KINDS)
-async def test_w10_w15_what_is_subscribed_to_is_told_under_its_own_uri(tmp_path: Path, era: str, what: str) -> None:
+async def test_an_update_has_the_uri_of_the_subscription(tmp_path: Path, era: str, what: str) -> None:
     spelling, path = KINDS[what]
     uri = uri_of(tmp_path) + spelling
     async with served(tmp_path, era) as peer:
@@ -95,7 +95,7 @@ async def test_w10_w15_what_is_subscribed_to_is_told_under_its_own_uri(tmp_path:
         await told_of(peer, uri)
 
 
-async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) -> None:
+async def test_a_client_that_listed_resources_gets_list_changed(tmp_path: Path) -> None:
     async with inside(tmp_path) as peer:
         await peer.request("resources/list")
         (tmp_path / "new.txt").touch()
@@ -103,7 +103,7 @@ async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_w6_five_thousand_new_files_are_few_changes_of_the_list(tmp_path: Path) -> None:
+async def test_five_thousand_new_files_cause_few_list_changed(tmp_path: Path) -> None:
     async with served(tmp_path) as peer:
         await peer.request("resources/list")
         await peer.request("resources/subscribe", uri=uri_of(tmp_path / "last"))
@@ -115,7 +115,7 @@ async def test_w6_five_thousand_new_files_are_few_changes_of_the_list(tmp_path: 
         await updated(peer, uri_of(tmp_path / "last"))
     told += [message["method"] for message in peer.wire.notifications[:-1]]
     assert set(told) == {"notifications/resources/list_changed"}
-    # At most one in each second that it took, and a few at the end.
+    # At most one per second, and a few at the end.
     assert len(told) <= 5 + anyio.current_time() - began
 
 
@@ -124,7 +124,7 @@ LIMITED = "echo 2 > /proc/sys/user/max_inotify_watches && exec "
 
 
 @pytest.mark.slow
-async def test_w7_at_the_limit_on_watches_changes_are_looked_for_and_the_log_says_so(tmp_path: Path) -> None:
+async def test_files_are_polled_at_the_limit_on_watches_and_that_is_logged(tmp_path: Path) -> None:
     try:
         refused = subprocess.run(["unshare", "-Ur", "sh", "-c", LIMITED + "true"], check=False).returncode
     except OSError:
@@ -148,7 +148,7 @@ async def test_w7_at_the_limit_on_watches_changes_are_looked_for_and_the_log_say
     assert "no change notifications" in wire.stderr
 
 
-async def test_w9_w16_what_leads_outside_is_not_to_be_had(tmp_path: Path) -> None:
+async def test_subscriptions_outside_the_roots_are_refused(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "outside").write_text("secret")
     (tmp_path / "root" / "link").symlink_to(tmp_path / "outside")
@@ -170,7 +170,7 @@ async def test_w9_w16_what_leads_outside_is_not_to_be_had(tmp_path: Path) -> Non
     assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": asked[-1:]}
 
 
-async def test_w15_two_spellings_of_one_uri_are_both_told(tmp_path: Path) -> None:
+async def test_two_spellings_of_a_uri_both_get_updates(tmp_path: Path) -> None:
     uris = [uri_of(tmp_path / "a.txt"), uri_of(tmp_path) + "/%61.txt"]
     async with inside(tmp_path) as peer:
         for uri in uris:
@@ -180,7 +180,7 @@ async def test_w15_two_spellings_of_one_uri_are_both_told(tmp_path: Path) -> Non
     assert told == uris
 
 
-async def test_w13_an_unsubscription_that_follows_at_once_counts(tmp_path: Path) -> None:
+async def test_an_immediate_unsubscribe_takes_effect(tmp_path: Path) -> None:
     file, other = uri_of(tmp_path / "a.txt"), uri_of(tmp_path / "b.txt")
     async with inside(tmp_path) as peer:
         keys = [await peer.client.begin(f"resources/{act}", {"uri": file}) for act in ("subscribe", "unsubscribe")]
@@ -195,7 +195,7 @@ async def test_w13_an_unsubscription_that_follows_at_once_counts(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_w8_polling_by_option_tells_of_changes_and_is_shown_in_the_health(tmp_path: Path) -> None:
+async def test_the_poll_option_sends_updates_and_is_shown_in_the_health(tmp_path: Path) -> None:
     uri = uri_of(tmp_path / "a.txt")
     async with http(tmp_path, "--poll") as site, listening(site, uri) as stream:
         assert (await site.health())["watching"] == {"watched": 1, "polled": 1, "degraded": False}
@@ -204,7 +204,7 @@ async def test_w8_polling_by_option_tells_of_changes_and_is_shown_in_the_health(
 
 
 @pytest.mark.slow
-async def test_w11_clients_of_both_eras_get_one_frame_each_and_go_one_by_one(tmp_path: Path) -> None:
+async def test_clients_of_both_eras_get_one_frame_each_until_they_leave(tmp_path: Path) -> None:
     a, b = uri_of(tmp_path / "a.txt"), uri_of(tmp_path / "b.txt")
     async with http(tmp_path) as site, subscribed(site, a, b) as (session, old), listening(site, a, b) as new:
         for name, uri in (("a.txt", a), ("b.txt", b)):
@@ -219,7 +219,7 @@ async def test_w11_clients_of_both_eras_get_one_frame_each_and_go_one_by_one(tmp
 
 
 @pytest.mark.slow
-async def test_w12_a_client_that_reads_nothing_holds_up_no_other(tmp_path: Path) -> None:
+async def test_a_client_that_reads_nothing_delays_no_other(tmp_path: Path) -> None:
     folder = [uri_of(tmp_path / f"{i}.txt") for i in range(100)]
     async with http(tmp_path) as site, listening(site, *folder), listening(site, *folder) as reader:
         for text in ("one", "two"):
@@ -231,7 +231,7 @@ async def test_w12_a_client_that_reads_nothing_holds_up_no_other(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_w17_a_thousand_connections_that_came_and_went_leave_nothing(tmp_path: Path) -> None:
+async def test_a_thousand_closed_streams_leave_no_watch(tmp_path: Path) -> None:
     async with http(tmp_path) as site:
         for i in range(1_000):
             async with listening(site, uri_of(tmp_path / f"{i % 10}.txt")):
@@ -242,7 +242,7 @@ async def test_w17_a_thousand_connections_that_came_and_went_leave_nothing(tmp_p
 
 
 @pytest.mark.slow
-async def test_w19_what_happens_between_two_streams_is_in_the_journal(tmp_path: Path) -> None:
+async def test_changes_between_two_streams_are_in_the_journal(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
 
     async def changes(site: Site, **arguments: str | int) -> tuple[list[str], str]:
@@ -265,7 +265,7 @@ async def test_w19_what_happens_between_two_streams_is_in_the_journal(tmp_path: 
 # Two replicas
 
 
-async def test_files_that_another_replica_writes(stores: Stores, tmp_path: Path) -> None:
+async def test_writes_of_another_replica_send_updates(stores: Stores, tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "sub").mkdir(parents=True)
     (root / "sub" / "deep.txt").write_text("old")
@@ -288,7 +288,7 @@ async def test_files_that_another_replica_writes(stores: Stores, tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("blind")
-async def test_what_a_replica_may_have_missed_is_told_when_it_has_returned(
+async def test_a_returning_replica_sends_updates_it_may_have_missed(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "file.txt"

@@ -1,4 +1,4 @@
-"""Deleting files, links, and directories with all they hold."""
+"""Deletion of files, links, and directories with their contents."""
 
 import os
 
@@ -21,7 +21,7 @@ def remove(files):
     return by_path(delete, files)
 
 
-def test_files_and_pipes_are_deleted_and_full_directories_only_when_told_so(root, either):
+def test_files_pipes_and_empty_directories_are_deleted_and_full_ones_if_recursive(root, either):
     remove = by_path(delete, either)
     (root / "a/b").mkdir(parents=True)
     (root / "a/b/file").write_text("x")
@@ -32,7 +32,7 @@ def test_files_and_pipes_are_deleted_and_full_directories_only_when_told_so(root
     assert os.listdir(root) == []
 
 
-def test_f8_what_links_lead_to_stays(root, outside, either):
+def test_targets_of_deleted_links_stay(root, outside, either):
     remove = by_path(delete, either)
     (root / "kept").mkdir()
     (root / "a").mkdir()
@@ -45,14 +45,14 @@ def test_f8_what_links_lead_to_stays(root, outside, either):
     assert (os.listdir(root), os.listdir(outside)) == (["kept"], ["secret"])
 
 
-def test_what_is_not_there_or_outside_or_a_root_itself(root, outside, remove):
+def test_missing_and_outside_paths_and_roots_are_not_deleted(root, outside, remove):
     (root / "out").symlink_to(outside)
     assert code(remove, "none") == "not_found"
     assert code(remove, "out/secret") == code(remove, "out/none") == "outside_roots"
     assert code(remove, ".") == code(remove, ".", recursive=True) == "bad_path"
 
 
-def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, way):
+def test_a_root_within_a_root_is_not_deleted_by_any_of_its_names(tmp_path, way):
     (tmp_path / "outer/mid/inner").mkdir(parents=True)
     (tmp_path / "outer/mid/a").touch()
     (tmp_path / "outer/link").symlink_to(".")
@@ -63,7 +63,7 @@ def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, way):
     files.close()
 
 
-def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
+def test_a_directory_with_a_denied_entry_is_not_deleted(root, remove):
     (root / "dir").mkdir()
     (root / "dir/a").touch()
     (root / "dir/.env").write_text("secret")
@@ -71,7 +71,7 @@ def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
     assert sorted(os.listdir(root / "dir")) == [".env", "a"]
 
 
-def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
+def test_a_directory_over_the_limits_is_not_deleted(root, remove, monkeypatch):
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
     monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
     (root / "deep/a/b").mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
     assert (len(os.listdir(root / "many")), (root / "deep/a/b").is_dir()) == (4, True)
 
 
-def test_a_tree_of_many_entries_and_levels(root, remove, no_leak):
+def test_a_tree_of_many_entries_and_levels_is_deleted(root, remove, no_leak):
     (root / "/".join(["d"] * deleting.MAX_DEPTH)).mkdir(parents=True)
     for i in range(100):
         (root / f"d/{i}").touch()
@@ -90,7 +90,7 @@ def test_a_tree_of_many_entries_and_levels(root, remove, no_leak):
     assert os.listdir(root) == []
 
 
-def test_cancelling_deletes_nothing(files, root, at, no_leak):
+def test_a_deletion_cancelled_before_it_begins_deletes_nothing(files, root, at, no_leak):
     (root / "a/b").mkdir(parents=True)
     (root / "a/b/file").write_text("x")
 
@@ -102,7 +102,7 @@ def test_cancelling_deletes_nothing(files, root, at, no_leak):
     assert (root / "a/b/file").exists()
 
 
-def test_a_deletion_is_not_cancelled_once_something_is_gone(files, root):
+def test_a_deletion_can_not_be_cancelled_once_it_has_begun(files, root):
     (root / "a/b").mkdir(parents=True)
     for name in ("a/1", "a/b/2", "a/b/3"):
         (root / name).write_text("x")
@@ -111,7 +111,7 @@ def test_a_deletion_is_not_cancelled_once_something_is_gone(files, root):
     assert set(left) == {5}
 
 
-def test_what_has_changed_since_is_not_deleted(root, remove):
+def test_a_file_with_another_etag_is_not_deleted(root, remove):
     (root / "file").write_text("one")
     etag = etag_of((root / "file").stat())
     (root / "file").write_text("another")
@@ -119,32 +119,32 @@ def test_what_has_changed_since_is_not_deleted(root, remove):
     assert remove("file", etag=etag_of((root / "file").stat())) == 1
 
 
-def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(files, root, outside, at, monkeypatch):
+def test_a_directory_swapped_for_a_link_during_the_deletion_is_not_followed(files, root, outside, at, monkeypatch):
     (root / "dir/a").mkdir(parents=True)
     plain = deleting.enter_directory
     left = iter([False, True])
 
     def swapped(entry):
-        # The second time, which is no longer only counted.
+        # The second time: the first pass only counts.
         if entry.name == "a" and next(left):
             (root / "dir/a").rename(root / "kept")
             (root / "dir/a").symlink_to(outside)
         return plain(entry)
 
-    # No other program could time it as well.
+    # Another program could not be timed this exactly.
     monkeypatch.setattr(deleting, "enter_directory", swapped)
     assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
     assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])
 
 
-def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, recorder, monkeypatch):
+def test_a_directory_changed_during_its_recorded_deletion_stays(files, root, recorder, monkeypatch):
     (root / "a").mkdir()
     (root / "a/file").write_text("x")
     plain = deleting.check_and_rename
 
     def renamed(old, new):
         plain(old, new)
-        # The first time, somebody writes to the file that they have open.
+        # Another program writes to the file through an open descriptor.
         for aside in root.glob(".mcp-*"):
             (aside / "file").write_text("other")
 
@@ -154,7 +154,7 @@ def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, 
     assert (root / "a/file").read_text() == "other"
 
 
-def test_a_recorded_file_that_somebody_changes_keeps_its_name(files, root, recorder, monkeypatch):
+def test_a_file_changed_during_its_recorded_deletion_stays(files, root, recorder, monkeypatch):
     (root / "file").write_text("x")
     plain = deleting.rename
 

@@ -13,11 +13,11 @@ from servers.filesystem.edit.text import EditedText
 
 
 def unified_diff(old, new, path, context=3):
-    """As if everything had been edited."""
+    """The diff of an edit that replaces the whole text."""
     return diff.unified_diff(EditedText(old, new, [(0, len(old), 0, len(new))]), path, context)
 
 
-def test_a_changed_line_with_its_surroundings():
+def test_a_diff_shows_the_changed_line_with_its_context():
     old = "".join(f"{i}\n" for i in range(1, 10))
     assert unified_diff(old, old.replace("5", "five"), "d/x", context=1) == (
         "--- a/d/x\n+++ b/d/x\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
@@ -25,12 +25,12 @@ def test_a_changed_line_with_its_surroundings():
     assert unified_diff("a", "a", "x") == ""
 
 
-def test_ends_of_lines_empty_sides_and_names_are_those_of_git():
+def test_line_ends_empty_sides_and_names_are_written_as_git_does():
     assert unified_diff("a\nb", "a\nb\n", "x").endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
     assert "-a\x0cb\u2028c\r\n" in unified_diff("a\x0cb\u2028c\r\n", "a\n", "x")
     assert "@@ -0,0 +1 @@\n+a\n" in unified_diff("", "a\n", "x")
     assert "@@ -1 +0,0 @@\n-a\n" in unified_diff("a\n", "", "x")
-    # A name forges no line.
+    # A name can not forge a line.
     assert unified_diff("a", "b", "x\n+++ y").startswith("--- a/x\\n+++ y\n+++ b/")
 
 
@@ -47,12 +47,12 @@ def test_an_edit_that_begins_or_ends_within_a_line_shows_whole_lines(edit, expec
 
 
 @pytest.mark.timeout(10)
-def test_repetitive_texts_do_not_take_quadratic_time():
+def test_the_diff_of_a_repetitive_text_takes_no_quadratic_time():
     old = "".join(f"{i % 150}\n" for i in range(100_000))
     assert unified_diff(old, "start\n" + old[::-1] + "end\n", "x").startswith("--- a/x")
 
 
-def test_far_apart_places_are_hunks_of_their_own():
+def test_distant_changes_are_separate_hunks():
     old = "".join(f"{i}\n" for i in range(1, 100))
     edited = apply_edits(old, [Edit("\n90\n", "\n"), Edit("\n12\n", "\n12\nnew\n"), Edit("\n14\n", "\nx\n")])
     assert diff.unified_diff(edited, "x", context=1) == (
@@ -60,8 +60,8 @@ def test_far_apart_places_are_hunks_of_their_own():
     )
 
 
-def test_the_diff_of_a_large_text_looks_at_the_edits_alone(monkeypatch):
-    # How much is looked at shows in nothing but the time that it takes.
+def test_the_diff_of_a_large_text_reads_only_the_edited_lines(monkeypatch):
+    # Nothing but the time shows how much is read.
     looked_at, plain = [], diff._lines
     monkeypatch.setattr(diff, "_lines", lambda text: looked_at.append(len(text)) or plain(text))
     old = "".join(f"line {i}\n" for i in range(100_000))
@@ -77,7 +77,7 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(
 @pytest.mark.slow
 @settings(max_examples=80)
 @given(TEXTS, st.sampled_from(["a", "b", "\n", "ab", "b\n", ""]), TEXTS, st.integers(0, 3))
-def test_git_applies_the_diff_of_many_places_and_of_the_whole(tmp_path_factory, text, old, new, context):
+def test_git_applies_the_diff_of_many_replacements_and_of_a_whole_text(tmp_path_factory, text, old, new, context):
     assume(old in text)
     whole = EditedText(text, new, [(0, len(text), 0, len(new))])
     edited = apply_edits(text, [Edit(old, new, places=0)]) if old else whole

@@ -1,4 +1,4 @@
-"""Edits of one file and of several: what they keep, and others who write at the same time."""
+"""Edits of one file and of several, alone and with simultaneous writes of other programs."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, theirs_added, theirs_by_rename
 
 
-def test_an_edit_changes_the_file_and_shows_how(root, edit):
+def test_an_edit_changes_the_file_and_returns_the_diff(root, edit):
     (root / "file").write_bytes(b"a\r\nb\r\n")
     result = edit("file", ("a\nb", "a\nc"))
     assert (root / "file").read_bytes() == b"a\r\nc\r\n"
@@ -26,14 +26,14 @@ def test_an_edit_changes_the_file_and_shows_how(root, edit):
     assert (result.size, result.etag) == (6, etag_of((root / "file").stat()))
 
 
-def test_a_file_that_ends_its_lines_with_cr_keeps_them_and_is_shown_by_lines(root, edit):
+def test_an_edit_keeps_cr_line_ends_and_shows_them_as_lines(root, edit):
     (root / "file").write_bytes(b"a\rb\rc\r")
     result = edit("file", ("a\nb", "a\nB"))
     assert (root / "file").read_bytes() == b"a\rB\rc\r"
     assert result.diff == "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
 
 
-def test_f1_an_edit_keeps_the_charset(root, edit):
+def test_an_edit_keeps_the_charset(root, edit):
     text = "Le café est fermé à midi.\nIl n'y a personne à côté.\n"
     (root / "file").write_bytes(text.encode("latin-1"))
     edit("file", ("fermé", "très fermé"))
@@ -42,7 +42,7 @@ def test_f1_an_edit_keeps_the_charset(root, edit):
     assert (root / "file").read_bytes() == text.replace("fermé", "très fermé").encode("latin-1")
 
 
-def test_a_text_with_a_character_that_would_be_written_otherwise_is_read_and_not_edited(root, files, at, edit):
+def test_a_text_with_a_character_of_two_codes_is_read_but_not_edited(root, files, at, edit):
     text = "東京の天気は晴れです。\n" * 5
     data = text.encode("cp932") + b"\x87\x9a a\n"
     (root / "file").write_bytes(data)
@@ -60,7 +60,7 @@ def test_an_edit_keeps_the_byte_order_mark(root, edit):
     assert (root / "file").read_bytes() == b"\xef\xbb\xbfb"
 
 
-def test_what_can_not_be_edited_stays_as_it_is(root, edit):
+def test_binary_large_special_and_missing_files_are_not_edited(root, edit):
     (root / "data").write_bytes(b"\x00\x01\xff a")
     (root / "text").write_text("a")
     with (root / "large").open("wb") as file:
@@ -73,7 +73,7 @@ def test_what_can_not_be_edited_stays_as_it_is(root, edit):
     assert len(os.listdir(root)) == 4
 
 
-def test_f14_parallel_edits_are_all_applied(root, edit):
+def test_parallel_edits_are_all_applied(root, edit):
     (root / "link").symlink_to("file")
     (root / "file").write_text("".join(f"<{i}>\n" for i in range(30)))
     threads = [
@@ -87,7 +87,7 @@ def test_f14_parallel_edits_are_all_applied(root, edit):
 
 
 class Rude(str):
-    """An old text during whose replacement somebody else does something, once."""
+    """An old text that runs `act` once, while it is replaced, as another program would."""
 
     act = staticmethod(lambda: None)
 
@@ -98,7 +98,7 @@ class Rude(str):
 
 
 @pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
-def test_f25_an_edit_keeps_what_another_program_writes_meanwhile(files, root, at, meddle, no_leak):
+def test_an_edit_keeps_simultaneous_writes_of_another_program(files, root, at, meddle, no_leak):
     (root / "file").write_text("a")
     Rude.act = staticmethod(lambda: meddle(root / "file"))
     edit_file(files, at("file"), [(Rude("a"), "b")])
@@ -107,7 +107,7 @@ def test_f25_an_edit_keeps_what_another_program_writes_meanwhile(files, root, at
 
 
 @pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
-def test_f25_a_change_from_outside_is_an_error_where_one_version_was_asked_for(files, root, at, meddle):
+def test_an_edit_with_an_etag_refuses_a_simultaneous_change_of_another_program(files, root, at, meddle):
     (root / "file").write_text("a")
     Rude.act = staticmethod(lambda: meddle(root / "file"))
     etag = etag_of((root / "file").stat())
@@ -119,14 +119,14 @@ def test_f25_a_change_from_outside_is_an_error_where_one_version_was_asked_for(f
     assert (root / "file").read_text() in ("a, theirs", "theirs, a")
 
 
-def test_f25_an_edit_that_no_longer_fits_is_an_error(files, root, at):
+def test_an_edit_that_no_longer_matches_after_another_write_is_refused(files, root, at):
     (root / "file").write_text("a")
     Rude.act = staticmethod(lambda: (root / "file").write_text("theirs"))
     assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "no_match"
     assert (root / "file").read_text() == "theirs"
 
 
-def test_what_others_add_and_can_not_be_carried_over_is_kept(files, root, at, monkeypatch, no_leak):
+def test_an_addition_of_another_program_is_kept_after_a_read_error(files, root, at, monkeypatch, no_leak):
     (root / "file").write_text("a")
     plain, fails = os.pread, iter([True])
 
@@ -142,14 +142,13 @@ def test_what_others_add_and_can_not_be_carried_over_is_kept(files, root, at, mo
 
 
 def without_exchange(monkeypatch, number, after=0):
-    """The system answers with this error number when names are to be exchanged, but for the first times: this one
-    could."""
+    """Make the exchange of two names fail with this error number, after so many successes."""
     plain, left = exchange._renameat2(), iter([True] * after)
     monkeypatch.setattr(exchange, "_renameat2", lambda: lambda *names: plain(*names) if next(left, False) else number)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP])
-def test_where_no_names_can_be_exchanged_an_edit_is_a_rename_after_a_look(files, root, at, monkeypatch, number):
+def test_an_edit_is_a_checked_rename_where_names_can_not_be_exchanged(files, root, at, monkeypatch, number):
     without_exchange(monkeypatch, number)
     (root / "file").write_text("a")
     edit_file(files, at("file"), [("a", "b")])
@@ -162,7 +161,7 @@ def test_where_no_names_can_be_exchanged_an_edit_is_a_rename_after_a_look(files,
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "bb")]
 
 
-def test_what_was_exchanged_and_can_not_be_exchanged_again_is_put_back_by_a_rename(files, root, at, monkeypatch):
+def test_a_rename_restores_the_old_file_if_the_second_exchange_fails(files, root, at, monkeypatch):
     without_exchange(monkeypatch, errno.ENOSYS, after=1)
     (root / "file").write_text("a")
     Rude.act = staticmethod(lambda: (root / "file").write_text("theirs, a"))
@@ -171,7 +170,7 @@ def test_what_was_exchanged_and_can_not_be_exchanged_again_is_put_back_by_a_rena
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "theirs, a")]
 
 
-def test_an_exchange_that_fails_leaves_the_old_file(files, root, at, monkeypatch):
+def test_a_failed_exchange_keeps_the_old_file(files, root, at, monkeypatch):
     without_exchange(monkeypatch, errno.ENOSPC)
     (root / "file").write_text("a")
     assert code(edit_file, files, at("file"), [("a", "b")]) == "no_space"
@@ -179,7 +178,7 @@ def test_an_exchange_that_fails_leaves_the_old_file(files, root, at, monkeypatch
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that a file is open elsewhere")
-def test_what_is_added_to_the_old_file_by_who_has_it_open_is_kept(root, files, at, monkeypatch):
+def test_lines_appended_through_an_open_descriptor_of_the_old_file_are_kept(root, files, at, monkeypatch):
     (root / "file").write_text("a\n")
     opened = (root / "file").open("a")
 
@@ -201,7 +200,7 @@ def three(root):
 
 
 def edit_all_by(files):
-    """Puts a cross behind what each of the files holds; `names` are also their contents."""
+    """Returns a function that appends "+" to each file; the old contents of a file are its name."""
 
     def run(names, **more):
         wanted = [FileEdits(files.roots.place(name), [Edit(name[-1], name[-1] + "+")]) for name in names]
@@ -216,7 +215,7 @@ def edit_all(files):
 
 
 def texts(root):
-    """What all files hold, leftovers included."""
+    """The contents of all files by name, leftovers included."""
     return {path.name: path.read_text() for path in sorted(root.iterdir())}
 
 
@@ -224,7 +223,7 @@ OLD = {"a": "a", "b": "b", "c": "c"}
 NEW = {"a": "a+", "b": "b+", "c": "c+"}
 
 
-def test_several_files_are_edited_and_a_dry_run_changes_none(three, edit_all):
+def test_several_files_are_edited_and_none_in_a_dry_run(three, edit_all):
     assert all("+" in result.diff for result in edit_all("abc", dry_run=True))
     assert texts(three) == OLD
     results = edit_all("abc")
@@ -232,13 +231,13 @@ def test_several_files_are_edited_and_a_dry_run_changes_none(three, edit_all):
     assert [result.diff.splitlines()[0] for result in results] == ["--- a/a", "--- a/b", "--- a/c"]
 
 
-def test_where_one_edit_does_not_fit_no_file_is_changed(three, edit_all):
+def test_one_edit_without_a_match_changes_no_file(three, edit_all):
     (three / "c").write_text("other")
     assert code(edit_all, "abc") == "no_match"
     assert texts(three) == {**OLD, "c": "other"}
 
 
-def test_one_file_twice_is_refused(three, edit_all):
+def test_a_file_named_twice_in_a_call_is_refused(three, edit_all):
     (three / "da").symlink_to("a")
     for names in (["a", "b", "a"], ["b", "a", "da"]):
         assert code(edit_all, names) == "bad_edit"
@@ -246,7 +245,7 @@ def test_one_file_twice_is_refused(three, edit_all):
 
 
 def exchanging(monkeypatch, before=lambda name: None, after=lambda name: None):
-    """Something happens before and after a file of a name is replaced, which no other program can time as well."""
+    """Call hooks before and after each replacement: another program could not be timed this exactly."""
     plain = editing.exchange
 
     def exchange(old, new, *more):
@@ -267,7 +266,7 @@ def failing_at(last, act=lambda: None):
     return fail
 
 
-def test_where_one_file_can_not_be_replaced_those_before_it_are_as_they_were(three, either, monkeypatch, no_leak):
+def test_a_failed_replacement_restores_the_files_before_it(three, either, monkeypatch, no_leak):
     before = {name: (three / name).stat().st_ino for name in "ab"}
     exchanging(monkeypatch, failing_at("c"))
     assert code(edit_all_by(either), "abc") == "io_error"
@@ -275,7 +274,7 @@ def test_where_one_file_can_not_be_replaced_those_before_it_are_as_they_were(thr
     assert {name: (three / name).stat().st_ino for name in "ab"} == before
 
 
-def test_where_there_are_no_hard_links_files_are_put_back_from_copies(three, edit_all, monkeypatch):
+def test_files_are_restored_from_copies_without_hard_links(three, edit_all, monkeypatch):
     def link(*arguments, **more):
         raise PermissionError(1, "")
 
@@ -285,14 +284,14 @@ def test_where_there_are_no_hard_links_files_are_put_back_from_copies(three, edi
     assert texts(three) == OLD
 
 
-def test_f25_a_change_of_the_last_file_from_outside_undoes_the_others(three, edit_all, monkeypatch):
+def test_a_simultaneous_change_of_the_last_file_restores_the_others(three, edit_all, monkeypatch):
     exchanging(monkeypatch, after=lambda name: name == "a" and (three / "c").write_text("theirs"))
-    # The edit is tried again, upon what is there now.
+    # The edit is tried again on the new contents.
     assert code(edit_all, "abc") == "no_match"
     assert texts(three) == {**OLD, "c": "theirs"}
 
 
-def test_what_someone_else_wrote_meanwhile_is_not_undone(three, edit_all, monkeypatch):
+def test_restoring_keeps_what_another_program_wrote(three, edit_all, monkeypatch):
     def replace():
         (three / "new").write_text("theirs")
         (three / "new").replace(three / "a")
@@ -302,12 +301,12 @@ def test_what_someone_else_wrote_meanwhile_is_not_undone(three, edit_all, monkey
     assert texts(three) == {**OLD, "a": "theirs"}
 
 
-def test_all_files_together_may_not_be_too_large(three, edit_all, monkeypatch):
+def test_the_total_size_of_edited_files_is_limited(three, edit_all, monkeypatch):
     monkeypatch.setattr(editing, "MAX_EDITED", 2)
     assert code(edit_all, "abc") == "too_large"
 
 
-def test_several_files_in_any_order_do_not_wait_for_each_other(three, files):
+def test_edits_of_the_same_files_in_different_orders_do_not_deadlock(three, files):
     def run(names):
         for _ in range(10):
             wanted = [FileEdits(files.roots.place(name), [Edit(name, name + "+")]) for name in names]

@@ -14,7 +14,7 @@ from tests.servers.filesystem.editing_files import code
 
 
 def moving_by(act, files):
-    """Takes paths where the act takes places."""
+    """Returns a form of the operation that takes paths instead of places."""
     return lambda source, target: act(files, files.roots.place(source), files.roots.place(target))
 
 
@@ -35,7 +35,7 @@ def names(folder):
 MAKING = [lambda path: path.write_text("x"), lambda path: path.mkdir(), lambda path: path.symlink_to("none")]
 
 
-def test_f12_files_directories_and_links_themselves_are_moved(root, either):
+def test_files_directories_and_links_themselves_are_moved(root, either):
     (root / "file").write_text("x")
     for number, make in enumerate(MAKING):
         make(root / "one")
@@ -48,7 +48,7 @@ def test_f12_files_directories_and_links_themselves_are_moved(root, either):
 
 
 @pytest.mark.parametrize("act", [move, copy])
-def test_nothing_is_moved_or_copied_onto_something(root, files, act):
+def test_moving_and_copying_replace_no_existing_entry(root, files, act):
     (root / "one").touch()
     for number, make in enumerate(MAKING):
         make(root / f"there {number}")
@@ -58,7 +58,7 @@ def test_nothing_is_moved_or_copied_onto_something(root, files, act):
 
 
 @pytest.mark.parametrize("act", [move, copy])
-def test_nothing_is_moved_or_copied_out_or_in(root, outside, files, act):
+def test_moving_and_copying_do_not_cross_the_roots(root, outside, files, act):
     (root / "file").touch()
     (root / "out").symlink_to(outside)
     for source, target in (("file", "out/file"), ("out/secret", "mine")):
@@ -66,14 +66,14 @@ def test_nothing_is_moved_or_copied_out_or_in(root, outside, files, act):
     assert (names(outside), names(root)) == (["secret"], ["file", "out"])
 
 
-def test_moves_that_make_no_sense(root, rename):
+def test_moves_of_missing_entries_roots_and_into_themselves_are_refused(root, rename):
     (root / "dir").mkdir()
     assert code(rename, "none", "two") == "not_found"
     assert code(rename, "dir", "dir/below") == "bad_path"
     assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
 
 
-def test_a_move_whose_old_name_stays_leaves_no_second_one(files, root, at, monkeypatch):
+def test_a_move_that_can_not_remove_the_old_name_leaves_no_new_one(files, root, at, monkeypatch):
     (root / "one").touch()
     (root / "sub").mkdir()
     plain = os.unlink
@@ -88,7 +88,7 @@ def test_a_move_whose_old_name_stays_leaves_no_second_one(files, root, at, monke
     assert (names(root), names(root / "sub")) == (["one", "sub"], [])
 
 
-def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
+def test_a_root_is_not_moved_by_another_name(tmp_path):
     (tmp_path / "root" / "inner").mkdir(parents=True)
     (tmp_path / "root" / "link").symlink_to(".")
     files = RootedFiles(Roots([tmp_path / "root", tmp_path / "root" / "inner"], writable=True))
@@ -97,7 +97,7 @@ def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
     files.close()
 
 
-def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
+def test_a_directory_that_contains_a_root_is_not_moved(root, tmp_path):
     (root / "inner").mkdir()
     outer = RootedFiles(Roots([tmp_path, root / "inner"], [True, False]))
     with pytest.raises(FilesError, match="contains an allowed directory"):
@@ -111,7 +111,7 @@ def test_a_copy_of_a_file_has_its_contents_and_permissions(root, duplicate):
     (root / "one").chmod(0o4540)
     assert duplicate("one", "two") == (1, 3_000_000, [])
     assert (root / "two").read_bytes() == (root / "one").read_bytes()
-    # The right to act as the owner is not copied.
+    # The set-user-ID bit is not copied.
     assert (root / "two").stat().st_mode & 0o7777 == 0o540
     assert (names(root), (root / "two").stat().st_nlink) == (["one", "two"], 1)
 
@@ -130,11 +130,11 @@ def test_a_copied_directory_keeps_its_permissions(root, duplicate):
     (root / "dir").mkdir()
     (root / "dir").chmod(0o2550)
     duplicate("dir", "copy")
-    # What is made in it has its group.
+    # New entries in it inherit its group (set-group-ID bit).
     assert (root / "copy").stat().st_mode & 0o7777 == 0o2550
 
 
-def test_f12_a_directory_is_copied_with_all_below_it_and_links_as_they_are(root, either):
+def test_a_directory_is_copied_with_its_contents_and_links_as_links(root, either):
     (root / "a/b/c").mkdir(parents=True)
     (root / "a/b/file").write_text("12345")
     (root / "a/link").symlink_to("b/file")
@@ -146,14 +146,14 @@ def test_f12_a_directory_is_copied_with_all_below_it_and_links_as_they_are(root,
     assert (os.readlink(root / "z/link"), os.readlink(root / "z/none")) == ("b/file", "/no/such/place")
 
 
-def test_what_is_denied_is_not_copied_with_its_directory(root, duplicate):
+def test_a_directory_with_a_denied_entry_is_not_copied(root, duplicate):
     (root / "dir/below").mkdir(parents=True)
     (root / "dir/below/.env").write_text("secret")
     assert code(duplicate, "dir", "copy") == "denied"
     assert names(root) == ["dir"]
 
 
-def test_copies_that_make_no_sense(root, duplicate):
+def test_copies_of_missing_entries_onto_roots_and_into_themselves_are_refused(root, duplicate):
     (root / "dir/below").mkdir(parents=True)
     assert code(duplicate, "none", "two") == "not_found"
     assert code(duplicate, "dir", ".") == "already_exists"
@@ -162,7 +162,7 @@ def test_copies_that_make_no_sense(root, duplicate):
     assert (names(root), names(root / "dir/below")) == (["dir"], [])
 
 
-def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
+def test_a_directory_with_a_pipe_leaves_no_partial_copy(root, duplicate):
     (root / "dir").mkdir()
     (root / "dir/a").write_text("x")
     os.mkfifo(root / "dir/pipe\n")
@@ -171,7 +171,7 @@ def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
     assert (caught.value.code, names(root)) == ("special_file", ["dir"])
 
 
-def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
+def test_a_copy_over_the_limits_is_removed(root, duplicate, monkeypatch):
     monkeypatch.setattr(moving, "MAX_COPIED", 10)
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
     monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
@@ -186,7 +186,7 @@ def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "steps"), [("dir", 2), ("large", 1)])
-def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak, name, steps):
+def test_a_cancelled_copy_is_removed(files, root, at, no_leak, name, steps):
     (root / "dir/a").mkdir(parents=True)
     (root / "dir/b").write_text("x")
     (root / "large").write_bytes(b"x" * 3_000_000)
@@ -201,7 +201,7 @@ def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak, name, steps):
     assert names(root) == ["dir", "large"]
 
 
-def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):
+def test_a_copy_does_not_replace_an_entry_created_meanwhile(files, root, at):
     (root / "file").write_text("mine")
 
     def checkpoint():
@@ -211,7 +211,7 @@ def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):
     assert ((root / "copy").read_text(), names(root)) == ("theirs", ["copy", "file"])
 
 
-def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files, root, outside, at, monkeypatch):
+def test_a_directory_swapped_for_a_link_during_the_copy_is_not_followed(files, root, outside, at, monkeypatch):
     (root / "dir/a").mkdir(parents=True)
     plain = moving.enter_directory
 
@@ -221,7 +221,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files
             (root / "dir/a").symlink_to(outside)
         return plain(entry)
 
-    # No other program could time it as well.
+    # Another program could not be timed this exactly.
     monkeypatch.setattr(moving, "enter_directory", swapped)
     assert code(copy, files, at("dir"), at("copy")) == "not_a_directory"
     assert names(root) == ["dir", "kept"]

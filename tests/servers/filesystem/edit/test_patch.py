@@ -27,13 +27,13 @@ def hunk(*lines: str, at: str = "") -> str:
 
 
 @given(LINES, LINES)
-def test_what_difflib_makes_of_two_texts_makes_the_one_of_the_other(before: list[str], after: list[str]) -> None:
+def test_a_diff_of_difflib_turns_the_old_text_into_the_new(before: list[str], after: list[str]) -> None:
     patch = "".join(difflib.unified_diff(["first\n", *before], ["first\n", *after], "a/f", "b/f"))
     if patch:
         assert applied("".join(["first\n", *before]), patch) == "".join(["first\n", *after])
 
 
-def test_what_git_makes_of_several_files_is_read(tmp_path: Path) -> None:
+def test_a_diff_of_git_over_several_files_is_read(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         options = ("-c", "user.name=a", "-c", "user.email=a@example.org")
         return subprocess.run(
@@ -53,23 +53,23 @@ def test_what_git_makes_of_several_files_is_read(tmp_path: Path) -> None:
         assert apply_edits(f"{file.path}\nsame\nend", file.edits).after == (tmp_path / file.path).read_text()
 
 
-def test_of_several_places_the_one_at_the_line_of_the_hunk_is_meant() -> None:
+def test_the_line_number_of_a_hunk_chooses_among_several_matches() -> None:
     text = "a\nb\n" * 4
     assert applied(text, hunk(" a", "-b", "+c", at=" -5,2 +5,2")) == "a\nb\na\nb\na\nc\na\nb\n"
     (file,) = read_patch(hunk(" a", "-b", "+c", at=" -2,2 +2,2"))
     assert code(apply_edits, text, file.edits) == "ambiguous_match"
 
 
-def test_a_hunk_is_found_elsewhere_than_it_says_and_with_other_indentation() -> None:
+def test_a_hunk_matches_at_another_line_and_with_other_indentation() -> None:
     assert applied("x\n" * 9 + "a\nb\n", hunk(" a", "-b", "+c", at=" -1,2 +1,2")) == "x\n" * 9 + "a\nc\n"
     assert applied("if a:\n\tb\n\tc\n", hunk(" if a:", "-    b", "+    d", "     c")) == "if a:\n\td\n\tc\n"
 
 
-def test_whole_lines_are_meant_and_no_end_of_one() -> None:
+def test_a_hunk_matches_whole_lines_only() -> None:
     assert applied("xa\na\n", hunk("-a", "+b")) == "xa\nb\n"
 
 
-def test_line_ends_of_the_file_stay() -> None:
+def test_a_patch_keeps_the_line_ends_of_the_file() -> None:
     assert applied("a\r\nb\r\n", hunk(" a", "-b", "+c")) == "a\r\nc\r\n"
 
 
@@ -79,21 +79,21 @@ def test_line_ends_of_the_file_stay() -> None:
         ("x\na", ["-a", "\\", "+b", "\\"], "x\nb"),
         ("a\na", ["-a", "\\", "+b"], "a\nb\n"),
         ("x\na\n", ["-a", "+a", "\\"], "x\na"),
-        # The file has come to end otherwise than the hunk says.
+        # The file no longer ends as the hunk says.
         ("x\na\n", ["-a", "\\", "+a"], "x\na\n"),
         ("a\ny\n", ["-a", "+b", "\\"], "b\ny\n"),
     ],
 )
-def test_a_line_without_an_end_is_the_last_of_its_file(before: str, lines: list[str], after: str) -> None:
+def test_a_line_without_a_newline_matches_the_last_line_only(before: str, lines: list[str], after: str) -> None:
     assert applied(before, hunk(*lines)) == after
 
 
-def test_a_line_without_an_end_is_no_beginning_of_another() -> None:
+def test_a_line_without_a_newline_does_not_match_the_start_of_a_line() -> None:
     (file,) = read_patch(hunk("-a", "\\", "+b", "\\"))
     assert code(apply_edits, "x\nab\ny\n", file.edits) == "no_match"
 
 
-def test_a_mail_of_git_ends_with_no_line_that_is_taken_away() -> None:
+def test_the_signature_of_a_git_mail_deletes_no_line() -> None:
     assert applied("a\nb\n", hunk("-a", "+c", " b", "-- ", "2.39.5", "")) == "c\nb\n"
     assert applied("a\n- \n", hunk(" a", "-- ")) == "a\n"
 
@@ -108,17 +108,17 @@ def test_a_mail_of_git_ends_with_no_line_that_is_taken_away() -> None:
         ("f\t2026-01-01", "f\t2026-01-02", "f"),
     ],
 )
-def test_paths_are_read_as_git_and_diff_write_them(old: str, new: str, path: str) -> None:
+def test_paths_of_git_and_diff_are_read(old: str, new: str, path: str) -> None:
     assert [file.path for file in read_patch(f"--- {old}\n+++ {new}\n@@\n-a\n+b\n")] == [path]
 
 
-def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
+def test_empty_lines_without_a_space_and_wrong_counts_are_read() -> None:
     assert applied("a\n\nb\n", hunk(" a", "", "-b", "+c", at=" -1,9 +1,9")) == "a\n\nc\n"
     patch = hunk("-a", "+b") + "\n@@ -5 +5 @@\n-c\n+d\n"
     assert applied("a\nx\nx\nx\nc\n", patch) == "b\nx\nx\nx\nd\n"
 
 
-def test_files_begin_as_codex_writes_them() -> None:
+def test_file_headers_of_codex_are_read() -> None:
     [first, second] = read_patch(
         "*** Begin Patch\n*** Update File: a b.py\n@@ def f():\n-a\n+b\n*** End of File\n"
         "*** Update File: c\n@@\n c\n-*** Update File: x\n+d\n@@\n-e\n+f\n*** End Patch\n"
@@ -169,7 +169,7 @@ def test_files_begin_as_codex_writes_them() -> None:
         ("".join(f"--- f{number}\n+++ f{number}\n@@\n-a\n" for number in range(101)), "it has more than 100 files"),
     ],
 )
-def test_what_is_no_change_of_files_is_refused(patch: str, reason: str) -> None:
+def test_invalid_patches_are_refused_with_the_reason(patch: str, reason: str) -> None:
     with pytest.raises(FilesError) as caught:
         read_patch(patch)
     assert caught.value.code == "bad_patch"

@@ -1,4 +1,4 @@
-"""Etags, and what they are compared for."""
+"""Etags as preconditions of writes and edits."""
 
 import os
 import re
@@ -16,13 +16,13 @@ def etag(inode=1, device=2, size=3, modified=4, changed=5):
     return etag_of(os.stat_result((0o644, inode, device, 1, 0, 0, size, 0, 0, 0), times))
 
 
-def test_whatever_the_file_system_notes_down_makes_another_etag():
+def test_each_field_of_the_file_status_changes_the_etag():
     assert re.fullmatch("[0-9a-f]{16}", etag())
     assert len({etag(), *(etag(**{what: 9}) for what in ("inode", "device", "size", "modified", "changed"))}) == 6
     assert etag() == etag()
 
 
-def test_a_file_that_has_changed_is_not_written(root, write, edit):
+def test_a_write_or_edit_with_an_outdated_etag_is_refused(root, write, edit):
     (root / "file").write_text("one")
     etag = etag_of((root / "file").stat())
     etag = write("file", "two", options=WriteOptions(etag)).etag
@@ -42,7 +42,7 @@ def test_a_file_that_has_changed_is_not_written(root, write, edit):
     [lambda files, place: write_file(files, place, "new"), lambda *file: edit_file(*file, [("old", "new")])],
     ids=["write", "edit"],
 )
-def test_the_etag_of_a_write_is_not_that_of_what_comes_after_it(files, root, at, monkeypatch, act, comes_after):
+def test_the_etag_of_a_write_is_not_that_of_a_later_version(files, root, at, monkeypatch, act, comes_after):
     (root / "file").write_text("old")
     plain = os.fsync
 
@@ -57,5 +57,5 @@ def test_the_etag_of_a_write_is_not_that_of_what_comes_after_it(files, root, at,
     assert code(write_file, files, at("file"), "newer", options=WriteOptions(etag=written.etag)) == "changed"
 
 
-def test_each_of_many_quick_writes_has_an_etag_of_its_own(write):
+def test_quick_writes_have_different_etags(write):
     assert len({write("file", str(i % 10)).etag for i in range(30)}) == 30

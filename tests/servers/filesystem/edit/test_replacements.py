@@ -1,4 +1,4 @@
-"""Where the old text of an edit is found, and what becomes of it."""
+"""Matching and replacement of the old text of an edit."""
 
 import pytest
 from hypothesis import assume, given
@@ -44,12 +44,12 @@ EDITED = {
 }
 
 
-def test_f2_edits_find_their_places_and_keep_indentation_and_line_ends():
+def test_edits_match_and_keep_indentation_and_line_ends():
     found = {what: apply_edits(text, wanted) for what, (text, wanted, _) in EDITED.items()}
     assert found == {what: expected for what, (*_, expected) in EDITED.items()}
 
 
-def test_an_old_text_that_is_not_there_is_refused_with_the_nearest_line():
+def test_a_missing_old_text_is_refused_with_the_nearest_line():
     error = refused("alpha\nbeta gamma\n", ("beta gama", "x"))
     assert error.code == "no_match"
     assert "The nearest is line 2: 'beta gamma', not 'beta gama'." in error.suggestion
@@ -99,14 +99,14 @@ TOLERATED = {
 
 
 @pytest.mark.parametrize(("text", "old", "new", "was", "now"), TOLERATED.values(), ids=TOLERATED)
-def test_other_indentation_is_written_as_the_file_has_it_and_other_lines_stay(text, old, new, was, now):
+def test_a_tolerant_match_uses_the_indentation_of_the_file(text, old, new, was, now):
     edited = replacements.apply_edits(text, [Edit(old, new)])
     assert edited.after == text.replace(was, now)
     assert len(edited.tolerated) == 1
     assert edited.tolerated[0].startswith("edit 1 matched, ignoring ")
 
 
-def test_what_is_there_exactly_needs_no_tolerance():
+def test_an_exact_match_is_not_reported_as_tolerated():
     for old, new in (("x = 1", "x = 1\n    y = 2"), ("x = 1 ", "z\ny "), ("x = 1 # x\n    y", "x\n    z")):
         edited = replacements.apply_edits("if a:\n    x = 1 # x\n    y\n", [Edit(old, new)])
         assert (edited.after, edited.tolerated) == ("if a:\n    x = 1 # x\n    y\n".replace(old, new), [])
@@ -127,7 +127,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "old", "new"), REFUSED.values(), ids=REFUSED)
-def test_indentation_that_does_not_fit_is_refused(text, old, new):
+def test_inconsistent_indentation_does_not_match(text, old, new):
     assert refused(text, (old, new)).code == "no_match"
 
 
@@ -156,25 +156,25 @@ HINTS = {
 
 
 @pytest.mark.parametrize(("text", "old", "hint"), HINTS.values(), ids=HINTS)
-def test_a_hint_names_the_nearest_place_and_what_differs(text, old, hint):
+def test_a_hint_names_the_nearest_lines_and_the_difference(text, old, hint):
     suggestion = refused(text, (old, "x")).suggestion
     assert f"The nearest is {hint}" in suggestion
     assert len(suggestion) < 800
 
 
-def test_nothing_alike_gets_no_hint():
+def test_a_text_without_similar_lines_gets_no_hint():
     assert refused("alpha\nbeta\n", ("qqq www\nzzz\n", "x")).suggestion == (
         "Read the file again and copy the old text exactly."
     )
 
 
 @pytest.mark.timeout(20)
-def test_a_hint_takes_little_time_in_a_large_and_repetitive_file():
+def test_a_hint_in_a_large_repetitive_file_is_quick():
     text = "".join(f"value_{i % 97} = call(value, {i % 13})\n" for i in range(200_000))
     assert refused(text, ("value_5 = call(value, 77)\n" * 150, "x")).code == "no_match"
 
 
-def test_f4_several_matches_are_refused_with_their_lines_but_not_all_of_very_many():
+def test_several_matches_are_refused_with_at_most_ten_line_numbers():
     error = refused("x\ny\nx\n", ("x", "z"))
     assert (error.code, "lines 1, 3" in error.reason) == ("ambiguous_match", True)
     assert refused("aaa", ("aa", "b")).code == "ambiguous_match"  # they overlap
@@ -184,34 +184,34 @@ def test_f4_several_matches_are_refused_with_their_lines_but_not_all_of_very_man
     assert refused("x\n" * 100_000, ("x", "z")).reason == more
 
 
-def test_f5_empty_edits_are_refused():
+def test_empty_edits_are_refused():
     for wanted in ([], [("", "x")], [("a", "b"), ("", "x")]):
         assert refused("a", *wanted).code == "bad_edit"
 
 
-def test_the_error_tells_which_edit():
+def test_an_error_names_the_number_of_the_edit():
     assert refused("a", ("a", "b"), ("a", "c")).reason.startswith("edit 2:")
 
 
-def test_a_loose_match_must_be_the_only_one_and_more_than_white_space():
+def test_a_tolerant_match_must_be_unique_and_more_than_white_space():
     assert refused("  a\n   a\n", ("\ta", "b")).code == "ambiguous_match"
     assert refused("\n\n\na", ("   \n  ", "b")).code == "no_match"
     assert refused("x", ("y", "z", 0)).code == "no_match"
 
 
 @pytest.mark.timeout(10)
-def test_repetitive_texts_take_linear_time():
+def test_a_tolerant_match_in_a_repetitive_text_takes_linear_time():
     assert refused("a\n" * 200_000, (" a\n" * 10_000 + " b", "x")).code == "no_match"
 
 
-def test_another_number_of_places_is_refused_with_their_lines():
+def test_a_wrong_count_is_refused_with_the_lines_of_the_matches():
     for places in (1, 3, 2**63 - 1, 10**30):
         error = refused("x\ny\nx\n", ("x", "z", places))
         assert error.code == ("ambiguous_match" if places == 1 else "wrong_count")
         assert "matches 2 places, at lines 1, 3" in error.reason
 
 
-def test_too_many_places_are_refused(monkeypatch):
+def test_too_many_matches_are_refused(monkeypatch):
     monkeypatch.setattr(replacements, "MAX_PLACES", 100)
     assert "more than 100 places" in refused("x" * 101, ("x", "y", 0)).reason
 
@@ -223,7 +223,7 @@ WANTED = st.lists(
 
 
 @given(TEXTS, WANTED)
-def test_spans_say_what_is_new_and_the_rest_is_as_it_was(text, wanted):
+def test_spans_cover_all_changes_of_the_text(text, wanted):
     try:
         before, after, spans, _ = replacements.apply_edits(text, [Edit(*one, places=0) for one in wanted])
     except FilesError:
@@ -241,10 +241,10 @@ def test_spans_say_what_is_new_and_the_rest_is_as_it_was(text, wanted):
 
 
 @given(TEXTS.map(lambda text: text.replace("\r", "")), WANTED)
-def test_edits_are_those_of_a_simple_model(text, wanted):
+def test_edits_agree_with_plain_replacement(text, wanted):
     model, made = text, []
     for old, new in wanted:
-        # A whole line that is deleted takes its indentation along.
+        # Deleting a whole line deletes its indentation too.
         if old in model and "\n" not in new and (new.strip() or not old.endswith("\n")):
             model = model.replace(old, new)
             made.append((old, new, 0))
@@ -254,13 +254,13 @@ def test_edits_are_those_of_a_simple_model(text, wanted):
 
 
 @given(st.text("ab \r\n", max_size=30), st.data())
-def test_bytes_outside_the_changed_lines_stay(text, data):
+def test_an_edit_keeps_the_text_outside_the_changed_lines(text, data):
     seen = text.replace("\r\n", "\n")
     # A CR before a CRLF would read as a line end of the edit itself.
     assume("\r\n" not in seen)
     start = data.draw(st.integers(0, len(seen)))
     end = data.draw(st.integers(start, len(seen)))
-    # Whole lines but for some of their indentation are another matter.
+    # Whole lines without part of their indentation are matched differently.
     assume(not seen[:start].rpartition("\n")[2].isspace())
     try:
         edited = apply_edits(text, [(seen[start:end], "X")])
@@ -269,7 +269,7 @@ def test_bytes_outside_the_changed_lines_stay(text, data):
     assert edited.replace("\r\n", "\n") == seen[:start] + "X" + seen[end:]
 
 
-def test_a_hint_shows_accents_that_look_alike_as_escapes():
+def test_a_hint_escapes_accents_that_look_alike():
     with pytest.raises(FilesError) as caught:
         apply_edits("cafe\u0301\n", [("caf\u00e9", "", 1)])
     assert "'cafe\\u0301', not 'caf\\xe9'" in caught.value.suggestion
@@ -286,4 +286,4 @@ def test_the_changes_of_many_edits_are_merged_in_few_steps(monkeypatch):
     edited = replacements.apply_edits("".join(lines), edits)
     assert edited.after == "".join(lines).replace("line", "LINE")
     assert len(edited.spans) == 1_000
-    assert sum(merged) < 20_000  # each with all before it would be 500,000
+    assert sum(merged) < 20_000  # merging each with all before it would take 500,000

@@ -1,4 +1,4 @@
-"""Writing whole files, adding to them, and making directories."""
+"""Writing whole files, appending to files, and creating directories."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ from tests.servers.filesystem.conftest import by_path, swapping
 from tests.servers.filesystem.editing_files import code, theirs_added
 
 
-def test_a_new_file_an_empty_one_and_one_that_is_replaced(root, write):
+def test_new_empty_and_existing_files_are_written(root, write):
     for text, created in (("new", True), ("", False), ("newer", False)):
         written = write("file", text)
         assert (written.size, written.created, (root / "file").read_text()) == (len(text), created, text)
@@ -41,7 +41,7 @@ def test_a_name_may_end_in_a_backslash(root, write):
     assert os.listdir(root) == ["new\\"]
 
 
-def test_f8_links_are_written_through_but_not_out(root, outside, either):
+def test_writing_follows_links_inside_the_roots_only(root, outside, either):
     write = by_path(write_file, either)
     (root / "file").write_text("old")
     for name, target in {"link": "file", "out": outside / "new", "dir": outside, "dangling": "none"}.items():
@@ -54,11 +54,11 @@ def test_f8_links_are_written_through_but_not_out(root, outside, either):
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "create", "append"])
-def test_one_writer_of_a_name_at_a_time(files, root, at, write, mode):
+def test_a_write_waits_for_another_writer_of_the_file(files, root, at, write, mode):
     with files.locate(at("file")) as entry, lock_entries(entry):
         writer = threading.Thread(target=write, args=("file", "new", mode))
         writer.start()
-        # Two use the lock: this thread, which has it, and the writer, which waits for it.
+        # The lock has two users: this thread, which holds it, and the writer, which waits.
         while writer.is_alive() and locks._locks[locks._key(entry)].users < 2:
             time.sleep(0.001)
         assert os.listdir(root) == []
@@ -66,7 +66,7 @@ def test_one_writer_of_a_name_at_a_time(files, root, at, write, mode):
     assert (root / "file").read_text() == "new"
 
 
-def test_what_is_appended_to_a_file_that_is_replaced_meanwhile_is_in_the_new_one(root, write, monkeypatch):
+def test_text_appended_while_the_file_is_replaced_is_in_the_new_file(root, write, monkeypatch):
     (root / "file").write_text("old\n")
     plain = module.sync
 
@@ -81,7 +81,7 @@ def test_what_is_appended_to_a_file_that_is_replaced_meanwhile_is_in_the_new_one
     assert (root / "file").read_text() == "theirs\nmine\n"
 
 
-def test_what_is_no_file_is_refused(root, either):
+def test_directories_pipes_and_missing_parents_are_not_written(root, either):
     (root / "dir").mkdir()
     os.mkfifo(root / "pipe")
     write = by_path(write_file, either)
@@ -90,7 +90,7 @@ def test_what_is_no_file_is_refused(root, either):
     assert code(write, "none/file", "new") == "not_found"
 
 
-def test_f11_write_protected_files_and_those_with_hard_links_are_refused(root, write, edit):
+def test_read_only_files_and_files_with_hard_links_are_not_changed(root, write, edit):
     for name in ("file", "twin"):
         (root / name).write_text("old")
     (root / "file").chmod(0o444)
@@ -100,7 +100,7 @@ def test_f11_write_protected_files_and_those_with_hard_links_are_refused(root, w
         assert (root / name).read_text() == "old"
 
 
-def test_protected_files_are_changed_where_the_operator_allows_it(root, write, edit):
+def test_protected_files_are_changed_if_the_operator_allows_it(root, write, edit):
     (root / "file").write_text("old")
     (root / "file").chmod(0o444)
     (root / "other").hardlink_to(root / "file")
@@ -111,7 +111,7 @@ def test_protected_files_are_changed_where_the_operator_allows_it(root, write, e
     assert (root / "file").stat().st_mode & 0o777 == 0o444
 
 
-def test_a_new_file_only_and_only_what_can_be_encoded(root, write):
+def test_create_refuses_existing_files_and_text_that_can_not_be_encoded(root, write):
     (root / "link").symlink_to("none")
     assert write("file", "one", "create").created
     assert code(write, "file", "two", "create") == code(write, "link", "two", "create") == "already_exists"
@@ -119,10 +119,10 @@ def test_a_new_file_only_and_only_what_can_be_encoded(root, write):
     assert (sorted(os.listdir(root)), (root / "file").read_text()) == (["file", "link"], "one")
 
 
-# Adding
+# Appending
 
 
-def test_what_is_added_is_in_the_file_that_others_have_open(root, write):
+def test_append_writes_to_the_same_inode(root, write):
     (root / "file").write_text("old\n")
     before = (root / "file").stat().st_ino
     assert [write(name, "new\n", "append").size for name in ("file", "none")] == [8, 4]
@@ -130,7 +130,7 @@ def test_what_is_added_is_in_the_file_that_others_have_open(root, write):
     assert (root / "file").stat().st_ino == before
 
 
-def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write):
+def test_append_keeps_the_charset_and_line_ends_of_the_file(root, write):
     (root / "wide").write_bytes("\ufeffa\r\n".encode("utf-16-le"))
     (root / "latin").write_bytes("très fermé, à côté\n".encode("latin-1"))
     (root / "mac").write_bytes(b"a\rb\r")
@@ -147,13 +147,13 @@ def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write
     assert [(root / name).read_bytes() for name in ("unix", "none")] == [b"a\nb\n", b"ab\r\n"]
 
 
-def test_a_long_file_whose_first_part_ends_within_a_line_end_is_not_of_cr_alone(root, write):
+def test_a_crlf_split_by_a_block_is_not_taken_for_a_cr_line_end(root, write):
     (root / "long").write_bytes(b"x" * 65_535 + b"\r\ny\r\n")
     write("long", "c\nd\n")
     assert (root / "long").read_bytes() == b"c\nd\n"
 
 
-def test_f1_finnish_is_added_to_finnish(root, write):
+def test_append_keeps_cp1252_for_finnish_text(root, write):
     text = "Tämä on pitkä rivi, jossa on monta sanaa.\n" * 30
     (root / "file").write_bytes(text.encode("cp1252"))
     written = write("file", "Hyvää\n", "append")
@@ -177,13 +177,13 @@ OVERWRITTEN = [
 
 
 @pytest.mark.parametrize(("before", "text", "after"), OVERWRITTEN)
-def test_what_is_overwritten_keeps_charset_mark_and_line_ends(root, write, before, text, after):
+def test_overwrite_keeps_charset_byte_order_mark_and_line_ends(root, write, before, text, after):
     (root / "file").write_bytes(before)
     write("file", text)
     assert (root / "file").read_bytes() == after
 
 
-def test_a_charset_that_is_given_is_the_one_of_the_new_file(root, write):
+def test_a_given_encoding_is_used_for_the_new_file(root, write):
     for encoding, data in (
         ("utf-8", "été\r\n".encode()),
         ("utf-8-sig", "été\r\n".encode("utf-8-sig")),
@@ -200,7 +200,7 @@ def test_a_charset_that_is_given_is_the_one_of_the_new_file(root, write):
     assert (root / "file").read_bytes() == "café\n5 €\n".encode("iso8859-15")
 
 
-def test_f1_what_another_charset_writes_otherwise_is_not_written(root, write, edit):
+def test_text_that_likely_charsets_encode_differently_is_not_written(root, write, edit):
     (root / "file").write_bytes(b"caf\xe9\n")
     assert code(write, "file", "5 €\n", "append") == code(write, "file", "5 €\n") == "unsure_charset"
     assert code(edit, "file", ("caf", "5 € caf")) == "unsure_charset"
@@ -211,14 +211,14 @@ def test_f1_what_another_charset_writes_otherwise_is_not_written(root, write, ed
     assert (root / "file").read_bytes() == "5 € café\n".encode("cp1252")
 
 
-def test_adding_to_what_is_no_text_or_too_large_is_refused(root, write):
+def test_append_refuses_binary_and_large_files(root, write):
     (root / "data").write_bytes(b"\x00\xff")
     with (root / "large").open("wb") as file:
         file.truncate(17 * 1024 * 1024)
     assert [code(write, name, "x", "append") for name in ("data", "large")] == ["not_text", "too_large"]
 
 
-def test_what_does_not_fit_on_the_disk_is_not_appended_in_part(root, write):
+def test_an_append_without_room_on_the_disk_writes_nothing(root, write):
     (root / "file").write_text("old\n")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
@@ -229,7 +229,7 @@ def test_what_does_not_fit_on_the_disk_is_not_appended_in_part(root, write):
     assert (root / "file").read_text() == "old\n"
 
 
-def test_what_the_system_takes_in_pieces_is_written_whole(root, write, monkeypatch):
+def test_short_writes_of_the_system_are_completed(root, write, monkeypatch):
     plain = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: plain(descriptor, data[:2]))
     write("file", "12345")
@@ -237,7 +237,7 @@ def test_what_the_system_takes_in_pieces_is_written_whole(root, write, monkeypat
     assert (root / "file").read_text() == "123456789\n"
 
 
-def test_what_others_add_behind_what_did_not_fit_stays(root, write, monkeypatch):
+def test_a_failed_append_keeps_what_others_appended_after_it(root, write, monkeypatch):
     (root / "file").write_text("old\n")
     plain, fits = os.write, iter([True, False])
 
@@ -255,7 +255,7 @@ def test_what_others_add_behind_what_did_not_fit_stays(root, write, monkeypatch)
 # Directories
 
 
-def test_directories_are_made_with_those_above_and_behind_links_but_not_out(either, root, outside):
+def test_directories_are_created_with_parents_and_through_inner_links_only(either, root, outside):
     for name, target in {"in": ".", "out": outside, "none": "nothing"}.items():
         (root / name).symlink_to(target)
     make = by_path(create_directory, either)
@@ -268,12 +268,12 @@ def test_directories_are_made_with_those_above_and_behind_links_but_not_out(eith
 
 
 @pytest.mark.slow
-def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
+def test_writing_into_a_directory_swapped_for_a_link_stays_inside_the_root(files, root, outside, at):
     (root / "dir").mkdir()
     (root / "link").symlink_to(outside)
     seen = set()
     with swapping(root):
-        # As long as it takes to meet both states, on a busy machine too.
+        # Until both states were seen, however busy the machine.
         for i in count():
             seen.add(outcome(files, at(f"dir/{i % 9}")))
             if i > 2_000 and {"written", "outside_roots"} <= seen:
@@ -291,7 +291,7 @@ def outcome(files, place):
 
 @pytest.fixture
 def mounted(root: Path, tmp_path: Path) -> Iterator[Path]:
-    """The file `file` of the root, which is mounted there."""
+    """The file `file` of the root, a mount point."""
     (tmp_path / "elsewhere").write_text("old\n")
     (root / "file").touch()
     command = ["mount", "--bind", tmp_path / "elsewhere", root / "file"]
@@ -314,7 +314,7 @@ def edit(files: RootedFiles, old: str, new: str, *names: str, etag: str | None =
     return edit_files(files, requests)[0].etag
 
 
-def test_a_write_an_edit_and_an_undo_change_the_file_that_is_mounted(
+def test_write_edit_and_undo_change_a_mounted_file_in_place(
     files: RootedFiles, root: Path, mounted: Path, history: History
 ) -> None:
     inode = mounted.stat().st_ino
@@ -330,7 +330,7 @@ def test_a_write_an_edit_and_an_undo_change_the_file_that_is_mounted(
     assert (mounted.stat().st_ino, os.listdir(root)) == (inode, ["file"])
 
 
-def test_of_two_files_the_mounted_one_gets_its_contents_back_where_the_other_can_not_be_edited(
+def test_a_mounted_file_is_restored_if_the_other_file_can_not_be_edited(
     files: RootedFiles, root: Path, mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "other").write_text("old\n")
@@ -338,7 +338,7 @@ def test_of_two_files_the_mounted_one_gets_its_contents_back_where_the_other_can
 
     def overwritten(fresh: Entry, entry: Entry) -> None:
         overwrite(fresh, entry)
-        # Somebody replaces the other file as soon as the first is written.
+        # Another program replaces the other file as soon as the first is written.
         if mounted.read_text() == "new\n":
             (root / "theirs").write_text("theirs\n")
             (root / "theirs").replace(root / "other")
@@ -353,7 +353,7 @@ def test_of_two_files_the_mounted_one_gets_its_contents_back_where_the_other_can
     assert (mounted.read_text(), (root / "other").read_text()) == ("old\n", "theirs\n")
 
 
-def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
+def test_a_simultaneous_write_to_a_mounted_file_is_not_overwritten(
     files: RootedFiles, mounted: Path, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etag = etag_of(mounted.stat())
@@ -369,7 +369,7 @@ def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
     assert mounted.read_text() == "theirs\n"
 
 
-def test_a_disk_without_room_leaves_a_mounted_file_as_it_is(
+def test_a_full_disk_leaves_a_mounted_file_unchanged(
     files: RootedFiles, mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(*_: int) -> None:
@@ -381,7 +381,7 @@ def test_a_disk_without_room_leaves_a_mounted_file_as_it_is(
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
-def test_an_overwrite_that_brings_the_mark_of_the_file_along_writes_one(files, root, at, codec):
+def test_an_overwrite_with_a_byte_order_mark_writes_one_mark(files, root, at, codec):
     (root / "a").write_bytes("old\n".encode(codec))
     write_file(files, at("a"), "\ufeffnew\n")
     assert (root / "a").read_bytes() == "new\n".encode(codec)

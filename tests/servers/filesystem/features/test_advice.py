@@ -1,4 +1,4 @@
-"""What is said about an error: what may be meant, and only tools that are offered."""
+"""Suggestions in error messages: similar paths, and only tools that are offered."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 
 @pytest.fixture
 def say(root):
-    """What is said of a call, with these settings."""
+    """Call a tool of a server with these settings, and return the text of the result."""
 
     async def call(tool, version=NEWEST_HANDSHAKE, /, settings=None, **arguments):
         async with talking(app, version, settings=Settings(roots=[root], **(settings or {}))) as peer:
@@ -24,7 +24,7 @@ def say(root):
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_name_that_looks_like_another_is_answered_with_its_uri(root, say, version):
+async def test_a_missing_name_that_looks_like_another_is_answered_with_its_uri(root, say, version):
     (root / "at 10.01\u202fPM.png").touch()
     (root / "Caf\u00e9").mkdir()
     said = await say("read_text_file", version, path="at 10.01 PM.png")
@@ -48,7 +48,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_server_that_only_reads_names_no_tool_that_writes(root, say, tool):
+async def test_errors_of_read_tools_name_no_tool_that_writes(root, say, tool):
     (root / "dir").mkdir()
     (root / "bytes").write_bytes(b"\0\xff")
     assert "create_directory" not in await say(tool, **CALLS[tool])
@@ -56,7 +56,7 @@ async def test_a_server_that_only_reads_names_no_tool_that_writes(root, say, too
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_no_error_names_a_tool_that_is_not_offered(root, say, tool):
+async def test_no_error_names_a_disabled_tool(root, say, tool):
     (root / "dir").mkdir()
     (root / "bytes").write_bytes(b"\0\xff")
     async with talking(app, NEWEST_HANDSHAKE, settings=Settings(roots=[root], allow_write=True)) as peer:
@@ -66,7 +66,7 @@ async def test_no_error_names_a_tool_that_is_not_offered(root, say, tool):
     assert not set(re.findall(r"\w+", said)) & (set(others) - {"changes"})
 
 
-async def test_who_makes_something_is_told_how_to_make_its_directory(root, say):
+async def test_an_error_about_a_missing_parent_names_create_directory_if_offered(root, say):
     (root / "Folder").mkdir()
     writing = {"allow_write": True}
     said = await say("write_file", settings=writing, path="no/file", content="")
@@ -78,14 +78,14 @@ async def test_who_makes_something_is_told_how_to_make_its_directory(root, say):
     assert await say("write_file", settings=withheld, path="no/file", content="") == reason
 
 
-async def test_a_directory_that_can_be_listed_is_said_to_be(root, say):
+async def test_errors_name_the_tool_for_directories_and_binary_files(root, say):
     (root / "dir").mkdir()
     assert await say("read_text_file", path="dir") == "not_a_file: dir: is a directory. Use list_directory."
     (root / "bytes").write_bytes(b"\0\xff")
     assert "Use read_media_file for binary files." in await say("read_text_file", path="bytes")
 
 
-async def test_a_path_with_backslashes_or_escapes_is_said_to_be_the_one_that_exists(root, say):
+async def test_a_path_with_backslashes_or_escapes_is_answered_with_the_existing_one(root, say):
     (root / "a b").mkdir()
     (root / "a b" / "c.txt").touch()
     (root / ".env").touch()
@@ -96,6 +96,6 @@ async def test_a_path_with_backslashes_or_escapes_is_said_to_be_the_one_that_exi
 
 
 @pytest.mark.skipif(os.name == "nt", reason="it is a path there")
-async def test_who_gives_a_path_of_windows_is_told_where_the_server_runs(say):
+async def test_a_windows_path_is_refused_with_a_note_on_the_system(say):
     said = await say("read_text_file", path="C:\\Users\\me\\a.txt")
     assert said.endswith("does not run on Windows; list_allowed_directories lists its directories.")

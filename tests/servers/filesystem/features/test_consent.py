@@ -31,7 +31,7 @@ async def test_the_user_is_asked_before_a_file_is_overwritten_or_deleted(tmp_pat
 
 
 @both_eras
-async def test_nothing_is_lost_where_the_user_does_not_agree(tmp_path: Path, era: str) -> None:
+async def test_declined_and_cancelled_changes_are_not_made(tmp_path: Path, era: str) -> None:
     (tmp_path / "a").write_text("old")
     async with asked(tmp_path, era=era, actions="decline cancel cancel decline") as peer:
         for tool, more in (("write_file", {"content": "new"}), ("delete_file", {})) * 2:
@@ -50,14 +50,14 @@ ACTS: list[tuple[str, Json]] = [
 
 
 @both_eras
-async def test_consent_is_to_what_was_there_when_it_was_asked_for(tmp_path: Path, era: str) -> None:
+async def test_consent_does_not_cover_a_file_changed_since_the_question(tmp_path: Path, era: str) -> None:
     file = tmp_path / "a"
 
     def meanwhile() -> None:
         if file.read_text() == "oo":
             file.write_text("those")
 
-    # Stateless, the user is asked again.
+    # A stateless server asks the user again.
     said = "declined: " if era == STATELESS else "changed: a: "
     actions = ("accept decline " if era == STATELESS else "accept ") * len(ACTS)
     async with asked(tmp_path, era=era, actions=actions, meanwhile=meanwhile) as peer:
@@ -75,7 +75,7 @@ async def test_consent_is_to_what_was_there_when_it_was_asked_for(tmp_path: Path
         ("edit_file", *({"path": "a", "edits": edits("old", "x" * 1_000 + end)} for end in "xy")),
     ],
 )
-async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
+async def test_consent_does_not_cover_other_arguments_with_the_same_question(
     tmp_path: Path, tool: str, agreed: Json, other: Json
 ) -> None:
     (tmp_path / "a").write_text("old")
@@ -84,7 +84,7 @@ async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "old")]
 
 
-async def test_what_changes_nothing_or_fails_is_not_asked_for(tmp_path: Path) -> None:
+async def test_calls_that_change_nothing_or_fail_ask_no_question(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     async with asked(tmp_path) as peer:
         assert "+b" in await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True)
@@ -102,7 +102,7 @@ async def test_what_changes_nothing_or_fails_is_not_asked_for(tmp_path: Path) ->
     assert peer.questions == []
 
 
-async def test_a_user_sees_what_an_edit_changes(tmp_path: Path) -> None:
+async def test_the_question_before_an_edit_shows_its_diff(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old\n")
     async with asked(tmp_path, actions="accept") as peer:
         await peer.text("edit_file", path="a", edits=edits("old", "new"))
@@ -111,7 +111,7 @@ async def test_a_user_sees_what_an_edit_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ["2024-11-05", "2025-11-25", STATELESS])
-async def test_where_the_client_can_not_ask_it_is_refused(tmp_path: Path, era: str) -> None:
+async def test_a_change_is_refused_if_the_client_can_not_ask_the_user(tmp_path: Path, era: str) -> None:
     (tmp_path / "a").write_text("old")
     async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era=era, capabilities={}) as wire:
         answer = await wire.request("tools/call", {"name": "delete_file", "arguments": {"path": "a"}})

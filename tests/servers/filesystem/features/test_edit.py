@@ -21,7 +21,7 @@ def edits(old: str, new: str, **more: Any) -> list[Json]:
     return [{"oldText": old, "newText": new, **more}]
 
 
-async def test_f14_thirty_parallel_edits_are_all_applied(tmp_path: Path) -> None:
+async def test_thirty_parallel_edits_are_all_applied(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("".join(f"<{i}>\n" for i in range(30)))
     async with inside(tmp_path, "--allow-write") as peer:
         keys = [await peer.client.start("edit_file", path="a", edits=edits(f"<{i}>", f"[{i}]")) for i in range(30)]
@@ -30,7 +30,7 @@ async def test_f14_thirty_parallel_edits_are_all_applied(tmp_path: Path) -> None
     assert (tmp_path / "a").read_text() == "".join(f"[{i}]\n" for i in range(30))
 
 
-async def test_f14_of_thirty_parallel_edits_of_one_version_one_is_applied_and_the_others_say_so(
+async def test_one_of_thirty_parallel_edits_with_the_same_etag_is_applied(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
@@ -46,14 +46,14 @@ async def test_f14_of_thirty_parallel_edits_of_one_version_one_is_applied_and_th
     assert (tmp_path / "a").read_text() == f"{applied}<>"
 
 
-async def test_the_modes_of_writing(tmp_path: Path) -> None:
+async def test_write_file_reports_created_appended_and_replaced(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         for mode, did in (("create", "Created"), ("append", "Appended to"), ("overwrite", "Replaced")):
             assert (await peer.text("write_file", path="a", content="x", mode=mode)).startswith(f"{did} a: ")
         assert (await peer.error("write_file", path="a", content="", mode="create")).startswith("already_exists: a: ")
 
 
-async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tmp_path: Path) -> None:
+async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("Le café est fermé à midi.\n".encode("cp1252"))
     async with inside(tmp_path, "--allow-write") as peer:
         said = [
@@ -75,7 +75,7 @@ async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tm
         assert error.startswith("bad_encoding: a: the charset klingon is unknown. ")
 
 
-async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:
+async def test_the_result_of_an_edit_names_tolerated_differences(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("all:\n\tcc a.c\n")
     async with inside(tmp_path, "--allow-write") as peer:
         wanted = edits("all:\n    cc a.c\n", "all:\n    cc b.c\n")
@@ -86,7 +86,7 @@ async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:
     assert "The nearest is lines 1-2: line 2 is 'cc b.c', not 'cc c.c'. Read the file again" in error
 
 
-async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
+async def test_edit_file_changes_all_files_or_none(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(f"{name}{name}\n")
     wanted = [*edits("a", "x", count=2), *edits("b", "x", count=2, path="b")]
@@ -101,7 +101,7 @@ async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
     ]
 
 
-async def test_it_takes_edits_or_a_patch(tmp_path: Path) -> None:
+async def test_edit_file_takes_either_edits_or_a_patch(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     one = {"path": "a", "edits": edits("a", "b")}
     async with inside(tmp_path, "--allow-write") as peer:
@@ -110,7 +110,7 @@ async def test_it_takes_edits_or_a_patch(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "a"
 
 
-async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
+async def test_an_edit_without_a_path_and_an_etag_of_an_unedited_file_are_refused(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text("a")
     of_b = edits("a", "x", path="b")
@@ -127,7 +127,7 @@ async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "a"]
 
 
-async def test_a_dry_run_changes_nothing_and_tells_the_etag_of_what_it_saw(tmp_path: Path) -> None:
+async def test_a_dry_run_changes_nothing_and_returns_the_current_etag(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     async with inside(tmp_path, "--allow-write") as peer:
         etag = etag_in(await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True))
@@ -136,9 +136,9 @@ async def test_a_dry_run_changes_nothing_and_tells_the_etag_of_what_it_saw(tmp_p
     assert (tmp_path / "a").read_text() == "b"
 
 
-async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path) -> None:
+async def test_an_edit_with_a_truncated_diff_is_made(tmp_path: Path) -> None:
     async with served(tmp_path, "2025-11-25", "--max-result", "20000", "--allow-write") as peer:
-        for old in ("a", "\x01"):  # which takes six times as much as JSON
+        for old in ("a", "\x01"):  # takes six times as many bytes as JSON
             (tmp_path / "a").write_text(f"{old}\n" * 5_000)
             text = await peer.text("edit_file", path="a", edits=edits(old, "b", count=0))
             assert len(json.dumps(text)) < 20_000
@@ -147,14 +147,16 @@ async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "said"), [((), "read_only: a: "), (("--replace-protected",), "Replaced a: ")])
-async def test_f11_the_operator_may_allow_protected_files(tmp_path: Path, option: tuple[str, ...], said: str) -> None:
+async def test_protected_files_are_replaced_only_with_replace_protected(
+    tmp_path: Path, option: tuple[str, ...], said: str
+) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "a").chmod(0o444)
     async with inside(tmp_path, "--allow-write", *option) as peer:
         assert (await peer.text("write_file", path="a", content="b")).startswith(said)
 
 
-async def test_a_patch_changes_all_of_its_files_or_none_and_is_undone_as_one(tmp_path: Path) -> None:
+async def test_a_patch_changes_all_files_or_none_and_is_undone_as_a_whole(tmp_path: Path) -> None:
     files = [tmp_path / "a", tmp_path / "b"]
     for file in files:
         file.write_text("one\ntwo\n")
@@ -170,7 +172,7 @@ async def test_a_patch_changes_all_of_its_files_or_none_and_is_undone_as_one(tmp
         assert (await peer.error("edit_file", patch=patch, path="a")).startswith("bad_edit: a: pass either path and")
 
 
-async def test_others_work_while_a_large_patch_is_read(tmp_path: Path) -> None:
+async def test_pings_are_answered_while_a_large_patch_is_read(tmp_path: Path) -> None:
     hunks = "".join(f"@@ -{line},1 +{line},1 @@\n-a\n+b\n" for line in range(1, 20_000))
     async with inside(tmp_path, "--allow-write") as peer:
         reading = await peer.client.start("edit_file", patch=f"--- a/none/x\n+++ b/none/x\n{hunks}")
@@ -178,5 +180,5 @@ async def test_others_work_while_a_large_patch_is_read(tmp_path: Path) -> None:
         while not any(answer["id"] == reading for answer in peer.client.unclaimed):
             await peer.client.request("ping")
             pings += 1
-    # Read in the event loop, it would be about five.
+    # It would be about five if the patch were read in the event loop.
     assert pings > 20

@@ -1,4 +1,4 @@
-"""What the user is told by log messages, in both eras, and what nobody is told who did not ask."""
+"""Log messages of the server in both eras, and none without a requested level."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ def long(tmp_path: Path) -> Path:
 
 
 @both_eras
-async def test_a_text_that_is_cut_is_told_and_a_file_that_is_not_there_is_no_news(long: Path, era: str) -> None:
+async def test_a_truncated_text_is_logged_and_a_missing_file_is_not(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era) as client:
         told = await client.told_by("read_text_file", path="long.txt")
         assert await client.told_by("read_text_file", path="no.txt") == []
@@ -29,7 +29,7 @@ async def test_a_text_that_is_cut_is_told_and_a_file_that_is_not_there_is_no_new
 
 
 @both_eras
-async def test_a_directory_that_is_away_is_told(tmp_path: Path, era: str) -> None:
+async def test_an_unreachable_directory_is_logged(tmp_path: Path, era: str) -> None:
     away = tmp_path / "away"
     away.mkdir()
     requests: list[tuple[str, dict[str, Any]]] = [
@@ -46,7 +46,7 @@ async def test_a_directory_that_is_away_is_told(tmp_path: Path, era: str) -> Non
 
 
 @both_eras
-async def test_who_asks_for_no_level_is_told_nothing(long: Path, era: str) -> None:
+async def test_a_client_without_a_log_level_gets_no_log_message(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era, level=None) as client:
         assert await client.told_by("read_text_file", path="long.txt") == []
         shutil.rmtree(long)
@@ -54,21 +54,21 @@ async def test_who_asks_for_no_level_is_told_nothing(long: Path, era: str) -> No
 
 
 @both_eras
-async def test_a_search_that_ended_early_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
-    monkeypatch.setattr(search, "_TIME_SHARE", 0)  # or it would take the seconds of a call
+async def test_a_search_that_ended_early_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
+    monkeypatch.setattr(search, "_TIME_SHARE", 0)  # or it would take as long as a call may
     (tmp_path / "a.txt").touch()
     async with reading(app, tmp_path, era=era) as client:
         for tool in ("search_files", "search_content"):
             assert await client.told_by(tool, path=".", pattern="x") == [("notice", ENDED)]
 
 
-async def test_a_session_is_told_that_what_it_watches_is_polled(tmp_path: Path) -> None:
+async def test_polling_is_logged_to_a_subscribed_session(tmp_path: Path) -> None:
     async with reading(app, "--poll", tmp_path) as client:
         await client.peer.request("resources/subscribe", {"uri": tmp_path.as_uri()})
         assert await client.told_next() == ("notice", POLLED)
 
 
-async def test_without_a_handshake_polling_is_told_with_discover(tmp_path: Path) -> None:
+async def test_polling_is_logged_with_discover_in_the_stateless_version(tmp_path: Path) -> None:
     async with reading(app, "--poll", tmp_path, era=STATELESS) as client:
         assert await client.told("server/discover") == []
         await client.told_by("changes")

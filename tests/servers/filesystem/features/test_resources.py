@@ -29,7 +29,7 @@ def ask(root):
 
 @pytest.fixture
 def read(ask):
-    """The one piece of contents of a URI, or the error."""
+    """The single contents of a URI, or the error."""
 
     async def call(uri, **settings):
         answer = await ask("resources/read", {"uri": uri}, **settings)
@@ -38,7 +38,7 @@ def read(ask):
     return call
 
 
-async def test_programs_are_told_when_a_file_was_changed(root, read):
+async def test_contents_have_the_time_of_the_last_modification(root, read):
     for data in (b"text", b"\xff\0"):
         (root / "a").write_bytes(data)
         os.utime(root / "a", (WHEN, WHEN))
@@ -47,11 +47,11 @@ async def test_programs_are_told_when_a_file_was_changed(root, read):
             assert contents["_meta"]["lastModified"] == "2023-11-14T22:13:20Z"
 
 
-# Reading again
+# Conditional reads
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_file_is_sent_again_once_it_was_touched(root, version):
+async def test_a_conditional_read_sends_a_file_again_after_a_touch(root, version):
     (root / "a.txt").write_text("as it was")
     params, takes_it = {"uri": (root / "a.txt").as_uri()}, {"extensions": {CONDITIONAL_READS: {}}}
     async with talking(app, version, takes_it, settings=Settings(roots=[root])) as peer:
@@ -60,7 +60,7 @@ async def test_a_file_is_sent_again_once_it_was_touched(root, version):
         os.utime(root / "a.txt", (WHEN, WHEN))
         touched = (await peer.request("resources/read", params, **{ETAG: first["_meta"][ETAG]}))["result"]
     assert same["contents"] == []
-    # Whoever edits it needs to know the etag that the file has now.
+    # A client that edits the file needs its current etag.
     assert touched["contents"][0]["_meta"]["etag"] == etag_of((root / "a.txt").stat())
 
 
@@ -76,7 +76,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-async def test_a_large_text_is_read_part_by_part_and_each_names_the_next(root, ask, name):
+async def test_each_part_of_a_large_text_names_the_next_part(root, ask, name):
     (root / "a.txt").write_bytes(TEXTS[name])
     uri, read = (root / "a.txt").as_uri(), []
     while uri is not None and len(read) < 100:
@@ -92,7 +92,7 @@ async def test_a_large_text_is_read_part_by_part_and_each_names_the_next(root, a
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_the_first_part_has_the_uri_that_was_asked_for(root, version):
+async def test_the_first_part_has_the_requested_uri(root, version):
     (root / "a.rs").write_bytes(b"// a\n" * 40_000)
     uri = (root / "a.rs").as_uri()
     async with talking(app, version, settings=Settings(roots=[root])) as peer:
@@ -104,7 +104,7 @@ async def test_the_first_part_has_the_uri_that_was_asked_for(root, version):
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_everything_that_is_listed_can_be_read(root, version):
+async def test_every_listed_resource_can_be_read(root, version):
     contents = {"a.txt": b"x" * 2_000_000, "b.bin": b"\0" * 2_000_000, "c.txt": "é".encode("latin-1") * 150_000}
     contents |= {
         "d.txt": b"\xef\xbb\xbf" + b"x" * 150_000,
@@ -123,7 +123,7 @@ async def test_everything_that_is_listed_can_be_read(root, version):
             assert answer["result"]["contents"][0]["uri"] == resource["uri"]
 
 
-async def test_f20_text_has_the_budget_of_a_read_and_a_picture_that_of_a_result(root, read):
+async def test_text_is_limited_by_max_read_and_an_image_by_max_result(root, read):
     (root / "a.txt").write_bytes(b"x" * 100_001)
     (root / "a.png").write_bytes(b"\0" * 600_000)
     text, picture = (root / "a.txt").as_uri(), (root / "a.png").as_uri()
@@ -132,7 +132,7 @@ async def test_f20_text_has_the_budget_of_a_read_and_a_picture_that_of_a_result(
     assert len(base64.b64decode((await read(picture))["blob"])) == 600_000
 
 
-async def test_the_parts_of_a_file_are_the_whole(root, read):
+async def test_the_parts_of_a_file_join_to_the_whole(root, read):
     data = "één \n".encode() * 40_000 + b"\xff\0"
     (root / "a.bin").write_bytes(data)
     parts, size = b"", None
@@ -144,7 +144,7 @@ async def test_the_parts_of_a_file_are_the_whole(root, read):
     assert parts == data
 
 
-async def test_a_part_by_bytes_may_be_behind_the_end_however_far(root, read):
+async def test_a_byte_range_beyond_the_end_is_empty(root, read):
     (root / "a.txt").write_text("01234")
     (root / "b.txt").write_text("x" * 100_000)
     small, large = (root / "a.txt").as_uri(), (root / "b.txt").as_uri()
@@ -156,15 +156,15 @@ async def test_a_part_by_bytes_may_be_behind_the_end_however_far(root, read):
             assert (contents["text"], contents["_meta"]["size"]) == ("", size)
     for query in ("offset=-1", "length=x", "offset="):
         assert (await read(f"{small}?{query}"))["code"] == -32602
-    # What is long as JSON is given as bytes.
+    # Text that is long as JSON is returned as bytes.
     (root / "b.txt").write_bytes(b"\x01" * 70_000)
     assert len(base64.b64decode((await read(f"{large}?length=60000"))["blob"])) == 60_000
 
 
-# What kind
+# Media types
 
 
-async def test_text_in_another_charset_is_text_and_its_charset_named(root, read):
+async def test_text_in_another_charset_is_decoded_and_its_charset_named(root, read):
     (root / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
     (root / "a.json").write_bytes('{"a": "é"}'.encode("utf-16"))
     contents = await read((root / "a.txt").as_uri())
@@ -185,7 +185,7 @@ def folder(root):
     return root / "sub"
 
 
-async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read):
+async def test_reading_a_directory_returns_the_list_of_its_resources(folder, read):
     for slash in ("", "/"):
         contents = await read(f"{folder.as_uri()}{slash}")
         assert contents["mimeType"] == "application/json"
@@ -201,13 +201,13 @@ async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read):
     assert [one["mimeType"] for one in listing["resources"][1:]] == ["inode/directory"]
 
 
-async def test_what_is_denied_is_not_among_the_resources(root, read, complete):
+async def test_denied_files_are_not_listed_or_completed(root, read, complete):
     (root / ".env").touch()
     assert json.loads((await read(root.as_uri()))["text"])["resources"] == []
     assert await complete(f"{root.as_uri().removeprefix('file:///')}/.e") == []
 
 
-async def test_a_large_directory_is_cut_at_the_budget_and_says_so(root, read):
+async def test_the_list_of_a_large_directory_is_marked_as_truncated(root, read):
     for number in range(300):
         (root / f"file {number}").touch()
     contents = await read(root.as_uri(), max_read=5_000)
@@ -217,7 +217,7 @@ async def test_a_large_directory_is_cut_at_the_budget_and_says_so(root, read):
     assert len(json.dumps(contents["text"])) <= 5_000
 
 
-async def test_f10_the_list_has_the_root_first_then_what_stands_in_it(folder, root, ask, read):
+async def test_resources_list_has_the_root_first_and_its_entries_after_it(folder, root, ask, read):
     (root / "b.md").touch()
     os.mkfifo(root / "pipe")
     (root / os.fsdecode(b"caf\xe9")).write_text("hello")
@@ -232,11 +232,11 @@ async def test_f10_the_list_has_the_root_first_then_what_stands_in_it(folder, ro
     assert all(one["annotations"]["lastModified"].endswith("Z") for one in listed)
 
 
-def test_a_time_that_no_calendar_has_is_left_out():
+def test_a_time_beyond_the_calendar_is_omitted():
     assert format_time(2.0**60) is None
 
 
-async def test_nothing_of_the_disk_may_be_kept_without_asking_again(root, ask):
+async def test_file_results_are_private_and_not_cacheable(root, ask):
     for method, params in (("resources/list", {}), ("resources/read", {"uri": root.as_uri()})):
         result = (await ask(method, params, STATELESS))["result"]
         assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
@@ -263,7 +263,7 @@ async def test_a_path_is_completed(folder, complete, version):
     assert await complete(f"{start}/d", version) == [f"{start}/deep/"]
 
 
-async def test_names_are_completed_as_they_are_written_in_a_uri(root, complete):
+async def test_completed_names_are_percent_encoded(root, complete):
     (root / "a b").touch()
     (root / "a?b").touch()
     path = root.as_uri().removeprefix("file:///")
@@ -271,7 +271,7 @@ async def test_names_are_completed_as_they_are_written_in_a_uri(root, complete):
     assert await complete(f"{path}/a ") == await complete(f"{path}/a%20") == [f"{path}/a%20b"]
 
 
-async def test_only_what_is_in_a_root_is_completed_and_what_leads_to_it(root, outside, complete):
+async def test_only_paths_in_and_to_a_root_are_completed(root, outside, complete):
     path = root.as_uri().removeprefix("file:///")
     for typed in ("", path[:1], path[:-1]):
         assert await complete(typed) == [f"{path}/"]
@@ -279,7 +279,7 @@ async def test_only_what_is_in_a_root_is_completed_and_what_leads_to_it(root, ou
         assert await complete(typed) == []
 
 
-# Hints
+# Annotations
 
 
 HINTS: dict[str, dict[str, object]] = {
@@ -290,7 +290,7 @@ HINTS: dict[str, dict[str, object]] = {
 }
 
 
-async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask):
+async def test_well_known_names_get_annotations_of_audience_and_priority(root, ask):
     for name in HINTS:
         (root / name).touch()
     allowed, *listed = (await ask("resources/list", {}))["result"]["resources"]
@@ -301,7 +301,7 @@ async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask):
     assert not any("title" in one for one in listed)
 
 
-async def test_a_client_may_watch_no_more_entries_by_globs_than_are_left_for_others(root):
+async def test_a_glob_subscription_over_the_quota_of_entries_is_refused(root):
     for name in "abc":
         (root / name).touch()
     async with app.open(Settings(roots=[root])) as running, talking(running) as peer:

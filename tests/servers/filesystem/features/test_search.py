@@ -1,6 +1,6 @@
-"""A search in a thread: it reports how far it is, and ends when nobody waits.
+"""Searches in a thread: their progress and cancellation.
 
-`_search` itself is called: a real search of this machine would be over before that shows.
+The tests call `_search` itself: a real search would end before its progress shows.
 """
 
 import threading
@@ -19,7 +19,7 @@ PATIENCE = 30
 
 
 class Caller:
-    """A context that notes down what is reported."""
+    """A context that records progress reports."""
 
     budget = SimpleNamespace(seconds=45.0)
 
@@ -36,8 +36,8 @@ class Caller:
         self.enough.set()
 
 
-async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
-    monkeypatch.setattr(tools, "_REPORT_SECONDS", 0)  # or it would take seconds
+async def test_progress_is_reported_only_while_it_grows(monkeypatch):
+    monkeypatch.setattr(tools, "_REPORT_SECONDS", 0)  # or the test would take seconds
     caller = Caller()
 
     def search(control):
@@ -48,7 +48,7 @@ async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
     assert caller.reports == [(1_000, "1,000 entries examined")]
 
 
-async def test_a_search_that_nobody_waits_for_ends():
+async def test_a_cancelled_search_ends_its_thread():
     begun, ended = anyio.Event(), threading.Event()
 
     def search(control):
@@ -64,7 +64,7 @@ async def test_a_search_that_nobody_waits_for_ends():
     assert ended.wait(PATIENCE)
 
 
-async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:
+async def test_a_search_can_run_as_a_task(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a needle\n")
     params = {"name": "search_content", "arguments": {"path": ".", "pattern": "needle"}, "task": {}}
     async with inside(tmp_path) as peer:

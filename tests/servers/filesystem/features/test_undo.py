@@ -1,4 +1,4 @@
-"""The tools that take changes back, through the protocol."""
+"""The tools `undo` and `recent_changes` through the protocol."""
 
 import os
 import re
@@ -16,11 +16,11 @@ def edits(old: str, new: str) -> list[Json]:
 
 
 async def numbers(peer: InnerPeer) -> list[int]:
-    """Of the last changes, the latest first."""
+    """The numbers of the last changes, the latest first."""
     return [int(number) for number in re.findall(r"^change (\d+)", await peer.text("recent_changes"), re.MULTILINE)]
 
 
-async def test_the_last_change_is_taken_back_and_made_again_by_the_number_of_the_undo(tmp_path: Path) -> None:
+async def test_undo_reverts_the_last_change_and_redoes_it_by_number(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("one\ntwo\n")
     async with inside(tmp_path, "--allow-write") as peer:
@@ -37,7 +37,7 @@ async def test_the_last_change_is_taken_back_and_made_again_by_the_number_of_the
         assert file.read_text() == "three\ntwo\n"
 
 
-async def test_undo_goes_back_step_by_step_and_not_to_and_fro(tmp_path: Path) -> None:
+async def test_repeated_undo_goes_further_back(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         for text in "123":
             await peer.text("write_file", path="a", content=text)
@@ -53,7 +53,7 @@ async def test_undo_goes_back_step_by_step_and_not_to_and_fro(tmp_path: Path) ->
         assert (tmp_path / "a").read_text() == "1"
 
 
-async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
+async def test_undo_since_a_time_reverts_all_later_changes(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_text("a")
     async with inside(tmp_path, "--allow-write") as peer:
@@ -68,7 +68,7 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: pass change or since")
 
 
-async def test_recent_changes_say_which_diffs_and_changes_are_left_out(tmp_path: Path) -> None:
+async def test_recent_changes_notes_omitted_diffs_and_changes(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\0\xff")
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("delete_file", path="binary")
@@ -84,7 +84,7 @@ async def test_recent_changes_say_which_diffs_and_changes_are_left_out(tmp_path:
         assert (await peer.text("recent_changes", limit=1)).endswith("\n[2 earlier changes]")
 
 
-async def test_a_journal_in_an_allowed_directory_is_closed(tmp_path: Path) -> None:
+async def test_a_journal_in_an_allowed_directory_is_denied(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old" * 40_000)
     folder = tmp_path / "[state]" / "undo"
     async with inside(tmp_path, "--allow-write", "--allow", "*", "--undo-dir", folder) as peer:
@@ -96,7 +96,7 @@ async def test_a_journal_in_an_allowed_directory_is_closed(tmp_path: Path) -> No
     assert (tmp_path / "a").read_text() == "old" * 40_000
 
 
-async def test_the_journal_of_other_servers_is_closed_where_only_reading_is_allowed(
+async def test_a_read_only_server_denies_the_journal_of_other_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -109,7 +109,7 @@ async def test_the_journal_of_other_servers_is_closed_where_only_reading_is_allo
         assert (await peer.error("read_media_file", path=str(path))).startswith("denied: ")
 
 
-async def test_what_others_changed_since_is_not_taken_back_and_stops_all_before_it(tmp_path: Path) -> None:
+async def test_undo_stops_at_a_file_changed_by_another_program(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
         await peer.text("write_file", path="b", content="1")
@@ -124,7 +124,7 @@ async def test_what_others_changed_since_is_not_taken_back_and_stops_all_before_
         assert not (tmp_path / "b").exists()
 
 
-async def test_a_directory_that_has_come_to_hold_more_stays(tmp_path: Path) -> None:
+async def test_undo_keeps_a_created_directory_with_new_entries(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("create_directory", path="d/e")
         (tmp_path / "d" / "theirs").touch()
@@ -134,7 +134,7 @@ async def test_a_directory_that_has_come_to_hold_more_stays(tmp_path: Path) -> N
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "e", "theirs"]
 
 
-async def test_what_was_deleted_has_its_mode_and_attributes_again(tmp_path: Path) -> None:
+async def test_undo_restores_mode_and_attributes_of_a_deleted_file(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"\0\xff")
     file.chmod(0o640)
@@ -146,7 +146,7 @@ async def test_what_was_deleted_has_its_mode_and_attributes_again(tmp_path: Path
     assert os.getxattr(file, "user.note") == b"x"
 
 
-async def test_a_file_keeps_the_mode_that_it_was_given_since(tmp_path: Path) -> None:
+async def test_undo_keeps_a_mode_set_after_the_change(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("1")
     async with inside(tmp_path, "--allow-write") as peer:
@@ -156,7 +156,7 @@ async def test_a_file_keeps_the_mode_that_it_was_given_since(tmp_path: Path) -> 
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("1", 0o700)
 
 
-async def test_what_is_too_large_for_the_journal_is_changed_and_the_answer_says_so(tmp_path: Path) -> None:
+async def test_a_change_too_large_for_the_journal_is_made_with_a_note(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 1_100_000)
     async with inside(tmp_path, "--allow-write", "--undo-size", "1") as peer:
         text = await peer.text("write_file", path="a", content="new")
@@ -164,7 +164,7 @@ async def test_what_is_too_large_for_the_journal_is_changed_and_the_answer_says_
         assert (await peer.error("undo")) == "not_found: there is no change to undo"
 
 
-async def test_a_journal_that_can_not_be_written_is_said_and_hinders_nothing(tmp_path: Path) -> None:
+async def test_changes_are_made_with_a_note_if_the_journal_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     root = tmp_path / "root"
     root.mkdir()
@@ -175,7 +175,7 @@ async def test_a_journal_that_can_not_be_written_is_said_and_hinders_nothing(tmp
         assert (root / "a").read_text() == "1"
 
 
-async def test_changes_elsewhere_are_neither_shown_nor_taken_back(tmp_path: Path) -> None:
+async def test_changes_in_other_directories_are_not_shown_or_undone(tmp_path: Path) -> None:
     roots = [tmp_path / "one", tmp_path / "two"]
     for root in roots:
         root.mkdir()
@@ -192,13 +192,13 @@ async def test_changes_elsewhere_are_neither_shown_nor_taken_back(tmp_path: Path
 
 
 @pytest.mark.parametrize("options", [["--allow-write", "--no-undo"], []])
-async def test_without_a_journal_the_tools_are_not_offered(options: list[str], tmp_path: Path) -> None:
+async def test_undo_tools_are_not_offered_without_a_journal(options: list[str], tmp_path: Path) -> None:
     async with inside(tmp_path, *options) as peer:
         tools = {tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]}
         assert not tools & {"undo", "recent_changes"}
 
 
-async def test_the_user_is_asked_before_anything_is_taken_back(tmp_path: Path) -> None:
+async def test_the_user_is_asked_before_an_undo(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     async with asked(tmp_path, actions="accept decline accept") as peer:
         await peer.call("write_file", path="a", content="2")
@@ -210,7 +210,7 @@ async def test_the_user_is_asked_before_anything_is_taken_back(tmp_path: Path) -
 
 
 @needs_root
-async def test_what_was_deleted_has_its_owner_and_access_control_list_again(tmp_path: Path) -> None:
+async def test_undo_restores_owner_and_access_control_list_of_deleted_entries(tmp_path: Path) -> None:
     folder, file = tmp_path / "d", tmp_path / "d" / "a"
     folder.mkdir()
     file.touch()
@@ -225,7 +225,7 @@ async def test_what_was_deleted_has_its_owner_and_access_control_list_again(tmp_
     assert {os.getxattr(path, ACL) for path in (folder, file)} == {DENIED}
 
 
-async def test_nothing_is_taken_back_where_only_reading_is_allowed(tmp_path: Path) -> None:
+async def test_undo_in_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     async with inside(tmp_path / "one", "--allow-write") as peer:
@@ -236,7 +236,7 @@ async def test_nothing_is_taken_back_where_only_reading_is_allowed(tmp_path: Pat
     assert (tmp_path / "one" / "a").read_text() == "1"
 
 
-async def test_what_is_denied_by_now_is_neither_shown_nor_taken_back(tmp_path: Path) -> None:
+async def test_changes_of_denied_files_are_not_shown_or_undone(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
         (number,) = await numbers(peer)
@@ -245,7 +245,7 @@ async def test_what_is_denied_by_now_is_neither_shown_nor_taken_back(tmp_path: P
         assert (await peer.error("undo", change=number)).startswith("not_found: ")
 
 
-async def test_a_moved_file_that_is_another_one_by_now_is_not_moved_back(tmp_path: Path) -> None:
+async def test_undo_does_not_move_back_a_file_changed_since_the_move(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("move_file", source="a", destination="b")
@@ -254,7 +254,7 @@ async def test_a_moved_file_that_is_another_one_by_now_is_not_moved_back(tmp_pat
     assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 
 
-async def test_without_a_home_for_the_journal_changes_are_made_and_the_answer_says_so(
+async def test_changes_are_made_with_a_note_if_there_is_no_home_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "home", no_home)

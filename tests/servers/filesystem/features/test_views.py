@@ -1,4 +1,4 @@
-"""What the pages of files and edits are given: entries with sizes and times, and diffs."""
+"""The data of the app pages of directories and edits: entries with sizes and times, and diffs."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def filled(root: Path) -> Path:
 
 
 @each_era
-async def test_a_directory_has_entries_with_sizes_and_times(tmp_path: Path, era: str) -> None:
+async def test_the_view_of_a_directory_has_entries_with_sizes_and_times(tmp_path: Path, era: str) -> None:
     async with shown(app, filled(tmp_path), era=era) as (host, _):
         view = await view_of(host, "list_directory_with_sizes", path=".")
     entries = {entry["path"]: entry for entry in view["entries"]}
@@ -33,7 +33,7 @@ async def test_a_directory_has_entries_with_sizes_and_times(tmp_path: Path, era:
     assert "size" not in entries["src"]
 
 
-async def test_a_tree_has_all_entries_by_their_paths(tmp_path: Path) -> None:
+async def test_the_view_of_a_tree_has_all_entries_by_path(tmp_path: Path) -> None:
     async with shown(app, filled(tmp_path)) as (host, _):
         view = await view_of(host, "directory_tree", path=str(tmp_path))
     assert view["entries"] == [
@@ -44,7 +44,7 @@ async def test_a_tree_has_all_entries_by_their_paths(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_directory_that_was_cut_is_left_to_the_page(tmp_path: Path) -> None:
+async def test_the_view_of_a_truncated_tree_sets_more(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name / "deep").mkdir(parents=True)
     async with shown(app, tmp_path) as (host, _):
@@ -53,7 +53,7 @@ async def test_a_directory_that_was_cut_is_left_to_the_page(tmp_path: Path) -> N
     assert view["more"] is True
 
 
-async def test_a_directory_without_room_for_all_its_entries_has_none(tmp_path: Path) -> None:
+async def test_a_directory_over_the_size_of_a_view_has_no_entries(tmp_path: Path) -> None:
     (tmp_path / "few").mkdir()
     (tmp_path / "few" / "one").touch()
     (tmp_path / "many").mkdir()
@@ -70,7 +70,7 @@ async def test_a_directory_without_room_for_all_its_entries_has_none(tmp_path: P
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no such names elsewhere: run it on Linux or macOS")
-async def test_what_has_another_name_than_is_shown_has_its_uri(tmp_path: Path) -> None:
+async def test_an_entry_with_an_escaped_name_has_its_uri(tmp_path: Path) -> None:
     odd = tmp_path / "a\nb"
     odd.mkdir()
     (odd / "c d").touch()
@@ -87,7 +87,7 @@ async def test_what_has_another_name_than_is_shown_has_its_uri(tmp_path: Path) -
     assert inside["path"] == uri
 
 
-async def test_changes_are_asked_for_from_the_list_on_where_they_are_watched(tmp_path: Path) -> None:
+async def test_the_view_of_a_watched_directory_has_a_cursor_for_changes(tmp_path: Path) -> None:
     async with shown(app, tmp_path) as (host, other):
         assert "cursor" not in await view_of(host, "list_directory_with_sizes", path=".")
         await other.call("changes")
@@ -102,7 +102,7 @@ EDITS = [{"oldText": "one", "newText": "<b>two</b>"}]
 
 
 @pytest.mark.parametrize("dry", [True, False])
-async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, dry: bool) -> None:
+async def test_the_view_of_an_edit_has_its_diff(tmp_path: Path, dry: bool) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     async with shown(app, "--allow-write", tmp_path) as (host, _):
         view = await view_of(host, "edit_file", path="a.txt", edits=EDITS, dryRun=dry)
@@ -111,7 +111,7 @@ async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, dry: bool) -> None:
     assert (view["path"], view["applied"], view["etag"], view["more"]) == ("a.txt", not dry, etag, False)
 
 
-async def test_edits_of_several_files_are_one_diff_and_a_long_one_is_cut(tmp_path: Path) -> None:
+async def test_the_view_joins_diffs_of_several_files_and_truncates_long_ones(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("one\n")
     (tmp_path / "long.txt").write_text("one\n" * 10_000)

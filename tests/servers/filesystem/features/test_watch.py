@@ -15,7 +15,7 @@ from tests.wire import STATELESS
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_path: Path, era: str) -> None:
+async def test_changes_since_the_cursor_are_returned_in_every_version(tmp_path: Path, era: str) -> None:
     async with inside(tmp_path, era=era) as peer:
         cursor = await cursor_of(peer)
         (tmp_path / "a.txt").touch()
@@ -25,8 +25,10 @@ async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_p
     assert last.startswith("[cursor: ")
 
 
-async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Neither a notice of the system nor a later check may find it first.
+async def test_writes_of_a_client_are_in_its_next_call_of_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No notice of the system and no later check may find the change first.
     for name in ("_POLL_SECONDS", "_RECHECK_SECONDS", "_SWEEP_SECONDS"):
         monkeypatch.setattr(watcher, name, 1_000.0)
     async with inside(tmp_path, "--allow-write", "--poll", era=STATELESS) as peer:
@@ -48,7 +50,7 @@ async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path, monk
             cursor = last.removeprefix("[cursor: ").removesuffix("]")
 
 
-async def test_only_what_is_asked_for_is_told(tmp_path: Path) -> None:
+async def test_changes_are_filtered_by_path_and_pattern(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     async with inside(tmp_path) as peer:
         cursor = await cursor_of(peer)
@@ -62,7 +64,7 @@ async def test_only_what_is_asked_for_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_w6_five_thousand_new_files_can_be_read_to_the_end(tmp_path: Path) -> None:
+async def test_changes_lists_five_thousand_new_files_without_overflow(tmp_path: Path) -> None:
     async with served(tmp_path) as peer:
         cursor = await cursor_of(peer)
         for i in range(5_000):
@@ -76,14 +78,14 @@ async def test_w6_five_thousand_new_files_can_be_read_to_the_end(tmp_path: Path)
                 cursor = last.removeprefix("[cursor: ").removesuffix("]")
 
 
-async def test_a_call_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+async def test_a_waiting_call_of_changes_can_be_cancelled(tmp_path: Path) -> None:
     async with inside(tmp_path, era=STATELESS) as peer:
         waiting = await peer.client.start("changes", cursor=await cursor_of(peer), wait=30)
         await peer.client.cancel(waiting)
         assert "[cursor: " in await peer.text("changes")
 
 
-def test_what_there_is_to_know_besides_is_said_in_words() -> None:
+def test_overflow_more_and_partial_are_notes_after_the_changes() -> None:
     change = Change("created", "/a", 0.5)
     text = changes_text(Changes((change,), "x-1", more=True, overflow=True, partial=True))
     first, *notes = text.splitlines()

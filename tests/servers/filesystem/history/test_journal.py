@@ -1,4 +1,4 @@
-"""The journal on the disk: who may read it, how large it gets, and what a killed process leaves in it."""
+"""The journal on disk: permissions, size, and recovery after a killed process."""
 
 import os
 import shutil
@@ -37,14 +37,14 @@ def modes(folder: Path) -> set[str]:
     return {oct(path.stat().st_mode)[-3:] for path in [folder, *folder.rglob("*")] if path.is_dir()}
 
 
-def test_the_journal_belongs_to_the_user_alone(files, root, folder, recorder) -> None:
+def test_only_the_user_can_read_the_journal(files, root, folder, recorder) -> None:
     (root / "a").write_text(LARGE)
     write_file(files, place(files), "", recorder=recorder)
     assert modes(folder) == {"700"}
     assert oct((folder / "journal.db").stat().st_mode)[-3:] == "600"
 
 
-def test_a_large_file_is_kept_by_a_second_name_and_a_small_one_in_the_database(files, root, folder, recorder) -> None:
+def test_a_large_file_is_hard_linked_and_a_small_one_stored_in_the_database(files, root, folder, recorder) -> None:
     (root / "a").write_text(LARGE)
     inode = (root / "a").stat().st_ino
     write_file(files, place(files), "small", recorder=recorder)
@@ -53,7 +53,7 @@ def test_a_large_file_is_kept_by_a_second_name_and_a_small_one_in_the_database(f
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no second file system")
-def test_on_another_file_system_a_large_file_is_copied(files, root) -> None:
+def test_a_large_file_is_copied_to_a_journal_on_another_file_system(files, root) -> None:
     folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
     history = History(HistoryOptions(folder / "undo", 1024 * 1024, 7))
     (root / "a").write_text(LARGE)
@@ -67,7 +67,7 @@ def test_on_another_file_system_a_large_file_is_copied(files, root) -> None:
     shutil.rmtree(folder)
 
 
-def test_the_oldest_changes_go_where_all_take_more_than_they_may(files, root, folder, history) -> None:
+def test_the_oldest_changes_are_removed_over_the_size_limit(files, root, folder, history) -> None:
     for number in range(15):
         write_file(files, place(files), f"{number}{LARGE}", recorder=Recorder(history))
     changes = find_changes(history, files, None, 0)
@@ -75,7 +75,7 @@ def test_the_oldest_changes_go_where_all_take_more_than_they_may(files, root, fo
     assert len(list((folder / "images").iterdir())) == 10
 
 
-def test_what_is_more_than_the_limit_is_gone_with_the_next_start(files, root, folder, history) -> None:
+def test_changes_over_a_lowered_size_limit_are_removed_at_the_next_start(files, root, folder, history) -> None:
     for number in range(3):
         write_file(files, place(files), f"{number}{LARGE}", recorder=Recorder(history))
     history.close()
@@ -103,7 +103,7 @@ def waits(monkeypatch) -> list[bool]:
     return Traced.waits
 
 
-def test_a_write_and_an_edit_of_one_file_do_not_wait_for_their_record(files, root, recorder, waits) -> None:
+def test_a_write_and_an_edit_of_one_file_do_not_sync_the_journal(files, root, recorder, waits) -> None:
     (root / "a").write_text("old")
     write_file(files, place(files), "new", recorder=recorder)
     waits.clear()
@@ -111,7 +111,7 @@ def test_a_write_and_an_edit_of_one_file_do_not_wait_for_their_record(files, roo
     assert waits == []
 
 
-def test_a_deletion_and_an_edit_of_two_files_wait_for_their_record_alone(
+def test_a_deletion_and_an_edit_of_two_files_sync_only_the_record_before(
     files, root, history, recorder, waits
 ) -> None:
     for name in "abc":
@@ -135,7 +135,7 @@ def test_a_change_that_is_too_large_to_record_leaves_no_image(files, root, folde
     history.close()
 
 
-def test_what_is_too_old_is_gone_with_the_next_start(files, root, folder, history) -> None:
+def test_expired_changes_are_removed_at_the_next_start(files, root, folder, history) -> None:
     (root / "a").write_text(LARGE)
     write_file(files, place(files), "", recorder=Recorder(history))
     history.close()
@@ -147,7 +147,7 @@ def test_what_is_too_old_is_gone_with_the_next_start(files, root, folder, histor
     later.close()
 
 
-def test_a_change_of_which_nothing_was_made_is_forgotten_at_the_next_start(files, root, folder, history) -> None:
+def test_a_recorded_change_that_was_not_made_is_removed_at_the_next_start(files, root, folder, history) -> None:
     (root / "a").write_text(LARGE)
     begin_and_stop(files, history)
     assert (root / "a").stat().st_nlink == 2
@@ -158,7 +158,7 @@ def test_a_change_of_which_nothing_was_made_is_forgotten_at_the_next_start(files
 
 
 def begin_and_stop(files, history) -> None:
-    """As a process that is killed between the journal and the change."""
+    """Record a change without making it, as a process killed in between does."""
     journal = history.journal(files)
     with files.locate(place(files)) as entry:
         survey = Survey(journal, files)
@@ -167,7 +167,7 @@ def begin_and_stop(files, history) -> None:
     history.close()
 
 
-def test_an_image_that_was_changed_in_the_journal_is_refused(files, root, folder, history) -> None:
+def test_undo_with_a_damaged_image_is_refused(files, root, folder, history) -> None:
     (root / "a").write_text(LARGE)
     write_file(files, place(files), "new", recorder=Recorder(history))
     (image,) = (folder / "images").iterdir()
@@ -179,14 +179,14 @@ def test_an_image_that_was_changed_in_the_journal_is_refused(files, root, folder
     assert (root / "a").read_text() == "new"
 
 
-def test_a_link_is_noted_down_whose_target_is_not_utf_8(files, root, history) -> None:
+def test_a_link_whose_target_is_not_utf_8_is_restored(files, root, history) -> None:
     (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
     delete(files, place(files, "link"), recorder=Recorder(history))
     undo_change(history, files, *find_changes(history, files, None, None))
     assert os.readlink(os.fsencode(root / "link")) == b"caf\xe9"
 
 
-def test_a_file_larger_than_the_journal_may_be_is_not_read(files, root, recorder, monkeypatch) -> None:
+def test_a_file_over_the_size_limit_is_not_read(files, root, recorder, monkeypatch) -> None:
     with (root / "a").open("wb") as file:
         file.truncate(2 * 1024 * 1024)
     monkeypatch.setattr(RootedFiles, "open_entry", no_reading)
@@ -194,7 +194,7 @@ def test_a_file_larger_than_the_journal_may_be_is_not_read(files, root, recorder
     assert recorder.note == "the change exceeds the journal's limit of 1,048,576 bytes"
 
 
-def test_a_journal_that_can_not_be_opened_leaves_no_run_behind(files, root, folder, recorder) -> None:
+def test_a_journal_that_can_not_be_opened_leaves_no_run_file(files, root, folder, recorder) -> None:
     folder.mkdir(parents=True)
     (folder / "journal.db").write_bytes(b"no database" * 1_000)
     write_file(files, place(files), "new", recorder=recorder)
@@ -202,7 +202,7 @@ def test_a_journal_that_can_not_be_opened_leaves_no_run_behind(files, root, fold
     assert list((folder / "runs").iterdir()) == []
 
 
-def test_a_journal_that_is_damaged_meanwhile_is_said_to_be(files, root, folder, history) -> None:
+def test_a_damaged_journal_is_an_error_of_undo(files, root, folder, history) -> None:
     write_file(files, place(files), "new", recorder=Recorder(history))
     for path in folder.glob("journal.db*"):
         path.write_bytes(b"no database" * 1_000)

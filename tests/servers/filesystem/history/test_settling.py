@@ -1,4 +1,4 @@
-"""What is seen of changes whose process was killed."""
+"""Recovery of changes whose process was killed."""
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
@@ -12,7 +12,7 @@ __all__ = ["files", "folder", "history", "outside", "root"]
 
 
 def begin(files, history, act, describe) -> None:
-    """Note down a change, of which the process makes no more."""
+    """Record a change that the process does not finish."""
     journal = history.journal(files)
     survey = Survey(journal, files)
     describe(survey)
@@ -32,7 +32,7 @@ def again(folder) -> History:
     return History(HistoryOptions(folder, 1024 * 1024, 7))
 
 
-def test_of_a_change_made_in_part_that_part_is_taken_back(files, root, folder, history) -> None:
+def test_undo_reverts_the_finished_part_of_an_interrupted_change(files, root, folder, history) -> None:
     for name in "ab":
         (root / name).write_text("old")
     with files.locate(files.roots.place("a")) as one, files.locate(files.roots.place("b")) as other:
@@ -51,7 +51,7 @@ def test_of_a_change_made_in_part_that_part_is_taken_back(files, root, folder, h
     later.close()
 
 
-def test_a_file_that_has_both_names_was_moved_and_gets_its_old_one(files, root, folder, history) -> None:
+def test_an_interrupted_move_with_both_names_can_be_undone(files, root, folder, history) -> None:
     (root / "a").write_text("a")
     begin_move(files, history)
     (root / "b").hardlink_to(root / "a")
@@ -61,7 +61,7 @@ def test_a_file_that_has_both_names_was_moved_and_gets_its_old_one(files, root, 
     later.close()
 
 
-def test_a_file_that_has_both_names_loses_the_old_one(files, root, folder, history) -> None:
+def test_an_interrupted_move_with_both_names_is_completed(files, root, folder, history) -> None:
     (root / "a").write_text("a")
     begin_move(files, history)
     (root / "b").hardlink_to(root / "a")
@@ -71,7 +71,7 @@ def test_a_file_that_has_both_names_loses_the_old_one(files, root, folder, histo
     later.close()
 
 
-def test_what_was_appended_of_an_interrupted_append_is_taken_back(files, root, folder, history) -> None:
+def test_undo_reverts_the_written_part_of_an_interrupted_append(files, root, folder, history) -> None:
     (root / "a").write_text("old")
     with files.locate(files.roots.place("a")) as entry:
         begin(
@@ -86,7 +86,9 @@ def test_what_was_appended_of_an_interrupted_append_is_taken_back(files, root, f
     later.close()
 
 
-def test_a_change_elsewhere_is_left_to_who_works_there(files, root, outside, folder, history) -> None:
+def test_an_interrupted_change_is_settled_only_by_a_server_of_its_directory(
+    files, root, outside, folder, history
+) -> None:
     (root / "a").write_text("a")
     begin_move(files, history)
     (root / "a").rename(root / "b")
@@ -99,7 +101,7 @@ def test_a_change_elsewhere_is_left_to_who_works_there(files, root, outside, fol
     later.close()
 
 
-def test_what_another_process_is_still_making_is_left_alone(files, root, folder, history) -> None:
+def test_a_pending_change_of_a_live_process_is_not_settled(files, root, folder, history) -> None:
     (root / "a").write_text("a")
     journal = history.journal(files)
     with files.locate(files.roots.place("a")) as entry:
@@ -112,9 +114,7 @@ def test_what_another_process_is_still_making_is_left_alone(files, root, folder,
     later.close()
 
 
-def test_a_new_file_that_has_its_fresh_name_as_well_loses_that_and_can_be_undone(
-    files, root, folder, history
-) -> None:
+def test_the_temporary_name_of_an_interrupted_new_file_is_removed(files, root, folder, history) -> None:
     with files.locate(files.roots.place("new"), follow=False) as entry:
         begin(files, history, "write", lambda survey: survey.record_change(entry, file_state(b"text")))
     (root / ".mcp-0123456789abcdef.tmp").write_text("text")

@@ -1,4 +1,4 @@
-"""Spools: what is read of them, and that a failed write leaves the rest readable."""
+"""Reading spools, also after failed writes."""
 
 import os
 
@@ -45,7 +45,7 @@ def test_a_finished_record_is_read_as_it_was_written(spool, tmp_path) -> None:
     assert (tmp_path / spool.name).stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_live_process_has_not_finished_is_left_for_later(spool, tmp_path) -> None:
+def test_an_unfinished_record_of_a_live_process_is_read_later(spool, tmp_path) -> None:
     first, second, third = (spool.begin(time, "edit", STEP) for time in (1.0, 2.0, 3.0))
     spool.mark(first, done=True)
     spool.mark(third, done=True)
@@ -57,7 +57,7 @@ def test_what_a_live_process_has_not_finished_is_left_for_later(spool, tmp_path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"abc"])
-def test_what_follows_half_a_record_is_left_out(spool, tmp_path, damage) -> None:
+def test_an_incomplete_record_and_all_after_it_are_ignored(spool, tmp_path, damage) -> None:
     spool.mark(spool.begin(1.0, "edit", STEP), done=True)
     whole = spool.size
     spool.mark(spool.begin(2.0, "edit", STEP), done=True)
@@ -66,7 +66,7 @@ def test_what_follows_half_a_record_is_left_out(spool, tmp_path, damage) -> None
     assert read(spool, tmp_path) == ([(1.0, "done")], whole)
 
 
-def test_a_record_that_can_not_be_written_leaves_nothing_and_a_mark_comes_later(spool, tmp_path, monkeypatch) -> None:
+def test_a_failed_write_leaves_no_record_and_marks_are_written_later(spool, tmp_path, monkeypatch) -> None:
     number = spool.begin(1.0, "edit", STEP)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half_written(os.write))
@@ -79,7 +79,7 @@ def test_a_record_that_can_not_be_written_leaves_nothing_and_a_mark_comes_later(
 
 
 def half_written(write):
-    """A disk that is full after ten bytes."""
+    """Writes ten bytes, then fails as a full disk does."""
     room = [10]
 
     def call(descriptor, data):
@@ -105,7 +105,7 @@ def test_another_process_sees_a_change_at_once_and_undoes_it(files, root, folder
     later.close()
 
 
-def test_the_changes_of_two_processes_are_in_the_order_of_time(files, root, folder, history) -> None:
+def test_changes_of_two_processes_are_sorted_by_time(files, root, folder, history) -> None:
     later = again(folder)
     for name, maker in (("a", history), ("b", later), ("c", history)):
         write_file(files, files.roots.place(name), name, recorder=Recorder(maker))
@@ -114,7 +114,7 @@ def test_the_changes_of_two_processes_are_in_the_order_of_time(files, root, fold
     later.close()
 
 
-def test_a_change_that_is_being_made_hides_none_after_it(files, root, folder, history) -> None:
+def test_a_pending_change_hides_no_later_change(files, root, folder, history) -> None:
     (root / "a").write_text("old")
 
     def describe(survey) -> None:
@@ -129,7 +129,7 @@ def test_a_change_that_is_being_made_hides_none_after_it(files, root, folder, hi
     assert sorted(paths) == ["a", "b"]
 
 
-def test_a_long_spool_is_moved_to_the_database_and_begun_again(files, root, folder, history) -> None:
+def test_a_long_spool_is_moved_to_the_database_and_restarted(files, root, folder, history) -> None:
     (root / "a").write_text("x" * 9_000)
     for number in range(5):
         place, edits = files.roots.place("a"), [Edit("x" * 10, f"{number}" * 10, 0)]
@@ -141,7 +141,7 @@ def test_a_long_spool_is_moved_to_the_database_and_begun_again(files, root, fold
     assert list((folder / "spools").iterdir()) == []
 
 
-def test_a_change_that_fails_is_taken_out_again(files, root, folder, history, monkeypatch) -> None:
+def test_a_failed_change_is_removed_from_the_journal(files, root, folder, history, monkeypatch) -> None:
     (root / "a").write_text("old")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", no_disk)

@@ -8,7 +8,7 @@ from servers.filesystem.read.media_types import media_type_of
 from shared.program.files.entries import etag_of
 
 
-def test_bytes_and_their_type_and_too_many_of_them(files, root, at):
+def test_bytes_are_read_with_media_type_and_size_limit(files, root, at):
     (root / "a.png").write_bytes(b"\x89PNG")
     found = read_bytes(files, at("a.png"), 4)
     assert (found.data, found.size, found.mime) == (b"\x89PNG", 4, "image/png")
@@ -24,14 +24,14 @@ def test_bytes_and_their_type_and_too_many_of_them(files, root, at):
 PARTS = [(0, 2, "01"), (3, None, "3456"), (None, 3, "012"), (8, 9, "89"), (20, 1, ""), (0, 9, "0123"), (1, 0, "")]
 
 
-def test_a_part_of_the_bytes_is_as_long_as_the_budget_at_most(files, root, at):
+def test_a_byte_range_is_limited_to_the_budget(files, root, at):
     (root / "a").write_bytes(b"0123456789")
     for offset, length, data in PARTS:
         found = read_bytes(files, at("a"), 4, offset, length)
         assert (found.data.decode(), found.size) == (data, 10)
 
 
-def test_types_by_name():
+def test_media_types_follow_the_suffix():
     types = {
         "a.webp": "image/webp",
         "a": None,
@@ -83,7 +83,7 @@ SOURCES += [
 
 
 @pytest.mark.parametrize("suffix", SOURCES)
-def test_source_texts_have_types_of_texts(suffix):
+def test_source_files_have_text_media_types(suffix):
     found = media_type_of(f"a.{suffix}")
     assert found.startswith("text/") or found.partition("/")[2] in OTHER_TEXTS
 
@@ -92,7 +92,7 @@ OTHER_TEXTS = {"toml", "yaml", "sql", "x-ipynb+json", "x-httpd-php", "x-sh", "js
 
 
 @pytest.mark.parametrize("name", ["a", "Makefile", "a.hs", "a.unknown"])
-def test_only_what_is_binary_is_a_stream_of_octets(files, root, at, name):
+def test_unknown_suffixes_are_text_plain_or_octet_stream_by_content(files, root, at, name):
     for data, mime in ((b"text", "text/plain"), (b"\0\xff", "application/octet-stream"), (b"", "text/plain")):
         (root / name).write_bytes(data)
         assert read_bytes(files, at(name), 100).mime == mime

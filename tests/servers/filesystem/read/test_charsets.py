@@ -1,4 +1,4 @@
-"""The charset of a file: how it is found, and that no byte is lost."""
+"""Detection of the charset of a file, and lossless decoding."""
 
 import pytest
 from hypothesis import example, given
@@ -28,7 +28,7 @@ def refusal(data, offset=0):
     return caught.value.reason
 
 
-def test_utf_8_comes_first():
+def test_utf_8_is_preferred():
     for text in ("", "abc", "één\n", "😀", "日本語"):
         assert decode(text.encode(), "file") == (text, UTF8)
 
@@ -41,11 +41,11 @@ def test_utf_8_comes_first():
         *("Hyvää päivää\nTämä on pitkä rivi\n" * 3, "tämä\n" * 30),
     ],
 )
-def test_a_text_with_little_evidence_is_cp1252(text):
+def test_a_short_text_without_evidence_is_cp1252(text):
     assert decode(text.encode("cp1252"), "file") == (text, Charset("cp1252"))
 
 
-def test_other_scripts_are_recognized_from_few_words():
+def test_other_scripts_are_detected_from_few_words():
     texts = {
         "cp1251": "Привет, как дела?",
         "cp1253": "Καλημέρα, τι κάνεις;",
@@ -55,7 +55,7 @@ def test_other_scripts_are_recognized_from_few_words():
     assert {codec: decode(text.encode(codec), "file")[0] for codec, text in texts.items()} == texts
 
 
-def test_a_charset_that_is_given_is_used_with_the_mark_that_is_there():
+def test_a_given_encoding_is_used_with_the_existing_byte_order_mark():
     for encoding, data, charset in (
         ("cp1250", "żaba".encode("cp1250"), Charset("cp1250", b"", True)),
         ("Windows-1250", "żaba".encode("cp1250"), Charset("cp1250", b"", True)),
@@ -67,7 +67,7 @@ def test_a_charset_that_is_given_is_used_with_the_mark_that_is_there():
         assert decode(data, "file", encoding=encoding) == ("żaba", charset)
 
 
-def test_a_text_that_is_not_in_the_charset_that_was_given_is_refused():
+def test_bytes_invalid_in_the_given_encoding_are_refused():
     for encoding, data, reason in (
         ("utf-8", b"caf\xe9", "is not utf-8 (byte 3)"),
         ("cp932", b"a\x81", "is not cp932 (byte 1)"),
@@ -81,7 +81,7 @@ def test_a_text_that_is_not_in_the_charset_that_was_given_is_refused():
 @pytest.mark.parametrize(
     "encoding", ["", "none", "cp037", "utf-7", "hz", "iso2022_jp", "rot13", "base64", "idna", "a\0", "unicode_escape"]
 )
-def test_what_is_no_charset_of_files_is_refused(encoding):
+def test_unknown_encodings_are_refused(encoding):
     with pytest.raises(FilesError, match=r"the charset .* is unknown") as caught:
         charset_by_name(encoding, "file")
     assert caught.value.code == "bad_encoding"
@@ -93,14 +93,14 @@ UNSURE = [
 ]
 SURE = [
     ("cp1252", "café – “5 €”", "7 €"),  # seen there
-    ("cp1252", "café fermé – “l’été à côté, là-bas” où", "7 €"),  # only its sisters have the dash, and the same euro
+    ("cp1252", "café fermé – “l’été à côté, là-bas” où", "7 €"),  # only its siblings have the dash, and the same euro
     ("cp1252", "café", "plain"),
     ("cp1251", "Привет, как дела? Это хорошая погода.", "Пока"),
 ]
 
 
 @pytest.mark.parametrize(("codec", "text", "new"), UNSURE)
-def test_what_another_likely_charset_writes_otherwise_is_refused(codec, text, new):
+def test_text_that_likely_charsets_encode_differently_is_refused(codec, text, new):
     data = text.encode(codec)
     assert decode(data, "file") == (text, Charset(codec))
     with pytest.raises(FilesError, match="which have different bytes for") as caught:
@@ -110,14 +110,14 @@ def test_what_another_likely_charset_writes_otherwise_is_refused(codec, text, ne
 
 
 @pytest.mark.parametrize(("codec", "text", "new"), SURE)
-def test_what_all_likely_charsets_write_alike_is_written(codec, text, new):
+def test_text_that_likely_charsets_encode_alike_is_accepted(codec, text, new):
     data = text.encode(codec)
     assert decode(data, "file") == (text, Charset(codec))
     require_sure(Charset(codec), new, data, text, "file")
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_byte_order_mark_names_the_charset_and_is_kept_apart(codec):
+def test_a_byte_order_mark_determines_the_charset_and_is_kept(codec):
     data = "één\n".encode(codec)
     text, charset = decode(data, "file")
     assert text == "één\n"
@@ -125,12 +125,12 @@ def test_a_byte_order_mark_names_the_charset_and_is_kept_apart(codec):
     assert encode("één\n", charset, "file") == data
 
 
-def test_f23_utf_16_without_a_mark_is_recognized_by_its_nuls():
+def test_utf_16_without_a_byte_order_mark_is_detected_by_its_nuls():
     for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         assert decode("Hello,\nworld".encode(codec), "file") == ("Hello,\nworld", Charset(codec))
 
 
-def test_other_charsets_are_recognized():
+def test_western_polish_russian_and_japanese_charsets_are_detected():
     western = "The café is in Señor Müller’s house.\n"
     for text, codec in (
         *((western, "cp1252"), (POLISH, "cp1250"), (RUSSIAN, "cp1251")),
@@ -139,7 +139,7 @@ def test_other_charsets_are_recognized():
         assert decode(text.encode(codec) * 2, "file") == (text * 2, Charset(codec))
 
 
-def test_f1_bytes_of_latin_1_come_back_as_they_were():
+def test_latin_1_bytes_are_encoded_back_unchanged():
     for data in (b"\xe9", b"caf\xe9 \xf1", b"caf\xe9 \xf1\n", b"# \xf1\nx = '\xe9'\n" * 9_000):
         text, charset = decode(data, "file")
         assert text == data.decode("latin-1")
@@ -152,37 +152,37 @@ NO_TEXTS = [
 ]
 
 
-def test_what_is_no_text_names_the_byte():
+def test_an_error_about_binary_data_names_the_byte():
     for data, byte in NO_TEXTS:
         assert refusal(data) == f"is not text (byte {byte})"
         if byte <= 3:
             assert refusal(data, 1_000) == f"is not text (byte {1_000 + byte})"
 
 
-def test_numbers_are_no_wide_text():
+def test_binary_numbers_are_not_taken_for_utf_32():
     numbers = b"".join(number.to_bytes(4, "little") for number in range(0, 90_000, 700))
     assert refusal(b"\1\2\3\4" + numbers).startswith("is not text")
 
 
-def test_f1_bytes_that_happen_to_be_utf_8_do_not_hide_a_charset():
+def test_bytes_valid_as_utf_8_by_chance_do_not_hide_cp866():
     text = "┬ыхтьср: Вот строка, в которой много русских букв, и ещё одна.\n"
     data = text.encode("cp866")
     assert decode(data, "file")[0] == text
 
 
-def test_f23_utf_16_of_other_scripts_is_recognized_without_a_mark():
+def test_utf_16_of_other_scripts_is_detected_without_a_byte_order_mark():
     for text in (JAPANESE, RUSSIAN, "中文 文本\n", "a 😀\n"):
         for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
             assert decode(text.encode(codec), "file") == (text, Charset(codec))
 
 
-def test_a_part_may_end_within_a_character_and_a_mark_counts_only_at_the_start_of_the_file():
+def test_a_part_may_split_a_character_and_has_a_byte_order_mark_only_at_offset_0():
     assert charset_of("één".encode()[:1], "file") == UTF8
     assert charset_of(JAPANESE.encode("cp932") * 2_000, "file") == Charset("cp932")
     assert charset_of("\ufeffa".encode(), "file", offset=10) == UTF8
 
 
-def test_a_new_text_that_the_charset_can_not_hold_is_refused():
+def test_text_the_charset_can_not_encode_is_refused():
     assert refusal("a\0b".encode("utf-16"))
     for text, charset, reason in (
         ("café 中", Charset("cp1252"), "the file is cp1252, which has no '中'"),
@@ -195,11 +195,11 @@ def test_a_new_text_that_the_charset_can_not_hold_is_refused():
 
 @given(st.binary(max_size=60) | st.text("aé ñ\n—", max_size=40).map(lambda text: text.encode("cp1252")))
 @example(b"A\x88\x9f\xfa@")  # cp932 has two codes for the last character
-def test_no_byte_is_ever_lost(data):
+def test_decoding_and_encoding_lose_no_byte(data):
     try:
         text, charset = decode(data, "file")
     except FilesError:
         return
     if encode(text, charset, "file") != data:
-        with pytest.raises(FilesError, match="two codes"):  # as each edit does
+        with pytest.raises(FilesError, match="two codes"):  # which each edit checks
             require_exact(text, charset, data, "file")

@@ -1,4 +1,4 @@
-"""Documents are read by `read_text_file` as texts are, and searched where that is asked for."""
+"""Documents in `read_text_file` and, on request, in `search_content`."""
 
 import re
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +19,7 @@ Server = AbstractAsyncContextManager[InnerPeer]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Server:
-    """A server of a PDF of three pages, a workbook, a Word document without an ending, and an archive."""
+    """A server with a PDF of three pages, a workbook, a Word document without a suffix, and an archive."""
     (tmp_path / "a.pdf").write_bytes(pdf(["one", "two", "three"]))
     (tmp_path / "b.xlsx").write_bytes(written(one_sheet(["Name", "Age"], ["Ann", 3])))
     (tmp_path / "c").write_bytes(word("".join(paragraph(run(f"line {number} ü")) for number in range(300))))
@@ -32,18 +32,18 @@ async def read(peer: InnerPeer, path: Path, **more: object) -> str:
     return await peer.text("read_text_file", path=str(path), **more)
 
 
-async def test_pages_of_a_pdf_are_chosen(server: Server, tmp_path: Path):
+async def test_read_text_file_reads_chosen_pages_of_a_pdf(server: Server, tmp_path: Path):
     async with server as peer:
         assert await read(peer, tmp_path / "a.pdf", pages="2-") == "[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree"
         assert await read(peer, tmp_path / "a.pdf", tail=1) == "three"
 
 
-async def test_a_sheet_is_chosen_by_its_name(server: Server, tmp_path: Path):
+async def test_read_text_file_reads_a_sheet_by_name(server: Server, tmp_path: Path):
     async with server as peer:
         assert await read(peer, tmp_path / "b.xlsx", pages="Data", offset=5) == "| Ann | 3 |"
 
 
-async def test_a_hidden_sheet_is_named_with_the_others_and_read_by_its_name(server: Server, tmp_path: Path):
+async def test_a_hidden_sheet_is_listed_and_read_by_name(server: Server, tmp_path: Path):
     workbook = one_sheet(["Name", "Age"])
     hidden = workbook.create_sheet("Rates")
     hidden.append(["Rate"])
@@ -54,7 +54,7 @@ async def test_a_hidden_sheet_is_named_with_the_others_and_read_by_its_name(serv
         assert await read(peer, tmp_path / "rates.xlsx", pages="Rates") == "## Rates\n\nRate"
 
 
-async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_path: Path):
+async def test_the_cursors_of_a_long_document_lead_to_the_whole_text(server: Server, tmp_path: Path):
     async with server as peer:
         whole, more = "", {}
         while True:
@@ -67,7 +67,7 @@ async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_pa
         assert whole == "\n\n".join(f"line {number} ü" for number in range(300))
 
 
-async def test_a_cursor_knows_the_pages_it_is_about(server: Server, tmp_path: Path):
+async def test_a_cursor_contains_the_chosen_pages(server: Server, tmp_path: Path):
     async with server as peer:
         path = tmp_path / "long.pdf"
         path.write_bytes(pdf(["x" * 600] * 5))
@@ -81,7 +81,7 @@ async def test_a_cursor_knows_the_pages_it_is_about(server: Server, tmp_path: Pa
         assert "the cursor belongs to a different selection of pages. Omit pages." in str(refused)
 
 
-async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Path):
+async def test_a_text_named_pdf_is_a_text_and_an_archive_is_unsupported(server: Server, tmp_path: Path):
     async with server as peer:
         assert await read(peer, tmp_path / "e.pdf") == "no PDF at all"
         assert (await read(peer, tmp_path / "a.pdf", encoding="latin-1")).startswith("%PDF-")
@@ -89,7 +89,7 @@ async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Pa
         assert "unsupported_type: " in str(refused)
 
 
-async def test_the_limit_of_documents_is_not_one_that_the_operator_can_raise(server: Server, tmp_path: Path):
+async def test_an_error_about_the_document_limit_names_no_option(server: Server, tmp_path: Path):
     with (tmp_path / "a.pdf").open("r+b") as file:
         file.truncate(texts.MAX_BYTES + 1)
     async with server as peer:
@@ -99,18 +99,18 @@ async def test_the_limit_of_documents_is_not_one_that_the_operator_can_raise(ser
         assert "--max-result" not in str(refused)
 
 
-async def test_documents_are_searched_where_that_is_asked_for(server: Server, tmp_path: Path):
+async def test_documents_are_searched_with_documents_true_only(server: Server, tmp_path: Path):
     async with server as peer:
         asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
         text = await peer.text("search_content", **asked)
         assert "Ann | 3" not in text
-        # e.pdf is a text, which was searched.
+        # e.pdf is a text, so it was searched.
         assert text.endswith("\n[2 documents not read; documents=true searches their text]")
         found = await peer.text("search_content", **asked, documents=True)
         assert found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file skipped: binary or too large]"
 
 
-async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server, tmp_path: Path):
+async def test_a_search_notes_documents_not_searched_completely(server: Server, tmp_path: Path):
     (tmp_path / "e.docx").write_bytes(word(paragraph(run("seen") + run("hidden", "<w:vanish/>"))))
     async with server as peer:
         found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
@@ -118,7 +118,7 @@ async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server
     assert found.splitlines() == ["No matches found in 5 files", "[1 file skipped: binary or too large]", note]
 
 
-async def test_without_the_libraries_the_extra_is_named(
+async def test_an_error_without_the_libraries_names_the_extra(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     async with server as peer:
@@ -131,7 +131,7 @@ async def test_without_the_libraries_the_extra_is_named(
 
 
 @pytest.mark.usefixtures("server")
-async def test_several_files_with_a_document_name_the_tool_that_reads_it(tmp_path: Path):
+async def test_read_multiple_files_names_read_text_file_for_documents(tmp_path: Path):
     async with inside(tmp_path) as peer:
         paths = [str(tmp_path / name) for name in ("a.pdf", "b.xlsx", "e.pdf")]
         lines = (await peer.text("read_multiple_files", paths=paths)).splitlines()

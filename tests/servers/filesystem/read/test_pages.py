@@ -1,4 +1,4 @@
-"""Texts in parts: pages, first and last lines, in every charset."""
+"""Parts of texts in every charset: pages, head, tail and offset."""
 
 import codecs
 import os
@@ -30,7 +30,7 @@ def read(files, root, at):
 
 @pytest.fixture
 def pages(files, root, at):
-    """The texts of all pages of a file, one cursor after the other."""
+    """The texts of all pages of a file, read cursor by cursor."""
 
     def call(data, budget, **part):
         (root / "file").write_bytes(data)
@@ -52,14 +52,14 @@ def refused(read, data, **part):
     return caught.value
 
 
-def test_a_whole_text(read, root):
+def test_a_text_within_the_budget_is_read_whole(read, root):
     found = read("één\ntwo\r\n".encode())
     assert (found.text, found.size, found.truncated, found.rest) == ("één\ntwo\r\n", 11, False, None)
     assert found.etag == etag_of((root / "file").stat())
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "cp1252"])
-def test_f23_a_part_is_the_same_in_every_charset(read, codec):
+def test_a_part_is_the_same_in_every_charset(read, codec):
     for part, text in (
         ({}, "é a\nb ñ\nc\n"),
         ({"head": 2}, "é a\nb ñ\n"),
@@ -71,7 +71,7 @@ def test_f23_a_part_is_the_same_in_every_charset(read, codec):
         assert found.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
 
 
-def test_what_is_no_text_names_the_byte(read):
+def test_an_error_about_a_binary_file_names_the_byte(read):
     for data, offset in (
         (b"ab\0c\xff", 2),
         (b"\xef\xbb\xbfx\xff", 4),
@@ -84,7 +84,7 @@ def test_what_is_no_text_names_the_byte(read):
         assert refused(read, data, tail=9).code == "not_text"
 
 
-def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, read):
+def test_a_text_with_later_bytes_that_are_not_utf_8_is_read_as_cp1252(pages, read):
     data = b"plain\n" * 20_000 + b"caf\xe9\n" * 3
     assert "".join(pages(data, 10_000)) == data.decode("cp1252")
     assert read(data, tail=2).text == "café\ncafé\n"
@@ -93,7 +93,7 @@ def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, rea
 # Pages
 
 
-def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read, pages):
+def test_a_page_ends_with_a_line_and_has_a_cursor(read, pages):
     found = read(b"one\ntwo\nthree\n", budget=11)
     assert (found.text, found.truncated) == ("one\ntwo\n", True)
     assert (found.rest.position, found.rest.line, found.rest.lines_left) == (8, 3, 0)
@@ -103,7 +103,7 @@ def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read, pages):
     assert pages("😀😀".encode(), 7) == ["😀", "😀"]
 
 
-def test_f20_the_budget_is_what_the_text_takes_as_json(pages):
+def test_the_budget_counts_the_text_as_json(pages):
     for text in ('"' * 900, "\x01" * 900, "\n" * 900, "é" * 900, "x" * 500 + "\x01" * 400):
         texts = pages(text.encode(), 1_000)
         assert "".join(texts) == text
@@ -115,12 +115,12 @@ CODECS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"]
 
 
 @given(st.lists(st.text("aé☃😀\n\r", max_size=9)).map("".join), st.integers(6, 40), CODECS)
-def test_the_pages_are_the_whole(pages, text, budget, codec):
+def test_the_pages_join_to_the_whole_text(pages, text, budget, codec):
     data = text.encode(codec) if codec != "utf-16-be" else codecs.BOM_UTF16_BE + text.encode(codec)
     assert "".join(pages(data, budget)) == text.removeprefix("\ufeff")
 
 
-def test_a_page_costs_the_same_wherever_it_is(files, root, at):
+def test_the_cost_of_a_page_does_not_depend_on_its_position(files, root, at):
     (root / "file").write_bytes(b"0123456789abcde\n" * 60_000)
     counting = Counting(b"0123456789abcde\n" * 60_000, (root / "file").stat())
     part, counts = Part(), []
@@ -136,7 +136,7 @@ def test_a_page_costs_the_same_wherever_it_is(files, root, at):
 
 
 class Counting(SmallFile):
-    """A source that notes how many bytes were asked of it."""
+    """A source that records how many bytes are read from it."""
 
     counts: list[int] = []  # noqa: RUF012
 
@@ -146,7 +146,7 @@ class Counting(SmallFile):
 
 
 @pytest.mark.parametrize(("data", "to"), [(b"one\n" * 9, b"two\n" * 9), (b"one\n" * 9, b"one\n" * 8)])
-def test_a_cursor_of_a_file_that_was_changed_is_refused(read, files, root, at, data, to):
+def test_a_cursor_of_a_changed_file_is_refused(read, files, root, at, data, to):
     cursor = str(read(data, budget=20).rest)
     (root / "new").write_bytes(to)
     (root / "new").replace(root / "file")
@@ -155,7 +155,7 @@ def test_a_cursor_of_a_file_that_was_changed_is_refused(read, files, root, at, d
     assert caught.value.code == "changed"
 
 
-def test_what_is_no_cursor_is_refused_and_one_made_up_leads_nowhere_else(files, root, at, read):
+def test_invalid_cursors_are_refused_and_forged_ones_stay_in_the_file(files, root, at, read):
     etag = "0123456789abcdef"
     for cursor in ("", "x", f"{etag}.1.1.0.zlib", f"{etag}.-1.1.0.utf-8", f"{etag}.1.1.0.utf-8 "):
         assert refused(read, b"a", cursor=cursor).code == "bad_range"
@@ -175,7 +175,7 @@ PARTS = [
 ]
 
 
-def test_f6_the_first_and_last_lines_and_those_from_one_on(read):
+def test_head_tail_and_offset_choose_lines(read):
     for part, text in PARTS:
         found = read(b"a\nb\nc", **part)
         assert (found.text, found.truncated) == (text, False), part
@@ -184,7 +184,7 @@ def test_f6_the_first_and_last_lines_and_those_from_one_on(read):
 
 
 @pytest.mark.parametrize("size", [0, 4_096])
-def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
+def test_tail_works_on_files_with_a_wrong_reported_size(at, size):
     class Reported(SmallFile):
         """A file of /proc or /sys."""
 
@@ -196,23 +196,23 @@ def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
     assert (read.text, read.truncated) == ("b\nc\n", False)
 
 
-def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read):
+def test_an_offset_beyond_the_end_is_refused_with_the_number_of_lines(read):
     for data, count in ((b"a\nb\nc", "3 lines"), (b"a\nb\nc\n", "3 lines"), (b"", "0 lines"), (b"\n", "1 line")):
         error = refused(read, data, offset=4)
         assert (error.code, error.reason) == ("bad_range", f"has {count}, so there is no line 4")
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
-def test_a_line_far_down_is_found(read, codec):
+def test_an_offset_of_80000_lines_is_read(read, codec):
     lines = [f"line {i}\n" for i in range(90_000)]
     assert read("".join(lines).encode(codec), offset=80_001, head=2).text == "".join(lines[80_000:80_002])
 
 
-def test_a_cursor_keeps_to_the_lines_that_were_asked_for(pages):
+def test_a_cursor_keeps_the_requested_range_of_lines(pages):
     assert pages(b"a\nb\nc\nd\ne\nf\n", 5, offset=2, head=4) == ["b\n", "c\n", "d\n", "e\n"]
 
 
-def test_searching_a_line_can_be_cancelled(files, root, at):
+def test_counting_lines_to_an_offset_can_be_cancelled(files, root, at):
     (root / "file").write_bytes(b"\n" * BIG)
 
     def cancelled():
@@ -222,19 +222,19 @@ def test_searching_a_line_can_be_cancelled(files, root, at):
         read_text(files, at("file"), BIG, Part(offset=999_999), cancelled)
 
 
-def test_last_lines_over_the_budget_keep_the_end(read):
+def test_a_tail_over_the_budget_keeps_the_end(read):
     found = read(b"one\ntwo\nthree\n", tail=3, budget=13)
     assert (found.text, found.truncated) == ("two\nthree\n", True)
     assert read("ééééé".encode(), tail=1, budget=5).text == "éé"
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "utf-32", "cp932"])
-def test_last_lines_across_blocks(read, codec):
+def test_a_tail_can_span_blocks(read, codec):
     lines = [f"これは日本語の {i}\n" for i in range(30_000)]
     assert read("".join(lines).encode(codec), tail=20_000).text == "".join(lines[10_000:])
 
 
-def test_the_end_of_a_long_line_begins_with_a_whole_character_and_pair_of_utf_16(read):
+def test_a_truncated_tail_begins_with_a_whole_character(read):
     text = "日本語です" * 9_000
     for codec in ("utf-8", "utf-16", "cp932"):
         found = read(text.encode(codec), tail=1, budget=9_001)
@@ -243,14 +243,14 @@ def test_the_end_of_a_long_line_begins_with_a_whole_character_and_pair_of_utf_16
         assert read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001).text == "😀" * 2_250
 
 
-def test_impossible_ranges(read):
+def test_contradictory_and_nonpositive_ranges_are_refused(read):
     both = ({"head": 1, "tail": 1}, {"offset": 2, "tail": 1}, {"cursor": "x", "head": 1})
     for part in (*both, {"head": 0}, {"tail": 0}, {"head": -1}, {"offset": 0}):
         assert refused(read, b"a", **part).code == "bad_range", part
 
 
 @pytest.mark.parametrize("part", [{}, {"head": 1}, {"tail": 1}])
-def test_f15_a_huge_line_costs_no_more_than_the_budget(files, root, at, part):
+def test_a_huge_line_is_cut_to_the_budget(files, root, at, part):
     with (root / "file").open("wb") as file:
         file.write(b"x" * 200_000)
         file.seek(600_000_000)
@@ -261,7 +261,7 @@ def test_f15_a_huge_line_costs_no_more_than_the_budget(files, root, at, part):
 
 
 @given(st.lists(st.text("aé😀\n", max_size=9)).map("".join), st.integers(6, 40), st.integers(1, 6))
-def test_parts_agree_with_the_whole(read, text, budget, count):
+def test_head_and_tail_agree_with_the_whole_text(read, text, budget, count):
     lines = text.splitlines(keepends=True)
     head = read(text.encode(), budget, head=count)
     wanted = "".join(lines[:count])
@@ -279,6 +279,6 @@ def test_files_without_a_size_are_read():
     files.close()
 
 
-def test_f10_a_file_whose_name_is_no_utf_8_is_read(files, root):
+def test_a_file_whose_name_is_not_utf_8_is_read(files, root):
     (root / os.fsdecode(b"caf\xe9")).write_text("hello")
     assert read_text(files, files.roots.place(f"{root.as_uri()}/caf%E9"), BIG).text == "hello"

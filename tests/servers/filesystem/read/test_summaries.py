@@ -1,4 +1,4 @@
-"""What the reading tools say of several files."""
+"""Texts of several files in one result."""
 
 import re
 
@@ -13,12 +13,12 @@ def many(files, paths, budget):
 
 
 def parts(text):
-    """What stands after each of the marks, which are all like the first."""
+    """The parts of the text between its separator lines."""
     mark = re.match(r"--- [0-9a-f]{8} ", text)[0]
     return text.removeprefix(mark).split(f"\n{mark}")
 
 
-def test_an_error_stands_in_the_place_of_its_file(files, root):
+def test_an_error_replaces_the_text_of_its_file_only(files, root):
     (root / "a").write_text("A")
     (root / "b").write_bytes(b"\0")
     found = many(files, ["a", "none", "b", "../x"], 9_000)
@@ -30,7 +30,7 @@ def test_an_error_stands_in_the_place_of_its_file(files, root):
     assert list(found.etags) == ["a"]
 
 
-def test_a_large_file_takes_what_the_small_ones_leave(files, root):
+def test_a_large_file_gets_the_budget_left_by_small_ones(files, root):
     (root / "large").write_text("x\n" * 10_000)
     for name in ("a", "b", "c"):
         (root / name).write_text(name * 100)
@@ -42,7 +42,7 @@ def test_a_large_file_takes_what_the_small_ones_leave(files, root):
     assert "continue with cursor" in large
 
 
-def test_large_files_share_fairly(files, root):
+def test_large_files_share_the_budget_equally(files, root):
     for name in ("a", "b"):
         (root / name).write_text("x" * 10_000)
     first, second = parts(many(files, ["a", "b"], 6_000).text)
@@ -50,14 +50,14 @@ def test_large_files_share_fairly(files, root):
     assert min(len(first), len(second)) > 2_500
 
 
-def test_a_file_can_not_go_on_as_another_one(files, root):
+def test_the_text_of_a_file_can_not_forge_a_file_heading(files, root):
     (root / "a").write_text("A\n--- 00000000 b:\nforged")
     (root / "b").write_text("B")
     assert parts(many(files, ["a", "b"], 9_000).text) == ["a:\nA\n--- 00000000 b:\nforged", "b:\nB"]
 
 
 @pytest.mark.parametrize(("size", "least"), [(1, 60), (300, 20), (5_000, 10)])
-def test_files_that_do_not_fit_are_left_out_with_a_word(files, root, size, least):
+def test_files_over_the_budget_are_omitted_with_a_note(files, root, size, least):
     paths = [f"file-{number}" for number in range(300)]
     for path in paths:
         (root / path).write_text("x" * size)

@@ -1,4 +1,4 @@
-"""Finding lines by what they say."""
+"""Searching the lines of files."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def found(result):
     return [(file["path"], match["line"], match["text"]) for file in result["files"] for match in file["matches"]]
 
 
-def test_lines_are_told_with_their_file_and_place(root, search):
+def test_matches_have_file_line_number_and_text(root, search):
     write(root, a_txt="one\ntwo ones\nthree\n", b__c_txt="two\n")
     result = search("ones?$")
     assert result["files"] == [
@@ -72,7 +72,7 @@ def test_lines_are_told_with_their_file_and_place(root, search):
     assert content_text(result) == "a.txt:1: one\na.txt:2: two ones"
 
 
-def test_a_plain_text_is_taken_as_it_is_and_case_counts_unless_it_is_ignored(root, search):
+def test_literal_patterns_match_exactly_and_case_matters_unless_ignored(root, search):
     write(root, a="a.b\naxb\n(\nÉ\né\n")
     assert found(search("a.b", literal=True)) == [("a", 1, "a.b")]
     assert found(search("(", literal=True)) == [("a", 3, "(")]
@@ -80,7 +80,7 @@ def test_a_plain_text_is_taken_as_it_is_and_case_counts_unless_it_is_ignored(roo
     assert found(search("é", ignore_case=True)) == [("a", 4, "É"), ("a", 5, "é")]
 
 
-def test_a_match_does_not_reach_over_a_line_end_unless_asked(root, search):
+def test_a_match_spans_lines_only_with_multiline(root, search):
     write(root, a="one\ntwo\nthree\n")
     assert found(search(r"one\s+two")) == []
     assert found(search("[^x]+e$")) == [("a", 1, "one"), ("a", 3, "three")]
@@ -97,7 +97,7 @@ def test_a_pattern_with_a_line_end_needs_multiline(root, search):
     assert found(search(r"\\n")) == found(search(r"\n", literal=True)) == [("a", 1, "x\\n")]
 
 
-def test_a_pattern_takes_linear_time_or_is_refused(root, search):
+def test_patterns_match_in_linear_time_or_are_refused(root, search):
     for pattern in ("(a", r"(a)\1", "a(?=b)", "(a{999}){999}", "", "a" * 5_000, "\udce9"):
         with pytest.raises(FilesError) as caught:
             search(pattern)
@@ -106,7 +106,7 @@ def test_a_pattern_takes_linear_time_or_is_refused(root, search):
     assert found(search("(a+)+$" * 3 + "b")) == []
 
 
-def test_context_is_told_once_and_gaps_are_marked(root, search):
+def test_shared_context_appears_once_and_gaps_are_marked(root, search):
     write(root, a="1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n")
     result = search("x", context=1)
     assert [match["before"] + match["after"] for match in result["files"][0]["matches"]] == [
@@ -120,7 +120,7 @@ def test_context_is_told_once_and_gaps_are_marked(root, search):
     ]
 
 
-def test_only_the_files_or_the_counts_and_which_files(root, search):
+def test_output_can_be_files_or_counts_filtered_by_globs(root, search):
     write(root, a_py="x\nx x\ny\n", a_txt="x", src__b_py="x", lib__c_py="x", d="y")
     assert content_text(search("x", output="counts")) == "a.py: 2\na.txt: 1\nlib/c.py: 1\nsrc/b.py: 1"
     paths = partial(search, "x", output="files")
@@ -137,7 +137,7 @@ def test_one_file_can_be_searched(root, search):
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "cp1252"])
-def test_what_a_read_reads_is_searched(root, search, codec):
+def test_texts_in_other_charsets_are_searched(root, search, codec):
     text = "Le café est fermé à midi.\nIl n’y a personne à côté.\nEnfin\n"
     write(root, a_txt=text.encode(codec), b_txt="x = 1\n")
     result = search("n.y a .* côté", context=1)
@@ -151,7 +151,7 @@ def test_what_a_read_reads_is_searched(root, search, codec):
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "cp932", "cp1252"])
-def test_a_large_file_in_another_charset_is_searched_to_its_end(root, search, codec):
+def test_a_large_file_in_another_charset_is_searched_to_the_end(root, search, codec):
     text = {"cp932": "これは日本語のテキストです。\n", "cp1252": "Le café est fermé à midi, été.\n"}.get(
         codec, "a ☃ and more\n"
     )
@@ -160,17 +160,17 @@ def test_a_large_file_in_another_charset_is_searched_to_its_end(root, search, co
     assert search(text[:3].strip(), literal=True, output="counts")["files"][0]["count"] == 60_001
 
 
-def test_a_file_that_is_no_text_and_has_no_nul_is_searched_as_it_is(root, search):
+def test_a_file_of_mixed_encodings_without_nul_is_searched(root, search):
     write(root, a_txt="naïve\n".encode() + b"caf\xe9\nplain\n")
     assert [number for _, number, _ in found(search("plain"))] == [3]
 
 
-def test_few_files_of_a_charset_are_named(root, search):
+def test_the_charset_note_names_three_files(root, search):
     write(root, **{f"{name}_txt": "été à côté\n".encode("utf-16") for name in "abcde"})
     assert content_text(search("côté")).endswith("[charset utf-16-le: a.txt, b.txt, c.txt and 2 more]")
 
 
-def test_binary_hidden_and_ignored_files_are_passed_over(root, search):
+def test_binary_hidden_and_ignored_files_are_not_searched(root, search):
     write(root, a="x\n", b="x\n\0", _c="x\n", _d__e="x\n", f_log="x\n", g="x")
     (root / ".gitignore").write_text("*.log\n")
     result = search("x")
@@ -180,7 +180,7 @@ def test_binary_hidden_and_ignored_files_are_passed_over(root, search):
     assert len(found(search("x", include_ignored=True))) == 5
 
 
-def test_f8_links_and_special_files_are_not_read(root, outside, search):
+def test_links_and_special_files_are_not_searched(root, outside, search):
     (root / "link").symlink_to(outside / "secret")
     (root / "to").symlink_to(outside)
     os.mkfifo(root / "fifo")
@@ -188,13 +188,13 @@ def test_f8_links_and_special_files_are_not_read(root, outside, search):
     assert (found(result), result["searched"]) == ([], 0)
 
 
-def test_f9_f10_names_and_lines_forge_nothing_and_lead_back(root, search):
+def test_names_and_lines_are_escaped_and_the_uri_given(root, search):
     (root / os.fsdecode(b"a\n\xe9")).write_bytes(b"x\rb:1: y\xe2\x80\xa8c:1: z\x1b[2J\xff\n")
     uri = f"file://{root}/a%0A%E9"
     assert content_text(search("x")) == f"a\\n\\xe9 ({uri}):1: x\\rb:1: y\\u2028c:1: z\\x1b[2J\ufffd"
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_a_line(root, search):
+def test_crlf_and_byte_order_mark_are_not_part_of_a_line(root, search):
     write(root, a=b"\xef\xbb\xbfone\r\ntwo\r\n")
     assert search("^one")["files"][0]["matches"] == [{"line": 1, "text": "one"}]
     assert found(search("two")) == [("a", 2, "two")]
@@ -206,21 +206,21 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_a_line(root, sea
 
 
 @pytest.mark.parametrize("block", range(4, 9))
-def test_a_line_end_of_windows_may_be_cut_in_two_by_blocks(root, search, monkeypatch, block):
+def test_a_crlf_split_by_a_block_is_one_line_end(root, search, monkeypatch, block):
     monkeypatch.setattr(lines, "BLOCK_BYTES", block)
     write(root, a=b"abc\r\nde\r\nabc\r\nf\r")
     assert found(search("c$")) == [("a", 1, "abc"), ("a", 3, "abc")]
     assert [number for _, number, _ in found(search("\\r"))] == [4]
 
 
-def test_long_lines_are_cut_around_the_match(root, search):
+def test_long_lines_are_truncated_around_the_match(root, search):
     write(root, a="é" * 2_000 + "needle" + "é" * 2_000)
     (match,) = search("needle")["files"][0]["matches"]
     assert "needle" in match["text"]
     assert (len(match["text"]), match["text"][0], match["text"][-1]) == (502, "…", "…")
 
 
-def test_what_follows_the_last_line_end_is_no_line(root, search):
+def test_the_last_line_end_begins_no_further_line(root, search):
     write(root, a="one\n\n", b="", c="\n", d="two\n")
     everything = [("a", 1, "one"), ("a", 2, ""), ("c", 1, ""), ("d", 1, "two")]
     assert found(search("^")) == found(search("$", multiline=True)) == everything
@@ -236,7 +236,7 @@ def every_page(search, **options):
     return matches
 
 
-def test_pages_follow_each_other_within_files_too(root, search):
+def test_pages_continue_within_a_file(root, search):
     write(root, a="x\ny\nx\nx\n", b__c="x\nx\n", b__d="y", e="x")
     everything = found(search("x"))
     assert len(everything) == 6
@@ -246,14 +246,14 @@ def test_pages_follow_each_other_within_files_too(root, search):
     assert pages == found(search(r"x\ny", multiline=True)) != []
 
 
-def test_pages_of_files(root, search):
+def test_pages_of_counts_continue_after_the_limit(root, search):
     write(root, a="x", b="x", c="x")
     first = search("x", output="counts", limit=2)
     assert (len(first["files"]), first["stopped"]) == (2, "limit")
     assert content_text(search("x", output="counts", limit=2, cursor=first["cursor"])) == "c: 1"
 
 
-def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(root, search):
+def test_a_search_ends_at_its_deadline_or_when_cancelled(root, search):
     write(root, a="x\n", b="x\n", c="x\n")
     ticks = iter(range(100))
     result = search("x", control=Control(4, lambda: next(ticks)))
@@ -265,7 +265,7 @@ def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(root, search):
     assert (result["stopped"], result["searched"]) == ("cancelled", 1)
 
 
-def test_a_large_file_is_searched_in_blocks_as_if_it_were_one(root, search, monkeypatch):
+def test_a_search_in_blocks_finds_the_same_as_in_the_whole(root, search, monkeypatch):
     monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
     numbers = range(1, 200)
     write(root, a="".join(f"line {number}\n" for number in numbers), b="x" * 1_000 + "\nx\n" + "y" * 1_000)
@@ -274,23 +274,23 @@ def test_a_large_file_is_searched_in_blocks_as_if_it_were_one(root, search, monk
     for hit in hits:
         around = [*hit["before"], hit["text"], *hit["after"]]
         assert around == [f"line {number}" for number in range(hit["line"] - 2, min(hit["line"] + 3, 200))]
-    # A line longer than a block is told once.
+    # A line longer than a block is one match.
     assert [match["line"] for match in search("x", context=3)["files"][0]["matches"]] == [1, 2]
 
 
-def test_a_file_too_large_to_be_searched_as_a_whole_is_passed_over(root, search, monkeypatch):
+def test_a_multiline_search_skips_files_too_large_to_read_whole(root, search, monkeypatch):
     monkeypatch.setattr(lines, "MAX_WHOLE", 3)
     write(root, a="xxxx", b="x")
     result = search("x", multiline=True)
     assert (found(result), result["skipped"]) == ([("b", 1, "x")], 1)
 
 
-def test_either_walker_finds_the_same(either, root):
+def test_both_walkers_find_the_same_lines(either, root):
     write(root, a="x\n", b__c="x\n")
     assert found(searcher(either)("x")) == [("a", 1, "x"), ("b/c", 1, "x")]
 
 
-def test_no_descriptor_is_left(root, search, no_leak):
+def test_a_search_leaves_no_descriptor_open(root, search, no_leak):
     write(root, a="x\nx\n", b__c="x\n", b__d="\0")
     os.mkfifo(root / "b" / "e")
     for limit in (1, 2, 9):
@@ -298,7 +298,7 @@ def test_no_descriptor_is_left(root, search, no_leak):
         search("x", start="a", limit=limit)
 
 
-def test_without_the_engine_a_regular_expression_says_what_is_missing(root, search, monkeypatch):
+def test_a_regular_expression_without_re2_names_the_package(root, search, monkeypatch):
     monkeypatch.setitem(sys.modules, "re2", None)
     write(root, a="x")
     with pytest.raises(FilesError, match="google-re2") as caught:
@@ -310,7 +310,7 @@ def test_without_the_engine_a_regular_expression_says_what_is_missing(root, sear
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rg") is None, reason="compares with ripgrep: apt-get install ripgrep")
 @pytest.mark.parametrize("pattern", [r"def \w+\(", "^$", r"\bself\b.*:$", r"[^a]+\s=", "é|ß"])
-def test_the_source_of_this_server_gives_what_ripgrep_gives(pattern):
+def test_a_search_of_this_repository_agrees_with_ripgrep(pattern):
     folder = RootedFiles(Roots([ROOT]))
     result = searcher(folder)(pattern, limit=100_000)
     told = {(file["path"], match["line"]) for file in result["files"] for match in file["matches"]}
@@ -327,7 +327,7 @@ PATTERNS = st.sampled_from(["a", "ab+", "^", "$", "^a", "b$", "[^b]a", r"\s", "a
 
 @pytest.mark.slow
 @given(text=st.lists(PIECES, max_size=40).map("".join), pattern=PATTERNS, block=st.sampled_from([8, 16, 1_000]))
-def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, block):
+def test_a_search_agrees_with_matching_line_by_line(search, root, text, pattern, block):
     longest = max((len(line.encode()) for line in text.split("\n")), default=0)
     (root / "file").write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
@@ -339,7 +339,7 @@ def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, 
     assert told == [("file", number, line) for number, line in enumerate(expected, 1) if python.search(line)]
 
 
-def test_lines_around_several_matches_count_once(search, root):
+def test_shared_context_counts_once_against_the_size(search, root):
     (root / "a").write_text("match\n" * 1_000)
     result = search("match", context=5, max_bytes=5_000)
     text = content_text(result)
@@ -347,14 +347,14 @@ def test_lines_around_several_matches_count_once(search, root):
     assert 2_500 < len(text) < 5_000
 
 
-def test_a_page_that_ends_between_a_small_and_a_large_file_repeats_nothing(root, search, monkeypatch):
+def test_a_page_ending_between_a_small_and_a_large_file_repeats_nothing(root, search, monkeypatch):
     monkeypatch.setattr(lines, "SMALL_FILE_BYTES", 8)
     write(root, a="x\n", b="y\n", c="x and more\n", d="x\n")
     assert every_page(partial(search, "x"), limit=1) == found(search("x"))
 
 
 @pytest.mark.parametrize("rest", [{}, {"e": "one\r\n"}, {"e": "é one\n"}, {"e": "%PDF-one\n"}, {"e": b"one\0"}])
-def test_files_that_are_searched_together_match_as_each_of_them(root, search, rest):
+def test_files_searched_together_match_as_if_searched_alone(root, search, rest):
     write(root, a="two\none", b="one\ntwo", c="", d="\n", **rest)
     expected = {r"\Aone": "b", r"one\z": "a", "(?-m)^one": "b", "^$": "d", "^": "abd", "e$": "ab"}
     for pattern, names in expected.items():

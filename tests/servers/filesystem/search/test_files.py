@@ -44,26 +44,26 @@ def paths(found):
     return [match["path"] for match in found["matches"]]
 
 
-def test_names_are_found_at_any_depth_and_told_from_the_start_on(search):
+def test_globs_match_at_any_depth_relative_to_the_start(search):
     assert paths(search("*.py")) == ["b.py", "a/.d.py", "a/c.py", "a/x/e.py", "z/g.py"]
     assert paths(search("x/*", start="a")) == ["x/e.py", "x/f.txt"]
     assert search_text(search("?"), "?").splitlines() == ["a/", "z/", "a/x/"]
     assert paths(search("*.py", "a/x", "z")) == ["b.py", "a/.d.py", "a/c.py"]
 
 
-def test_the_limit(search):
+def test_a_search_stops_at_the_limit(search):
     found = search("*.py", limit=2)
     assert (len(found["matches"]), found["stopped"]) == (2, "limit")
     assert (search("*.txt", limit=1)["stopped"], search("*.txt", limit=1)["cursor"]) == (None, None)
 
 
-def test_the_budget(search):
+def test_a_search_stops_at_the_budget_of_steps_and_continues(search):
     found = search("**/*.py", max_steps=5)
     assert found["stopped"] == "budget"
     assert paths(found) + paths(search("**/*.py", cursor=found["cursor"])) == paths(search("**/*.py"))
 
 
-def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(search):
+def test_a_search_ends_at_its_deadline_or_when_cancelled(search):
     control = Control()
     control.cancel()
     assert search("*", control=control)["stopped"] == "cancelled"
@@ -73,7 +73,7 @@ def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(search):
     assert paths(found) + paths(search("*", cursor=found["cursor"])) == paths(search("*"))
 
 
-def test_a_search_ends_within_a_large_directory_and_goes_on_there(search, root):
+def test_a_search_cancelled_within_a_large_directory_continues_there(search, root):
     names = [f"{number:03}.txt" for number in range(200)]
     for name in names:
         (root / "z" / name).touch()
@@ -88,7 +88,7 @@ def test_a_search_ends_within_a_large_directory_and_goes_on_there(search, root):
     assert [name for page in pages for name in page] == names
 
 
-def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
+def test_only_a_link_at_the_start_is_followed(search, root, outside):
     (root / "out").symlink_to(outside)
     (root / "loop").symlink_to(".")
     (root / "link").symlink_to("a")
@@ -99,7 +99,7 @@ def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
         search("*", start="b.py")
 
 
-def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
+def test_names_are_escaped_and_the_uri_given(search, root):
     (root / os.fsdecode(b"a\n\xe9")).touch()
     assert search_text(search("a??"), "a??") == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
 
@@ -111,26 +111,26 @@ def test_unreadable_directories_are_counted(search, root):
     (root / "a").chmod(0o700)
 
 
-def test_no_descriptor_is_left(search, no_leak):
+def test_a_search_leaves_no_descriptor_open(search, no_leak):
     for _ in range(20):
         search("**/*.py")
         search("*", limit=1)
 
 
-def test_f17_a_brace_bomb_is_refused_at_once(search):
+def test_a_brace_bomb_is_refused(search):
     for pattern in ("{a,b}" * 20, "{a," * 300 + "}" * 300):
         with pytest.raises(FilesError) as caught:
             search(pattern)
         assert caught.value.code == "bad_pattern"
 
 
-def test_f17_a_glob_of_many_stars_takes_few_steps(search, root):
+def test_a_glob_of_many_stars_is_quick(search, root):
     (root / ("a" * 200)).touch()
     assert paths(search("a*" * 100 + "b")) == []
 
 
 def every_page(search, *arguments, cursor=None, **options):
-    """What all pages from `cursor` on give together."""
+    """The results of all pages from `cursor` on."""
     found = search(*arguments, cursor=cursor, **options)
     matches = paths(found)
     while found["cursor"]:
@@ -139,14 +139,14 @@ def every_page(search, *arguments, cursor=None, **options):
     return matches
 
 
-def test_pages_follow_each_other_in_walk_order_and_fit_into_their_bytes(search):
+def test_pages_continue_in_walk_order_within_the_byte_limit(search):
     for limit in (1, 2, 3, 100):
         assert every_page(search, "*", limit=limit) == paths(search("*"))
     assert len(search("*", max_bytes=80)["matches"]) < 5
     assert every_page(search, "*", max_bytes=500) == paths(search("*"))
 
 
-def test_a_walk_deeper_than_what_is_held_open(search, root, no_leak, monkeypatch):
+def test_a_walk_deeper_than_the_open_levels_finds_all(search, root, no_leak, monkeypatch):
     monkeypatch.setattr(descent, "MAX_OPEN_LEVELS", 2)
     for path in ("d/d/d/d/x.c", "d/d/d/e/x.c", "d/e/d/d/x.c"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ def test_a_walk_deeper_than_what_is_held_open(search, root, no_leak, monkeypatch
     assert paths(search("*.c")) == ["d/d/d/d/x.c", "d/d/d/e/x.c", "d/e/d/d/x.c"]
 
 
-def test_either_walker_finds_the_same(either, root):
+def test_both_walkers_find_the_same_files(either, root):
     for path in ("a/b/c.py", "a/d.py", "e.py"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).touch()
@@ -189,7 +189,7 @@ def present(folder):
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(there=PATHS, changes=st.lists(st.tuples(PATHS, PATHS), min_size=1, max_size=4), limit=st.integers(1, 3))
-def test_what_is_there_throughout_is_listed_once_while_files_come_and_go(files, root, there, changes, limit):
+def test_a_file_present_throughout_is_listed_once_despite_other_changes(files, root, there, changes, limit):
     folder = Path(tempfile.mkdtemp(dir=root))
     make(folder, there)
     throughout = present(folder)
@@ -209,7 +209,7 @@ def test_what_is_there_throughout_is_listed_once_while_files_come_and_go(files, 
     assert throughout <= set(listed)
 
 
-def test_a_search_ends_before_a_document_for_which_too_little_time_is_left():
+def test_a_search_ends_before_a_document_without_enough_time_left():
     now = 0.0
     control = Control(9, clock=lambda: now)
     assert control.share_of_time() == 3

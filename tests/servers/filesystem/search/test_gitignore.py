@@ -1,4 +1,4 @@
-"""What .gitignore files leave out of a search."""
+"""Searches that respect .gitignore files."""
 
 import os
 import sys
@@ -30,17 +30,17 @@ def make(root, ignored="", *paths):
 
 
 def paths(found):
-    """What was found, without the .gitignore files and the directories."""
+    """The paths of the matches, without .gitignore files and directories."""
     return [m["path"] for m in found["matches"] if m["kind"] == "file" and not m["path"].endswith(".gitignore")]
 
 
-def test_what_is_ignored_is_left_out_and_counted(root, search):
+def test_ignored_entries_are_omitted_and_counted(root, search):
     rules = "build/\n!\n[z-a]\na\\\n*.log\n# no pattern\n\n"
     make(root, rules, "a.py", "a.log", "build/b.py", "src/build/c.py", "src/d.log")
     found = search()
     assert (paths(found), found["ignored"]) == (["a.py"], 4)
     assert len(paths(search(include_ignored=True))) == 5
-    # A start that is ignored itself is searched, and only what would match is counted.
+    # An ignored start is searched, and only ignored entries that match are counted.
     assert paths(search(start="build")) == ["b.py"]
     assert [search(pattern, start="src")["ignored"] for pattern in ("*.txt", "*.log")] == [1, 2]
 
@@ -54,30 +54,30 @@ def test_what_is_ignored_is_left_out_and_counted(root, search):
         ("c.log\u2028a.log\x0cb.log\n".encode(), ["a.log", "b.log", "c.log"]),
     ],
 )
-def test_lines_end_and_files_begin_as_in_git(rules, found, root, search):
+def test_line_ends_and_the_byte_order_mark_are_read_as_in_git(rules, found, root, search):
     make(root, "", "a.log", "b.log", "c.log")
     (root / ".gitignore").write_bytes(rules)
     assert paths(search()) == found
 
 
-def test_the_innermost_file_that_says_anything_decides(root, search):
+def test_the_innermost_matching_gitignore_decides(root, search):
     make(root, "*.log\n/top\n", "a.log", "top", "in/a.log", "in/b.log", "in/top", "in/deep/b.log")
     (root / "in" / ".gitignore").write_text("!b.log\ndeep/b.log\n")
     assert paths(search()) == ["in/b.log", "in/top"]
 
 
-def test_a_later_line_overrules_an_earlier_one_however_many_there_are(root, search):
+def test_a_later_line_overrides_an_earlier_one(root, search):
     names = "".join(f"name{number}\n" for number in range(300))
     make(root, f"*.log\n{names}!keep.log\nname299\n!name299\n", "a.log", "keep.log", "name0", "name299")
     assert paths(search()) == ["keep.log", "name299"]
 
 
-def test_files_above_the_start_count_too(root, search):
+def test_gitignore_files_above_the_start_apply(root, search):
     make(root, "*.log\n/in/x\n", "in/a.log", "in/a.py", "in/x")
     assert paths(search(start="in")) == ["a.py"]
 
 
-def test_a_repository_in_another_has_its_own_rules_and_the_data_of_git_is_left_out(root, search):
+def test_a_nested_repository_has_its_own_rules_and_git_data_is_omitted(root, search):
     make(root, "*.log\n", "inner/a.log", "inner/.git/config", "a.log")
     found = search()
     assert (paths(found), found["ignored"]) == (["inner/a.log"], 1)
@@ -85,12 +85,12 @@ def test_a_repository_in_another_has_its_own_rules_and_the_data_of_git_is_left_o
     assert paths(search(start="inner", include_ignored=True)) == ["a.log", ".git/config"]
 
 
-def test_names_that_are_no_text_are_matched_as_far_as_they_are(root, search):
+def test_undecodable_names_match_gitignore_patterns(root, search):
     make(root, "*.log\n", "\udce9.log", "\udce9.py")
     assert paths(search()) == [f"\\xe9.py (file://{root}/%E9.py)"]
 
 
-def test_a_rule_file_that_is_none_says_nothing(root, search, outside):
+def test_a_gitignore_that_is_a_link_or_directory_is_ignored(root, search, outside):
     (outside / "rules").write_text("*\n")
     (root / "a").touch()
     (root / ".gitignore").symlink_to(outside / "rules")
@@ -101,13 +101,13 @@ def test_a_rule_file_that_is_none_says_nothing(root, search, outside):
     assert paths(search()) == ["a", "b/c"]
 
 
-def test_f17_a_pattern_of_many_stars_takes_few_steps(root, search):
+def test_a_gitignore_pattern_of_many_stars_is_quick(root, search):
     make(root, "*a" * 100 + "b\n", "a" * 200)
     assert len(paths(search())) == 1
 
 
 @pytest.mark.parametrize("package", ["re2", "pathspec"])
-def test_without_the_packages_a_tree_with_rules_says_what_is_missing(root, search, monkeypatch, package):
+def test_a_tree_with_gitignore_without_the_packages_names_them(root, search, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     (root / "a").touch()
     assert paths(search()) == ["a"]
@@ -126,7 +126,7 @@ ENTRIES = st.lists(st.tuples(NAMES, st.sampled_from(["file", "directory"])), max
 
 @pytest.mark.slow
 @given(outer=LINES, inner=LINES, entries=ENTRIES)
-def test_one_search_in_all_names_of_a_directory_overlooks_none(outer, inner, entries):
+def test_the_combined_match_of_all_names_overlooks_no_ignored_name(outer, inner, entries):
     rules = Rules()
     for lines in (outer, inner):
         rules = rules.read([".gitignore"], lambda *_, text=lines: os.fsencode(text)).enter("b")
@@ -134,7 +134,7 @@ def test_one_search_in_all_names_of_a_directory_overlooks_none(outer, inner, ent
         assert rules.may_ignore(entries) or not any(ignored)
 
 
-def test_a_search_in_all_names_sees_that_nothing_is_ignored():
+def test_the_combined_match_of_all_names_detects_that_none_is_ignored():
     rules = Rules().read([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").enter("in")
     entries = [("a.py", "file"), ("build", "directory"), ("dist", "file"), ("keep", "file")]
     assert not rules.may_ignore(entries)

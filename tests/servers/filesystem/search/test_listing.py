@@ -1,4 +1,4 @@
-"""Listings of directories in pages, and what is told of one entry."""
+"""Listings of directories in pages, and the description of an entry."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ def test_entries_are_sorted_with_kind_and_size(root, listed):
     assert (listed(3).truncated, listed(3).cursor) == (False, None)
 
 
-def test_f8_a_link_is_a_link_its_target_stays_unknown_and_it_leads_nowhere_outside(files, root, outside, at, listed):
+def test_links_are_listed_without_target_and_not_followed_outside(files, root, outside, at, listed):
     (root / "link").symlink_to(outside)
     (root / "none").symlink_to("nothing")
     assert [(e.kind, e.size) for e in listed().entries] == [("symlink", None)] * 2
@@ -42,16 +42,16 @@ def test_f8_a_link_is_a_link_its_target_stays_unknown_and_it_leads_nowhere_outsi
 
 
 @pytest.mark.parametrize("by_size", [False, True])
-def test_of_what_is_denied_nothing_but_the_name_is_listed(root, listed, by_size):
+def test_denied_entries_are_listed_by_name_only(root, listed, by_size):
     (root / ".env").write_text("x" * 100)
     (root / "a").write_text("12")
     entries = {e.name: (e.kind, e.size, e.modified) for e in listed(by_size=by_size).entries}
     assert entries[".env"] == ("file", None, None)
-    # The order tells no size, either.
+    # The order does not reveal the size either.
     assert list(entries) == (["a", ".env"] if by_size else [".env", "a"])
 
 
-def test_f9_f10_a_name_forges_no_line_and_can_be_reached(root, listed):
+def test_names_are_escaped_and_their_uri_leads_back(root, listed):
     name = os.fsdecode(b"caf\xe9")
     for path in ("a\n[FILE] b", name):
         (root / path).touch()
@@ -73,7 +73,7 @@ def pages(call):
         cursor = page.cursor
 
 
-def test_pages_follow_each_other_by_name_or_the_largest_first(root, listed):
+def test_pages_continue_by_name_or_by_descending_size(root, listed):
     for name, size in (("a", 1), ("b", 3), ("c", 1), ("d", 2)):
         (root / name).write_bytes(b"x" * size)
     first = listed(limit=2)
@@ -82,7 +82,7 @@ def test_pages_follow_each_other_by_name_or_the_largest_first(root, listed):
     assert pages(lambda cursor: listed(1, cursor, by_size=True)) == (["b", "d", "a", "c"], 4)
 
 
-def test_the_sum_of_a_page_is_said_to_be_that_of_the_page(root, listed):
+def test_the_total_of_a_page_is_labelled_as_such(root, listed):
     for name in ("a", "b", "c"):
         (root / name).write_text(name)
     assert "\nTotal: 3 files, 0 directories, 3 bytes" in sized_text(listed(by_size=True))
@@ -92,7 +92,7 @@ def test_the_sum_of_a_page_is_said_to_be_that_of_the_page(root, listed):
     assert "\nOn this page: 1 file," in sized_text(last)
 
 
-def test_a_page_goes_on_where_its_last_entry_was_removed(root, listed):
+def test_a_page_continues_after_a_removed_last_entry(root, listed):
     for name in ("a", "b", "c"):
         (root / name).touch()
     cursor = listed(2).cursor
@@ -101,7 +101,7 @@ def test_a_page_goes_on_where_its_last_entry_was_removed(root, listed):
     assert [entry.name for entry in listed(2, cursor).entries] == ["c"]
 
 
-def test_f16_a_page_fits_into_its_bytes(root, listed):
+def test_a_page_stays_within_its_bytes(root, listed):
     for number in range(50):
         (root / f"{number:0100}").touch()
     names, count = pages(lambda cursor: listed(100, cursor, max_bytes=3_000))
@@ -109,14 +109,14 @@ def test_f16_a_page_fits_into_its_bytes(root, listed):
     assert count > 2
 
 
-def test_a_cursor_of_something_else_is_refused(listed):
+def test_invalid_cursors_are_refused(listed):
     for cursor in ("", "x", "MA", "MAA", "é"):
         with pytest.raises(FilesError) as caught:
             listed(1, cursor)
         assert caught.value.code == "bad_cursor"
 
 
-def test_info_of_a_file_a_directory_and_a_link(files, root, outside, at):
+def test_info_describes_files_directories_and_links(files, root, outside, at):
     (root / "a.txt").write_text("four")
     (root / "a.txt").chmod(0o640)
     (root / "link").symlink_to(outside / "secret")
@@ -128,7 +128,7 @@ def test_info_of_a_file_a_directory_and_a_link(files, root, outside, at):
     assert info(files, at("a.txt")).etag == found.etag == etag_of((root / "a.txt").stat())
 
 
-def test_a_list_of_names_has_the_same_entries_without_sizes_and_times(files, root, at, listed):
+def test_names_only_lists_the_same_entries_without_sizes_and_times(files, root, at, listed):
     (root / "a b").write_text("12")
     (root / "d").mkdir()
     listing = list_directory(files, at("."), Page(100, sys.maxsize), names_only=True)

@@ -1,4 +1,4 @@
-"""Names that look alike, and what is suggested for a path where nothing is."""
+"""Names that look alike, and suggestions for missing paths."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_names_that_look_alike(one, other):
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("ab", "a b"), ("a.txt", "a.text"), ("cafe", "caf\u00e9")])
-def test_names_that_do_not(one, other):
+def test_names_that_do_not_look_alike(one, other):
     assert look_alike(one) != look_alike(other)
 
 
@@ -40,7 +40,7 @@ def suggest(files):
 
 
 @pytest.mark.parametrize(("asked", "there"), ALIKE)
-def test_the_one_that_looks_like_it_is_named_by_its_uri(root, files, suggest, asked, there):
+def test_a_missing_path_suggests_the_uri_of_a_look_alike(root, files, suggest, asked, there):
     (root / there).touch()
     (root / "other").touch()
     if (root / asked).exists():
@@ -48,7 +48,7 @@ def test_the_one_that_looks_like_it_is_named_by_its_uri(root, files, suggest, as
     assert suggest(asked) == f"Did you mean {files.roots.uri(files.roots.place(there))}?"
 
 
-def test_directories_on_the_way_are_looked_at_as_well(root, files, suggest):
+def test_look_alike_parent_directories_are_suggested(root, files, suggest):
     there = root / "My\u00a0Folder" / "In" / "caf\u00e9"
     there.parent.mkdir(parents=True)
     there.touch()
@@ -56,14 +56,14 @@ def test_directories_on_the_way_are_looked_at_as_well(root, files, suggest):
     assert suggest("my folder/in/nothing") == ""
 
 
-def test_of_several_that_look_like_it_each_is_named(root, suggest):
+def test_several_look_alikes_are_all_suggested(root, suggest):
     there = [root / "A b", root / "a\u00a0b"]
     for path in there:
         path.touch()
     assert suggest("a b") == f"Did you mean one of {there[0].as_uri()}, {there[1].as_uri()}?"
 
 
-def test_else_the_nearest_names_are(root, suggest):
+def test_the_nearest_names_are_suggested_without_a_look_alike(root, suggest):
     for name in ("report.txt", "reports.txt", "my report.txt", "zebra", "report.tex", "report.text"):
         (root / name).touch()
     assert suggest("reprot.txt") == "The nearest names there: report.txt, reports.txt, report.text."
@@ -71,14 +71,14 @@ def test_else_the_nearest_names_are(root, suggest):
     assert suggest("q") == ""
 
 
-def test_what_exists_or_stands_nowhere_suggests_nothing(root, suggest):
+def test_existing_paths_and_paths_without_a_parent_suggest_nothing(root, suggest):
     (root / "file").touch()
     (root / "link").symlink_to("nothing")
     for path in ("file", "link", "file/x", ".", "empty/way"):
         assert suggest(path) == ""
 
 
-def test_what_is_denied_is_not_suggested(root):
+def test_denied_names_are_not_suggested(root):
     (root / "Secret").mkdir()
     (root / "Secret" / "file").touch()
     files = RootedFiles(Roots([root], denylist=Denylist(["Secret"])))
@@ -87,7 +87,7 @@ def test_what_is_denied_is_not_suggested(root):
     files.close()
 
 
-def test_a_directory_without_end_is_looked_at_in_part(root, suggest, monkeypatch):
+def test_only_some_names_of_a_large_directory_are_compared(root, suggest, monkeypatch):
     monkeypatch.setattr(look_alikes, "MAX_NAMES", 3)
     for number in range(9):
         (root / f"file {number}").touch()

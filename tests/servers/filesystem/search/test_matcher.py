@@ -1,4 +1,4 @@
-"""A matcher for large files finds what the matcher for any text finds."""
+"""The matcher for large files, compared with the matcher for any text."""
 
 import pytest
 
@@ -34,7 +34,9 @@ EXPRESSIONS = {
 @pytest.mark.parametrize(
     "query", [*(Query(text, literal=True) for text in LITERALS), *map(Query, EXPRESSIONS)], ids=lambda query: query[0]
 )
-def test_every_match_is_found(query: Query, near: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_matcher_for_large_files_finds_every_match(
+    query: Query, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(matcher, "_NEAR_BYTES", near)
     monkeypatch.setattr(matcher, "_MAX_MISSES", 2)
     text = TEXT.encode()
@@ -48,6 +50,6 @@ def test_every_match_is_found(query: Query, near: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("pattern", "text"), EXPRESSIONS.items())
-def test_the_text_that_each_match_contains(pattern: str, text: str) -> None:
+def test_the_required_text_of_a_pattern(pattern: str, text: str) -> None:
     assert matcher._required_text(Query(pattern)) == text
     assert matcher._required_text(Query(pattern, ignore_case=True)) == ""

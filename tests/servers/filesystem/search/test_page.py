@@ -1,9 +1,9 @@
-"""What a page has room for."""
+"""The byte budget of a page."""
 
 from servers.filesystem.search.page import ByteBudget
 
 
-def test_what_fits_is_taken_and_what_does_not_is_left():
+def test_a_budget_takes_only_what_fits():
     budget = ByteBudget(20)
     assert budget.take(4, "12345678")
     assert not budget.take(7)
@@ -11,7 +11,7 @@ def test_what_fits_is_taken_and_what_does_not_is_left():
     assert not budget.take(1)
 
 
-def test_a_text_counts_as_json():
+def test_a_budget_counts_text_as_json():
     for text, size in (("é\n", 6), ('"', 4)):
         budget = ByteBudget(size + 1)
         assert budget.take(0, text)
@@ -19,7 +19,7 @@ def test_a_text_counts_as_json():
         assert not budget.take(1)
 
 
-def test_the_first_fits_always_since_there_would_be_no_going_on():
+def test_a_budget_always_takes_the_first_item():
     budget = ByteBudget(1)
     assert budget.take(100)
     assert not budget.take(0)

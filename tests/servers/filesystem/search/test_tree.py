@@ -1,4 +1,4 @@
-"""Trees of directories: what they hold, and where they are cut."""
+"""Trees of directories and their truncation."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ def test_a_tree_does_not_follow_links(root, outside, tree):
     assert tree()["root"]["children"] == [{"name": "out", "kind": "symlink"}, {"name": "self", "kind": "symlink"}]
 
 
-def test_excluded_directories_are_left_out_with_all_below(root, tree):
+def test_excluded_directories_are_omitted_with_their_contents(root, tree):
     (root / "node_modules" / "x").mkdir(parents=True)
     (root / "src").mkdir()
     (root / "src" / "a.pyc").touch()
@@ -48,7 +48,7 @@ def test_excluded_directories_are_left_out_with_all_below(root, tree):
     assert shape(tree(["src/*.pyc", "node_modules/**"])["root"]) == {"root": [{"node_modules": []}, {"src": []}]}
 
 
-def test_f16_a_branch_with_a_path_too_long_for_the_system_ends_and_fails_nothing(root, tree):
+def test_a_branch_beyond_the_longest_path_is_truncated(root, tree):
     descriptor = os.open(root, os.O_RDONLY)
     for _ in range(100):
         os.mkdir("d" * 100, dir_fd=descriptor)
@@ -60,7 +60,7 @@ def test_f16_a_branch_with_a_path_too_long_for_the_system_ends_and_fails_nothing
     assert (found["entries"], found["truncated"]) == (64, True)
 
 
-def test_what_is_cut_off_says_so(root, tree):
+def test_truncated_directories_are_marked(root, tree):
     (root / "a" / "b").mkdir(parents=True)
     (root / "c").mkdir()
     found = tree(max_depth=2, max_entries=3)
@@ -75,7 +75,7 @@ def test_what_is_cut_off_says_so(root, tree):
     assert tree_text(found).splitlines()[:4] == ["root/", "  a/", "    b/ ...", "  c/ ..."]
 
 
-def test_f16_a_tree_fits_into_its_bytes(root, tree):
+def test_a_tree_stays_within_its_bytes(root, tree):
     for number in range(100):
         (root / f"{number:0100}").touch()
     found = tree(max_entries=1_000, max_bytes=5_000)
@@ -83,13 +83,13 @@ def test_f16_a_tree_fits_into_its_bytes(root, tree):
     assert (found["truncated"], found["root"]["cut"]) == (True, True)
 
 
-def test_f9_f10_names_in_a_tree_forge_nothing_and_lead_back(root, tree):
+def test_names_in_a_tree_are_escaped_and_the_uri_given(root, tree):
     (root / os.fsdecode(b"a\n  caf\xe9")).touch()
     uri = f"file://{root}/a%0A%20%20caf%E9"
     assert tree_text(tree()).splitlines() == ["root/", f"  a\\n  caf\\xe9 ({uri})"]
 
 
-def test_a_cancelled_tree_ends_and_one_of_a_file_is_refused(files, root, at):
+def test_a_cancelled_tree_is_truncated_and_a_tree_of_a_file_refused(files, root, at):
     (root / "a").touch()
     with pytest.raises(FilesError) as caught:
         directory_tree(files, at("a"), [], Limits(1, 1, 1_000), Control())
@@ -100,13 +100,13 @@ def test_a_cancelled_tree_ends_and_one_of_a_file_is_refused(files, root, at):
     assert (found["entries"], found["truncated"]) == (0, True)
 
 
-def test_a_directory_that_cannot_be_read_has_its_error(root, tree):
+def test_an_unreadable_directory_has_an_error_code(root, tree):
     (root / "a").mkdir(mode=0)
     with modes_enforced():
         assert tree()["root"]["children"] == [{"name": "a", "kind": "directory", "error": "permission_denied"}]
 
 
-def test_what_gitignore_files_name_is_left_out_where_that_is_asked_for(root, tree):
+def test_ignored_entries_are_omitted_on_request(root, tree):
     for name in (".git", "src/build", "node_modules/x", "src/kept"):
         (root / name).mkdir(parents=True)
     for name in ("a.log", "src/b.log", "src/keep.log", "src/a.py", "node_modules/x/y"):
@@ -118,7 +118,7 @@ def test_what_gitignore_files_name_is_left_out_where_that_is_asked_for(root, tre
     assert shape(found["root"]) == {"root": [".gitignore", inside]}
     assert (found["ignored"], found["entries"]) == (4, 6)
     assert tree_text(found).endswith("\n[4 entries left out by .gitignore; includeIgnored shows them]")
-    # The rules above the start count, too.
+    # Rules above the start apply too.
     assert shape(tree(with_ignored=False, path="src")["root"]) == inside
     everything = tree()
     assert (everything["ignored"], everything["entries"]) == (0, 13)

@@ -1,4 +1,4 @@
-"""A journal of its own for each test, and the writing functions with it."""
+"""A separate journal for each test, and the writing functions that use it."""
 
 from pathlib import Path
 

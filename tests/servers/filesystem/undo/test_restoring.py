@@ -1,4 +1,4 @@
-"""What one step of an undo finds, which others may have changed since all of them were looked at."""
+"""One step of an undo, with files that changed after the check of all steps."""
 
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.states import ABSENT, file_state
@@ -9,7 +9,7 @@ from tests.servers.filesystem.editing_files import code
 __all__ = ["files", "outside", "root"]
 
 
-def test_what_others_have_changed_stays(files, root) -> None:
+def test_a_file_changed_by_another_program_is_not_restored(files, root) -> None:
     (root / "a").write_text("theirs")
     for before, after in (("new", file_state(b"old")), ("new", ABSENT)):
         step = Step(str(root / "a"), file_state(before.encode()), after)

@@ -1,4 +1,4 @@
-"""Taking back changes."""
+"""Undo of changes."""
 
 import contextlib
 import tempfile
@@ -20,7 +20,7 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Case:
-    """A directory with a journal, and one like it whose changes are not noted down."""
+    """A directory with a journal, and an equal one without."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.other = folder / "root", folder / "other"
@@ -44,7 +44,7 @@ class Case:
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(ACTS, min_size=1, max_size=8))
-def test_random_changes_are_taken_back_to_the_exact_tree_and_made_again(acts) -> None:
+def test_random_changes_are_undone_to_the_exact_tree_and_redone(acts) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         case = Case(Path(folder))
         trees = [tree_of(case.root)]
@@ -63,7 +63,7 @@ def test_random_changes_are_taken_back_to_the_exact_tree_and_made_again(acts) ->
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_what_another_program_appends_during_an_undo_stays(files, root, history, edit, moment) -> None:
+def test_text_appended_by_another_program_during_an_undo_is_kept(files, root, history, edit, moment) -> None:
     (root / "a").write_text("old\n")
     edit("a", ("old", "new"), recorder=Recorder(history))
     changes = find_changes(history, files, None, None)

@@ -1,4 +1,4 @@
-"""A directory as a value, and random changes of what is in it."""
+"""Snapshots of a directory, and random changes of its contents."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ ACTS = st.one_of(
 
 
 def tree_of(folder: Path) -> dict[str, tuple]:
-    """All that is below the folder: kinds, modes and contents by path."""
+    """Kinds, modes and contents of all entries below the folder, by path."""
     found = {}
     for path in sorted(folder.rglob("*")):
         info = path.lstat()
@@ -42,7 +42,7 @@ def tree_of(folder: Path) -> dict[str, tuple]:
 
 
 def fill(folder: Path) -> None:
-    """Files, directories and a link to begin with, not all with the usual modes."""
+    """Create files, directories and a link, some with unusual modes."""
     (folder / "d" / "e").mkdir(parents=True)
     (folder / "a").write_text("one\n")
     (folder / "d" / "a").write_text("two\n")
@@ -53,7 +53,7 @@ def fill(folder: Path) -> None:
 
 
 def make(files, act, recorder) -> bool:
-    """Make one change; whether it was not refused."""
+    """Make one change, and return whether it was accepted."""
     kind, *arguments = act
     places = [files.roots.place(name) for name in arguments if kind not in ("write", "append")]
     try:

@@ -1,4 +1,4 @@
-"""What makes another sighting of a file or directory."""
+"""Fingerprints of files and directories."""
 
 import os
 
@@ -12,7 +12,7 @@ def content(files, at):
     return lambda name="file": take_fingerprint(files, at(name)).content
 
 
-def test_other_bytes_are_another_sighting_and_a_chmod_a_touch_and_the_same_bytes_are_not(root, content):
+def test_a_fingerprint_depends_on_the_bytes_and_not_on_mode_or_times(root, content):
     (root / "file").write_text("b")
     before = content()
     (root / "file").write_text("a")
@@ -25,7 +25,7 @@ def test_other_bytes_are_another_sighting_and_a_chmod_a_touch_and_the_same_bytes
     assert content() == first
 
 
-def test_missing_empty_and_outside_differ(root, outside, content):
+def test_missing_empty_and_outside_files_have_different_fingerprints(root, outside, content):
     seen = {content()}
     (root / "file").touch()
     seen.add(content())
@@ -34,7 +34,7 @@ def test_missing_empty_and_outside_differ(root, outside, content):
     assert len(seen) == 3
 
 
-def test_a_directory_changes_with_its_names(root, content):
+def test_the_fingerprint_of_a_directory_depends_on_its_names(root, content):
     first = content(".")
     (root / "file").touch()
     second = content(".")
@@ -42,7 +42,7 @@ def test_a_directory_changes_with_its_names(root, content):
     assert first != second == content(".")
 
 
-def test_large_files_are_compared_by_stamp(root, content):
+def test_the_fingerprint_of_a_large_file_depends_on_its_status(root, content):
     (root / "file").write_bytes(b"x" * (MAX_HASHED + 1))
     first = content()
     os.utime(root / "file", (1, 1))
@@ -59,7 +59,7 @@ def test_a_settled_file_is_not_read_again(files, root, at):
     assert take_fingerprint(files, at("file"), changed).content == first.content
 
 
-def test_a_directory_names_itself(files, root, at):
+def test_the_fingerprint_of_a_directory_has_its_real_path(files, root, at):
     assert take_fingerprint(files, at(".")).directory == str(root)
     (root / "dir").mkdir()
     (root / "link").symlink_to("dir")

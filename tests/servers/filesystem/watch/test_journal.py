@@ -1,4 +1,4 @@
-"""The journal of changes: what a reader is told from its cursor on."""
+"""The journal of changes, read from a cursor on."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ async def ignore(_key):
 
 
 async def still(remote):
-    """A look that never comes."""
+    """A check that never ends."""
     await anyio.sleep_forever()
 
 
@@ -44,7 +44,7 @@ def everything(root):
 
 @pytest.fixture
 def create(root, at):
-    """Creates files, of which the journal is told."""
+    """Create files, and report them to the journal."""
 
     def call(journal, *names):
         for name in names:
@@ -58,7 +58,7 @@ def shown(found):
     return [(change.kind, change.path.rsplit("/", 1)[1]) for change in found.changes]
 
 
-async def test_the_first_call_gives_a_cursor_and_what_happens_then_is_told_while_one_waits(files, root, everything):
+async def test_the_first_read_gives_a_cursor_and_the_next_waits_for_changes(files, root, everything):
     (root / "old").touch()
     async with journal_of(files) as journal:
         found = await journal.read(Page(10, 90_000, None), everything, 0)
@@ -72,7 +72,7 @@ async def test_the_first_call_gives_a_cursor_and_what_happens_then_is_told_while
         assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 30)) == [("deleted", "file")]
 
 
-async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_later(files, everything, create):
+async def test_several_readers_get_the_same_pages_of_limited_length(files, everything, create):
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"abc")
@@ -83,7 +83,7 @@ async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_l
         assert (shown(second), second.more) == ([("created", "c")], False)
 
 
-async def test_changes_that_do_not_fit_come_later(files, everything, create):
+async def test_changes_over_the_byte_limit_come_on_the_next_page(files, everything, create):
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"abc")
@@ -93,7 +93,7 @@ async def test_changes_that_do_not_fit_come_later(files, everything, create):
         assert [*shown(page), *shown(rest)] == [("created", name) for name in "abc"]
 
 
-async def test_a_name_that_is_shown_with_its_uri_counts_as_a_whole(files, everything, create):
+async def test_a_name_with_its_uri_counts_against_the_byte_limit(files, everything, create):
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *(f"{number}\n{'x' * 100}" for number in range(4)))
@@ -102,11 +102,11 @@ async def test_a_name_that_is_shown_with_its_uri_counts_as_a_whole(files, everyt
         assert sum(len(change.path) for change in page.changes) < 1_200
 
 
-async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, create):
+async def test_a_late_reader_gets_an_overflow_and_can_continue(files, everything, create):
     async with journal_of(files, size=2) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"ab")
-        # The last that still stands there is no overflow.
+        # A full journal is no overflow yet.
         assert shown(await journal.read(Page(10, 90_000, cursor), everything, 0)) == [
             ("created", "a"),
             ("created", "b"),
@@ -118,7 +118,7 @@ async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything,
         assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 0)) == [("created", "d")]
 
 
-async def test_a_cursor_of_another_run_is_an_overflow_and_what_is_none_is_refused(files, everything):
+async def test_a_cursor_of_another_run_overflows_and_an_invalid_one_is_refused(files, everything):
     async with journal_of(files) as journal:
         assert (await journal.read(Page(10, 90_000, "0123abcd-5"), everything, 0)).overflow
         for cursor in ("", "x", "a-b", "a-" + "1" * 100, "a-²"):
@@ -126,7 +126,7 @@ async def test_a_cursor_of_another_run_is_an_overflow_and_what_is_none_is_refuse
                 await journal.read(Page(10, 90_000, cursor), everything, 0)
 
 
-async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, create):
+async def test_a_waiting_read_ends_with_a_selected_change_only(files, root, create):
     async with journal_of(files) as journal:
         (root / "sub").mkdir()
         python = Selection([str(root)], "*.py")
@@ -146,7 +146,7 @@ async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, c
         assert shown(found[0]) == [("created", "a.py")]
 
 
-async def test_repeated_changes_of_a_file_are_one(files, root, at, everything):
+async def test_repeated_changes_of_a_file_are_merged(files, root, at, everything):
     file = root / "a"
     file.touch()
     one, two, three = (partial(file.write_text, text) for text in "123")
@@ -160,13 +160,13 @@ async def test_repeated_changes_of_a_file_are_one(files, root, at, everything):
         assert not found.more
 
 
-async def test_watching_ends_when_nobody_reads_and_begins_again(files, root, everything):
+async def test_watching_ends_without_readers_and_restarts(files, root, everything):
     async with journal_of(files, idle=0) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         with anyio.fail_after(30):
             while journal.watcher.health["watched"]:
                 await anyio.lowlevel.checkpoint()
-        journal._idle = 600  # or it would end again before it has read
+        journal._idle = 600  # or the watch would end before the read
         found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert found.overflow
         (root / "file").touch()
@@ -185,18 +185,18 @@ async def test_a_root_within_another_is_watched_once(root, everything):
     files.close()
 
 
-def test_a_selection_takes_what_is_below_and_matches():
+def test_a_selection_includes_matching_paths_below_its_directories():
     taken = [("/r/a", None), ("/r", None), ("/r/x/a.py", "*.py"), ("/r/x/a.py", "x/*.py"), ("/s/a.py", "*.py")]
     left = [("/rx/a", None), ("/r/x/a.txt", "*.py"), ("/x/a.py", "*.py")]
     assert [row for row in taken if not Selection(["/r", "/s"], row[1]).includes(row[0])] == []
     assert [row for row in left if Selection(["/r", "/s"], row[1]).includes(row[0])] == []
 
 
-async def test_what_this_server_wrote_is_told_at_once(files, root, at, everything, monkeypatch):
-    """And once: the notice that comes later finds nothing new."""
+async def test_writes_of_this_server_are_recorded_immediately(files, root, at, everything, monkeypatch):
+    """They are recorded once: the later notice finds nothing new."""
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
-        # So that nothing is told by a notice that came in time.
+        # So that no notice records the change first.
         monkeypatch.setattr(journal.watcher, "_check_and_notify", still)
         for act, kind in (
             (lambda: (root / "file").touch(), "created"),
@@ -217,7 +217,7 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
         assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
 
 
-async def test_many_events_are_recorded_in_turns_and_kept_though_their_reader_is_cancelled(
+async def test_events_are_recorded_in_steps_and_kept_if_the_reader_is_cancelled(
     files, create, everything, monkeypatch
 ):
     monkeypatch.setattr(module, "STEP_PLACES", 2)
@@ -242,7 +242,7 @@ async def test_many_events_are_recorded_in_turns_and_kept_though_their_reader_is
         assert shown(found) == [("created", name) for name in "abcde"]
 
 
-async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(tmp_path, monkeypatch):
+async def test_a_first_read_that_fails_at_the_second_root_leaves_no_watch(tmp_path, monkeypatch):
     roots = [tmp_path / name for name in ("one", "two")]
     for path in roots:
         path.mkdir()

@@ -1,4 +1,4 @@
-"""When something is looked at that gave notices."""
+"""The times of checks after notices."""
 
 from servers.filesystem.watch.pacing import MAX_NOTICED, Pace, WatchedTarget
 
@@ -10,7 +10,7 @@ def watched(pace=PACE):
 
 
 def told(one, notices, until):
-    """The times at which it is looked at, when notices come at these times."""
+    """The times of the checks, given the times of the notices."""
     times = []
     for now in range(100, until):
         if now in notices:
@@ -21,19 +21,19 @@ def told(one, notices, until):
     return times
 
 
-def test_the_first_notice_is_acted_upon_at_once_and_the_next_waits_for_a_quiet_moment():
+def test_the_first_notice_is_checked_at_once_and_the_next_after_a_quiet_time():
     assert told(watched(), {100}, 110) == [100]
     assert told(watched(), {100, 102}, 110) == [100, 103]
     assert told(watched(), {100, 120}, 130) == [100, 120]
-    # Without a leading edge many notices are one look.
+    # Without a leading edge many notices cause one check.
     assert told(watched(PACE._replace(leading=False)), {100, 101, 102}, 110) == [103]
 
 
-def test_w5_endless_notices_lead_to_looks_at_a_bounded_rate_the_last_one_included():
+def test_continuous_notices_are_checked_at_a_bounded_rate():
     assert told(watched(), range(100, 120), 130) == [100, 105, 110, 115, 120]
 
 
-def test_w6_the_paths_to_look_at_are_bounded():
+def test_noticed_paths_over_the_limit_become_a_full_check():
     one = watched()
     for i in range(MAX_NOTICED):
         one.notice(1, str(i))
@@ -42,7 +42,7 @@ def test_w6_the_paths_to_look_at_are_bounded():
     assert one.begin_check(2) is None
 
 
-def test_a_notice_about_the_way_concerns_all_of_it():
+def test_a_notice_without_a_path_causes_a_full_check():
     one = watched()
     one.notice(1, "a")
     one.notice(1)
@@ -50,7 +50,7 @@ def test_a_notice_about_the_way_concerns_all_of_it():
     assert one.begin_check(2) is None
 
 
-def test_after_a_look_only_what_came_since_is_looked_at():
+def test_a_check_covers_only_paths_noticed_since_the_last():
     one = watched()
     one.notice(1, "a")
     assert one.begin_check(2) == {"a"}

@@ -1,4 +1,4 @@
-"""Globs and lists that are watched: many cost what one does."""
+"""Watched globs and listings, and their shared cost."""
 
 import pytest
 
@@ -30,7 +30,7 @@ REACHED = {
 }
 
 
-def test_w10_a_star_makes_a_uri_a_glob_and_a_glob_reaches_so_far():
+def test_uris_are_split_into_globs_and_reachable_patterns():
     assert {uri: split_glob(uri) for uri in SPLIT} == SPLIT
     assert {pattern: reachable_patterns(pattern) for pattern in REACHED} == REACHED
     with pytest.raises(FilesError, match="no file name"):
@@ -44,13 +44,13 @@ async def ignore(_key):
 @pytest.fixture
 def watcher(files):
     made = Watcher(files, ignore)
-    made._quota = EntryQuota(1_000)  # how many entries are remembered shows nowhere else
+    made._quota = EntryQuota(1_000)  # nothing else shows how many entries are remembered
     return made
 
 
 @pytest.fixture
 def opened(files, monkeypatch):
-    """The places of the directories that are read, which shows in nothing but the time that it takes."""
+    """The directories that are read; nothing else but the time shows them."""
     places, open_directory = [], files.open_directory
 
     def noting(place, follow=True):
@@ -63,7 +63,7 @@ def opened(files, monkeypatch):
 
 @pytest.fixture
 def compared(monkeypatch):
-    """The names that are compared with globs, which shows in nothing but the time that it takes."""
+    """The names that are compared with globs; nothing else but the time shows them."""
     names, step = [], Glob.step
 
     def noting(glob, states, name):
@@ -74,7 +74,7 @@ def compared(monkeypatch):
     return names
 
 
-async def test_a_hundred_globs_look_at_a_directory_once(watcher, opened, files, root, at):
+async def test_a_hundred_globs_read_a_directory_once(watcher, opened, files, root, at):
     (root / "sub").mkdir()
     for number in range(20):
         (root / "sub" / str(number)).touch()
@@ -85,7 +85,7 @@ async def test_a_hundred_globs_look_at_a_directory_once(watcher, opened, files, 
     assert watcher._quota._left == 1_000 - 21
 
 
-async def test_globs_that_reach_further_have_a_look_of_their_own(watcher, opened, files, root, at):
+async def test_globs_of_another_depth_read_the_directory_separately(watcher, opened, files, root, at):
     (root / "sub").mkdir()
     globs = GlobTrees(watcher, ignore)
     await globs.watch("near", at("."), "./*.py", files)
@@ -103,7 +103,7 @@ async def test_globs_below_the_roots_of_two_clients_have_separate_trees(watcher,
     assert {tree.directories for tree, _ in globs._trees.values()} == {(f"{root}/one",), (f"{root}/other",)}
 
 
-async def test_the_look_ends_with_the_last_glob(watcher, files, at):
+async def test_watching_a_tree_ends_with_its_last_glob(watcher, files, at):
     globs = GlobTrees(watcher, ignore)
     for key in "ab":
         await globs.watch(key, at("."), f"./{key}*", files)
@@ -120,7 +120,7 @@ def events(at):
     return lambda *paths: [Event("created", at(path)) for path in paths]
 
 
-def test_only_those_are_concerned_whose_globs_match(events):
+def test_only_keys_with_matching_globs_are_affected(events):
     asking = Readers(("src",))
     for key, pattern in (("py", "./*.py"), ("any", "./**/a.*"), ("deep", "./x/**/*.py")):
         asking.add(key, Glob([pattern]))
@@ -131,7 +131,7 @@ def test_only_those_are_concerned_whose_globs_match(events):
     assert asking.affected_keys(events("src/b.py")) == []
 
 
-def test_who_is_told_is_compared_no_more_and_where_it_would_be_too_many_all_are_told(events, compared, monkeypatch):
+def test_affected_globs_are_not_compared_again_and_too_many_are_all_affected(events, compared, monkeypatch):
     asking = Readers(())
     asking.add("all", Glob(["./*"]))
     assert asking.affected_keys(events(*map(str, range(100)))) == ["all"]
@@ -153,7 +153,7 @@ async def nothing(*_):
 
 @pytest.fixture
 def listing(files, root):
-    """Lists these parts, one set of them after the other; how many are watched then."""
+    """List these sets of parts in turn, and return the number of watched parts."""
     watcher = Watcher(files, nothing)
     listings = Listings(watcher)
 
@@ -165,11 +165,11 @@ def listing(files, root):
     return listed
 
 
-async def test_each_part_that_is_listed_is_watched_once(listing):
+async def test_each_listed_part_is_watched_once(listing):
     assert await listing("a", "a", "bc", "a") == 3
 
 
-async def test_no_more_than_some_sets_are_watched_and_what_was_listed_last_is(listing):
+async def test_only_the_last_listed_sets_are_watched(listing):
     numbers = [[str(number)] for number in range(MAX_LISTED)]
     assert await listing("xy", *numbers) == MAX_LISTED
     assert await listing("xy", *numbers[1:], "xy", "n") == MAX_LISTED + 1

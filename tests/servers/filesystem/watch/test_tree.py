@@ -1,4 +1,4 @@
-"""Trees that are watched: what a look finds, and what is remembered."""
+"""Watched trees: the events of a check, and the entries remembered."""
 
 import os
 
@@ -11,7 +11,7 @@ from shared.program.files.atomic import temporary_name
 
 @pytest.fixture
 def tree(files, at):
-    """A tree that was looked at once."""
+    """A tree after its first check."""
 
     def make(pattern="**", path=".", quota=None):
         made = Tree(files, at(path), Glob([pattern]), quota or EntryQuota())
@@ -22,12 +22,12 @@ def tree(files, at):
 
 
 def happened(tree, *noticed):
-    """What a look finds: at everything, or at these paths."""
+    """The events of a check of everything, or of these paths."""
     tree.check(set(map(str, noticed)) or None)
     return [(event.kind, "/".join(event.place.parts)) for event in tree.take_events()]
 
 
-def test_made_changed_and_removed(tree, root):
+def test_a_check_reports_created_modified_and_deleted_files(tree, root):
     (root / "there").touch()
     seen = tree()
     (root / "there").chmod(0o600)
@@ -40,14 +40,14 @@ def test_made_changed_and_removed(tree, root):
     assert happened(seen) == [("deleted", "file")]
 
 
-def test_the_noticed_path_alone_is_looked_at(tree, root):
+def test_a_check_with_paths_reads_only_those(tree, root):
     seen = tree()
     for name in "ab":
         (root / name).touch()
     assert happened(seen, root / "b") == [("created", "b")]
 
 
-def test_a_new_directory_comes_with_what_is_in_it_and_is_watched(tree, root):
+def test_a_new_directory_is_reported_with_its_contents_and_watched(tree, root):
     seen = tree()
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").touch()
@@ -55,7 +55,7 @@ def test_a_new_directory_comes_with_what_is_in_it_and_is_watched(tree, root):
     assert set(seen.directories) == {f"{root}", f"{root}/a", f"{root}/a/b"}
 
 
-def test_a_directory_that_goes_takes_all_with_it(tree, root):
+def test_a_removed_directory_is_reported_with_its_contents(tree, root):
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").touch()
     seen = tree()
@@ -64,7 +64,7 @@ def test_a_directory_that_goes_takes_all_with_it(tree, root):
     assert seen.directories == (f"{root}",)
 
 
-def test_only_what_the_glob_matches_is_told_and_remembered(tree, root):
+def test_only_entries_that_match_the_glob_are_reported_and_remembered(tree, root):
     seen = tree("src/**/*.py")
     for path in ("src/x/a.py", "src/x/a.txt", "other/a.py"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def test_only_what_the_glob_matches_is_told_and_remembered(tree, root):
     assert f"{root}/other" not in seen.directories
 
 
-def test_directories_of_tools_our_temporary_names_and_what_is_denied_are_left_out(tree, root):
+def test_tool_directories_temporary_names_and_denied_entries_are_omitted(tree, root):
     seen, temporary = tree(), temporary_name()
     for name in (".git", "node_modules", ".ssh", temporary, "src"):
         (root / name).mkdir()
@@ -83,7 +83,7 @@ def test_directories_of_tools_our_temporary_names_and_what_is_denied_are_left_ou
     assert happened(seen, root / ".env", root / temporary) == []
 
 
-def test_links_are_not_followed_and_modified_when_they_are_retargeted(tree, root, outside):
+def test_links_are_not_followed_and_reported_if_retargeted(tree, root, outside):
     seen = tree()
     (root / "link").symlink_to(outside)
     assert happened(seen) == [("created", "link")]
@@ -93,7 +93,7 @@ def test_links_are_not_followed_and_modified_when_they_are_retargeted(tree, root
     assert happened(seen, root / "link") == [("modified", "link")]
 
 
-def test_a_tree_below_a_link_that_comes_to_lead_outside_is_gone(tree, root, outside):
+def test_a_tree_below_a_link_retargeted_outside_is_deleted(tree, root, outside):
     (root / "dir").mkdir()
     (root / "dir" / "file").touch()
     (root / "link").symlink_to("dir")
@@ -105,20 +105,20 @@ def test_a_tree_below_a_link_that_comes_to_lead_outside_is_gone(tree, root, outs
     assert happened(seen) == []
 
 
-def test_a_tree_that_does_not_exist_yet(tree, root):
+def test_a_tree_that_does_not_exist_yet_is_watched(tree, root):
     seen = tree(path="a/b")
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").touch()
     assert happened(seen, root / "a") == [("created", "a/b/file")]
 
 
-def test_undecodable_names_are_told(tree, root):
+def test_undecodable_names_are_reported(tree, root):
     seen = tree()
     open(os.fsencode(root) + b"/\xff", "w").close()
     assert happened(seen) == [("created", "\udcff")]
 
 
-def test_what_is_remembered_is_bounded(tree, root):
+def test_remembered_entries_are_limited_by_the_quota(tree, root):
     seen = tree(quota=EntryQuota(2))
     for name in "abc":
         (root / name).touch()
@@ -126,7 +126,7 @@ def test_what_is_remembered_is_bounded(tree, root):
     assert seen.full
 
 
-def test_what_is_looked_at_is_bounded_and_the_rest_not_taken_for_deleted(tree, root, monkeypatch):
+def test_entries_over_the_scan_limit_are_not_reported_as_deleted(tree, root, monkeypatch):
     for name in "abc":
         (root / name).touch()
     seen = tree()
@@ -135,7 +135,7 @@ def test_what_is_looked_at_is_bounded_and_the_rest_not_taken_for_deleted(tree, r
     assert seen.full
 
 
-def test_what_goes_with_all_in_it_and_a_closed_tree_give_their_room_back(tree, root):
+def test_removed_directories_and_closed_trees_return_their_quota(tree, root):
     quota = EntryQuota(3)
     (root / "a").mkdir()
     for name in ("a/file", "b"):

@@ -1,4 +1,4 @@
-"""The watcher: which changes to files are told, and what it costs."""
+"""The watcher: its updates about files, and their cost."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ from tests.servers.filesystem.editing_files import theirs_added
 
 
 def with_room(watcher, entries):
-    """The watcher with room for so few entries: a directory of as many as it has room for would take minutes."""
+    """Limit the quota of the watcher: filling the real quota would take minutes."""
     watcher._quota = EntryQuota(entries)
     return watcher
 
@@ -34,7 +34,7 @@ def room_left(watcher):
 
 
 class Seen:
-    """The keys told, to be awaited."""
+    """The updated keys, to be awaited."""
 
     def __init__(self):
         self.send, self.receive = anyio.create_memory_object_stream[str](1_000)
@@ -70,7 +70,7 @@ SWEEP = "servers.filesystem.watch.watcher._SWEEP_SECONDS"
 
 @pytest.fixture
 def watching(files, seen, monkeypatch):
-    """A watcher that does not come upon changes by itself before a test has given up waiting."""
+    """A watcher whose sweep does not run during a test."""
     monkeypatch.setattr(SWEEP, 3_600.0)
 
     @asynccontextmanager
@@ -84,7 +84,7 @@ def watching(files, seen, monkeypatch):
     return run
 
 
-async def test_w2_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
+async def test_three_renames_over_a_file_send_three_updates(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         for text in "abc":
@@ -93,7 +93,7 @@ async def test_w2_three_renames_over_the_file_are_three_changes(watching, seen, 
             assert await seen.next() == "key"
 
 
-async def test_w3_deleting_creating_again_appending_and_truncating_are_told(watching, seen, root, at):
+async def test_deleting_recreating_appending_and_truncating_send_updates(watching, seen, root, at):
     file = root / "file"
     file.write_text("a")
     async with watching() as watcher:
@@ -108,7 +108,7 @@ async def test_w3_deleting_creating_again_appending_and_truncating_are_told(watc
             assert await seen.next() == "key"
 
 
-async def test_w4_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
+async def test_a_file_in_missing_directories_is_watched(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("a/b/file"))
         (root / "a" / "b").mkdir(parents=True)
@@ -116,7 +116,7 @@ async def test_w4_a_file_in_directories_that_do_not_exist_yet(watching, seen, ro
         await seen.next()
 
 
-async def test_a_directory_on_the_way_is_exchanged(watching, seen, root, at):
+async def test_exchanging_a_parent_directory_sends_an_update(watching, seen, root, at):
     for name in ("one", "two"):
         (root / name).mkdir()
         (root / name / "file").write_text(name)
@@ -130,7 +130,7 @@ async def test_a_directory_on_the_way_is_exchanged(watching, seen, root, at):
         await seen.next()
 
 
-async def test_w9_links_retargeted_and_targets_changed(watching, seen, root, at):
+async def test_retargeted_links_and_changed_targets_send_updates(watching, seen, root, at):
     (root / "a").write_text("a")
     (root / "dir").mkdir()
     (root / "dir" / "b").write_text("b")
@@ -144,7 +144,7 @@ async def test_w9_links_retargeted_and_targets_changed(watching, seen, root, at)
         await seen.next()
 
 
-async def test_w9_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
+async def test_a_link_retargeted_outside_sends_one_update(watching, seen, root, outside, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -159,7 +159,7 @@ async def test_w9_a_link_that_comes_to_point_outside_is_told_once(watching, seen
         assert seen.drain() == 0
 
 
-async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
+async def test_chmod_and_touch_send_no_update(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -171,8 +171,8 @@ async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
 
 
 @pytest.mark.slow
-async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at, monkeypatch):
-    """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_pacing`."""
+async def test_continuous_writing_sends_updates_before_it_ends(watching, seen, root, at, monkeypatch):
+    """No moment counts as quiet here, so the speed of writing does not matter. `test_pacing` tests the rate."""
     monkeypatch.setattr("servers.filesystem.watch.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
     enough = threading.Event()
 
@@ -193,7 +193,7 @@ async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root,
                 enough.set()
 
 
-async def test_changes_while_the_set_changes_are_not_lost(watching, seen, root, at):
+async def test_changes_while_watches_are_added_are_not_lost(watching, seen, root, at):
     async with watching() as watcher:
         for i in range(30):
             await watcher.watch(str(i), at(f"{i}/file"))
@@ -204,7 +204,7 @@ async def test_changes_while_the_set_changes_are_not_lost(watching, seen, root, 
             missing.discard(await seen.next())
 
 
-async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
+async def test_unwatching_a_key_keeps_other_keys_of_the_file(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("one", at("file"))
         await watcher.watch("two", at("file"))
@@ -215,7 +215,7 @@ async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
 
 
 @pytest.mark.slow
-async def test_a_file_in_a_watched_directory_makes_it_look_at_no_other(watching, seen, root, at, monkeypatch):
+async def test_watching_and_writing_a_file_cause_no_check_of_others(watching, seen, root, at, monkeypatch):
     looked = []
     for name in ("first", "second"):
         (root / name).write_text("x")
@@ -239,7 +239,7 @@ async def test_a_file_in_a_watched_directory_makes_it_look_at_no_other(watching,
         assert ("first",) not in looked
 
 
-async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching, seen, root, at):
+async def test_a_notice_during_a_new_watch_is_not_lost(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("one", at("one"))
         await watcher.watch("two", at("two"))
@@ -251,11 +251,11 @@ async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching
             assert await seen.next() == "two"
 
 
-async def test_a_change_before_a_new_directory_is_armed_is_not_lost(watching, seen, root, at, monkeypatch):
+async def test_a_change_before_its_directory_is_armed_is_not_lost(watching, seen, root, at, monkeypatch):
     (root / "below").mkdir()
     async with watching() as watcher:
         await watcher.watch("first", at("first"))
-        (root / "first").write_text("a")  # told once its directory is armed
+        (root / "first").write_text("a")  # sends an update once its directory is armed
         assert await seen.next() == "first"
         arm = watcher._notices.arm
 
@@ -271,7 +271,7 @@ async def test_a_change_before_a_new_directory_is_armed_is_not_lost(watching, se
         assert await seen.next() == "key"
 
 
-async def test_a_new_entry_changes_the_listing(watching, seen, root):
+async def test_new_and_removed_entries_update_the_listing(watching, seen, root):
     async with watching() as watcher:
         await watcher.watch_listing("listing", seen)
         (root / "file").touch()
@@ -283,7 +283,7 @@ async def test_a_new_entry_changes_the_listing(watching, seen, root):
 
 
 @pytest.mark.slow
-async def test_an_undecodable_name_ends_nothing_and_is_watched_like_others(watching, seen, root, at):
+async def test_an_undecodable_name_is_watched_like_others(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         await watcher.watch("odd", at("\udcff"))
@@ -302,7 +302,7 @@ def refusing(_directories):
 
 
 @pytest.mark.slow
-async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, root, at):
+async def test_files_are_polled_without_notices(watching, seen, root, at):
     async with watching(notices=Notices(refusing)) as watcher:
         await watcher.watch("key", at("file"))
         await until(lambda: watcher.is_polling)
@@ -313,7 +313,7 @@ async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, r
         assert await seen.next() == "key"
 
 
-async def test_w7_who_wants_to_know_is_told_that_it_looks_and_that_it_need_not_any_more(watching, at):
+async def test_on_polling_is_called_when_polling_begins_and_ends(watching, at):
     refused = [True]
 
     def opener(directories):
@@ -327,12 +327,12 @@ async def test_w7_who_wants_to_know_is_told_that_it_looks_and_that_it_need_not_a
         await until(lambda: polled == [True])
         refused.clear()
         watcher.unwatch("key")
-        await until(lambda: not notices._watched)  # or it would not ask again for half a minute
+        await until(lambda: not notices._watched)  # or the watcher would not try again for half a minute
         await watcher.watch("key", at("file"))
         await until(lambda: polled[-1] is False)
 
 
-async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watching, seen, root, at, caplog):
+async def test_only_remote_files_are_polled(watching, seen, root, at, caplog):
     caplog.set_level("INFO")
     for name in ("far", "near"):
         (root / name).mkdir()
@@ -348,7 +348,7 @@ async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watchi
     assert caplog.text.count("polled every second") == 1
 
 
-async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):
+async def test_a_remote_file_system_that_does_not_answer_delays_no_other_file(watching, seen, root, at, monkeypatch):
     looking, answer = threading.Event(), threading.Event()
     original = WatchedPlace.check
 
@@ -358,7 +358,7 @@ async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(w
             assert answer.wait(30)
         return original(spot, noticed)
 
-    # A file system that does not answer can't be had in a test.
+    # A test can not have a file system that does not answer.
     monkeypatch.setattr(WatchedPlace, "check", check)
     async with watching(local=lambda place: "far" not in place.parts) as watcher:
         await watcher.watch("far", at("far"))
@@ -370,7 +370,7 @@ async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(w
         answer.set()
 
 
-async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(watching, seen, root, at):
+async def test_watching_a_key_again_hides_no_earlier_change(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         (root / "file").touch()
@@ -378,7 +378,7 @@ async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(w
         assert await seen.next() == "key"
 
 
-async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, seen, root, files, at):
+async def test_one_unwatch_ends_two_simultaneous_watches_of_a_glob(watching, seen, root, files, at):
     (root / "file").touch()
     async with watching() as watcher:
         globs = GlobTrees(watcher, seen)
@@ -400,7 +400,7 @@ class Mute:
         pass
 
 
-async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching, seen, root, at, monkeypatch):
+async def test_the_sweep_finds_changes_without_a_notice(watching, seen, root, at, monkeypatch):
     monkeypatch.setattr(SWEEP, 0.01)
     async with watching(notices=Notices(lambda _: Mute())) as watcher:
         await watcher.watch("key", at("file"))
@@ -410,9 +410,9 @@ async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching,
         assert watcher.health == {"watched": 1, "polled": 0, "degraded": False}
 
 
-async def test_a_notice_that_is_lost_as_others_are_handed_over_is_made_up_for(watching, seen, root, at):
+async def test_a_notice_lost_among_others_is_recovered(watching, seen, root, at):
     class Losing:
-        """A watch that loses the notices about one file, as watchfiles does at times."""
+        """A watch that loses the notices of one file, as watchfiles sometimes does."""
 
         def __init__(self, directories):
             self._watch = open_watch(directories)
@@ -432,7 +432,7 @@ async def test_a_notice_that_is_lost_as_others_are_handed_over_is_made_up_for(wa
         assert {await seen.next(), await seen.next()} == {"lost", "other"}
 
 
-async def test_notices_without_end_do_not_make_it_look_at_everything_all_the_time(watching, root, at, monkeypatch):
+async def test_continuous_notices_do_not_repeat_full_checks(watching, root, at, monkeypatch):
     looks = []
 
     def look_slowly(target, noticed):
@@ -449,11 +449,11 @@ async def test_notices_without_end_do_not_make_it_look_at_everything_all_the_tim
         for number in range(10):
             (root / "busy").write_text(str(number))
             await anyio.sleep(0.3)
-    # A look of half a second is not repeated for ten seconds.
+    # A check of half a second is not repeated for ten seconds.
     assert len(looks) == 1
 
 
-async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
+async def test_watches_over_the_limit_are_refused_and_others_continue(watching, seen, root, at, monkeypatch):
     monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
     async with watching() as watcher:
         for key in ("one", "two", "two"):
@@ -464,7 +464,7 @@ async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching,
         assert await seen.next() == "two"
 
 
-async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_holds_nothing(
+async def test_simultaneous_watches_over_the_limit_are_refused_and_release_their_quota(
     watching, seen, root, at, monkeypatch
 ):
     monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
@@ -486,7 +486,7 @@ async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_
         assert room_left(watcher) == 100 - 2
 
 
-async def test_of_two_watches_of_a_key_that_begin_at_once_one_holds_nothing(watching, seen, root, at):
+async def test_two_simultaneous_watches_of_a_key_use_the_quota_once(watching, seen, root, at):
     (root / "file").touch()
     async with watching() as watcher:
         with_room(watcher, 100)
@@ -496,7 +496,7 @@ async def test_of_two_watches_of_a_key_that_begin_at_once_one_holds_nothing(watc
         assert room_left(watcher) == 100 - 1
 
 
-async def test_a_write_concerns_the_entry_its_directory_and_what_is_in_it(watching, at):
+async def test_a_write_affects_the_entry_its_directory_and_its_contents(watching, at):
     keys = ["file:///a", "file:///a/b", "file:///a/b/c", "file:///a/bc", "file:///a/b/c/d"]
     async with watching() as watcher:
         for number, key in enumerate(keys):
@@ -510,7 +510,7 @@ async def test_a_write_concerns_the_entry_its_directory_and_what_is_in_it(watchi
 
 
 @pytest.mark.slow
-async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
+async def test_a_thousand_ended_watches_leave_no_descriptor(watching, at):
     before = len(settled_descriptors())
     async with watching() as watcher:
         for i in range(1_000):
@@ -522,7 +522,7 @@ async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching,
 
 
 @pytest.mark.slow
-async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
+async def test_a_deleted_and_recreated_root_is_watched_again(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -535,7 +535,7 @@ async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
             assert await seen.receive.receive() == "key"
 
 
-async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, seen, root, at):
+async def test_a_moved_root_is_still_watched(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         await until(lambda: inotify() == 1)
@@ -544,7 +544,7 @@ async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, 
         assert await seen.next() == "key"
 
 
-async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, root, at):
+async def test_a_watched_directory_sends_updates_for_its_listing_only(watching, seen, root, at):
     (root / "dir").mkdir()
     async with watching() as watcher:
         await watcher.watch("key", at("dir"))
@@ -556,7 +556,7 @@ async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, 
         assert seen.drain() == 0
 
 
-async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, files, at):
+async def test_a_glob_sends_updates_for_matches_at_any_depth(watching, seen, root, files, at):
     async with watching() as watcher:
         await GlobTrees(watcher, seen).watch("key", at("src"), "./**/*.py", files)
         (root / "src" / "deep" / "deeper").mkdir(parents=True)
@@ -566,7 +566,7 @@ async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen
             assert await seen.next() == "key"
 
 
-async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, files, at):
+async def test_a_glob_sends_no_update_for_other_files(watching, seen, root, files, at):
     async with watching() as watcher:
         await GlobTrees(watcher, seen).watch("key", at("."), "./*.py", files)
         await watcher.watch("other", at("b.txt"))
@@ -577,7 +577,7 @@ async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, files, a
         assert seen.drain() == 0
 
 
-async def test_w16_what_is_closed_or_outside_behind_a_link_is_refused(watching, seen, root, outside, files, at):
+async def test_links_to_denied_and_outside_entries_are_not_watched(watching, seen, root, outside, files, at):
     (root / ".env").touch()
     (root / "link").symlink_to(".env")
     (root / "out").symlink_to(outside)
@@ -588,7 +588,7 @@ async def test_w16_what_is_closed_or_outside_behind_a_link_is_refused(watching, 
             await GlobTrees(watcher, seen).watch("key", at("out"), "./*", files)
 
 
-async def test_an_owner_has_no_more_room_than_is_left_for_others(watching, seen, root, files, at):
+async def test_an_owner_can_not_use_the_quota_of_others(watching, seen, root, files, at):
     for i in range(4):
         (root / str(i)).touch()
     async with watching() as watcher:
@@ -626,5 +626,5 @@ async def until(condition):
 
 
 def inotify():
-    """How many inotify descriptors this process has."""
+    """The number of inotify descriptors of this process."""
     return descriptors().count("anon_inode:inotify")
