@@ -1,7 +1,7 @@
-"""A server on standard streams that is good but for one fault: `python child.py FAULT` is so all the time, and
-`python child.py` as the argument `fault` of a call says.
+"""A stdio server with a fault: `python child.py FAULT` has it from the start, `python child.py` in each call whose
+argument `fault` names it.
 
-It is run without site packages, and imports nothing of the project.
+It runs without site packages, and imports nothing of the project.
 """
 
 import json
@@ -43,7 +43,7 @@ def answer(asked: Json) -> None:
 
 
 def size(asked: Json) -> int:
-    """What a fault is told to be the size of."""
+    """The size of a fault, from the arguments of the call."""
     found: int = asked["params"]["arguments"]["size"]
     return found
 
@@ -87,14 +87,14 @@ def reads_nothing_more() -> None:
 
 
 def stops_in_a_line(asked: Json) -> None:
-    """Its answer up to the byte that is asked for, and no more."""
+    """Writes the answer only up to the given byte."""
     text = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS["tools/call"]}).encode() + b"\n"
     write(text[: size(asked)])
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def has_a_child(asked: Json) -> None:
-    """Leaves one that has its streams and outlives it."""
+    """Leaves a child process that has its streams and outlives it."""
     if os.fork() == 0:
         is_deaf()
     answer(asked)
@@ -171,7 +171,7 @@ NO_STATELESS_ANSWERS = {
 
 
 def too_long(asked: Json) -> None:
-    """A line of as many bytes as asked for."""
+    """Writes a line of the given number of bytes."""
     write(b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "' % asked["id"])
     for _ in range(size(asked) // MORE):
         write(b"x" * MORE)

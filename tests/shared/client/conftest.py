@@ -8,7 +8,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lost servers are started and asked again soon: no option says how soon."""
+    """Shortens the pauses before restarts and retries, which no option sets."""
     monkeypatch.setattr("shared.client.connection.restart.FIRST_SECONDS", 0.001)
     monkeypatch.setattr("shared.client.connection.restart.MAX_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr("shared.client.connection.retry.BASE_SECONDS", 0.001)

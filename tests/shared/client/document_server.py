@@ -1,7 +1,6 @@
-"""A server of a tool `add`, by document 000 or 002 alone, as the argument says: `python document_server.py 000`.
+"""A server with a tool `add` that speaks only document 000 or 002: `python document_server.py 000`.
 
-It imports nothing of the project: what it takes and gives is written from the documents by hand. What it can't read
-ends it.
+It imports nothing of the project: its messages are written by hand from the documents. An unreadable message ends it.
 """
 
 import json

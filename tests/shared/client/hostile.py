@@ -1,11 +1,11 @@
-"""A server of HTTP made of bytes: it does with each request what a test says, and is good otherwise.
+"""An HTTP server made of bytes: a test sets a fault for a method; other requests get good answers.
 
     async with hostile() as server:
         server.on("tools/call", lambda exchange: exchange.send(b"HTTP/1.1 200"))
         async with connect_http(server.url) as client:
             ...
 
-It shares no code with the client that it tries.
+It shares no code with the client under test.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def chunk(data: bytes) -> bytes:
 
 @dataclass
 class Exchange:
-    """One request, and the connection that it came on. A fault leaves it closed, unless it says `kept`."""
+    """One request, and its connection, which a fault closes unless it sets `kept`."""
 
     method: str
     headers: dict[str, str]
@@ -79,7 +79,7 @@ class Exchange:
         self.kept = True
 
     async def hang(self) -> None:
-        """Says no more until the client has closed the connection."""
+        """Sends nothing until the client closes the connection."""
         while await self.reader.read(65_536):
             pass
 
@@ -97,12 +97,12 @@ async def closes(_exchange: Exchange) -> None:
 
 
 async def resets(exchange: Exchange) -> None:
-    """Ends it by a reset."""
+    """Ends the connection by a reset."""
     exchange.reset()
 
 
 def says(data: bytes, *, kept: bool = False) -> Fault:
-    """Sends some bytes, and ends the connection unless it is `kept`."""
+    """Sends `data`, and ends the connection unless it is `kept`."""
 
     async def fault(exchange: Exchange) -> None:
         exchange.kept = kept
@@ -112,7 +112,7 @@ def says(data: bytes, *, kept: bool = False) -> Fault:
 
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Exchange:
-    """The next request of a connection. Raises IncompleteReadError where there is none."""
+    """Reads the next request of a connection. Raises IncompleteReadError at its end."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
@@ -133,11 +133,11 @@ class Hostile:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self.port}/mcp"
 
     def on(self, method: str, fault: Fault, times: int = 1_000_000) -> None:
-        """Does `fault` to the next requests of `method`, so many; those after them are served."""
+        """Applies `fault` to the next `times` requests of `method`; later ones are served."""
         self._faults[method] = (fault, times)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,11 +150,11 @@ class Hostile:
         self._writers.discard(writer)
 
     async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serves one request; whether the connection goes on."""
+        """Serves one request, and returns whether the connection stays open."""
         return await self.handle(await read_request(reader, writer))
 
     async def handle(self, exchange: Exchange) -> bool:
-        """Does with a request what the test says, or answers it; whether the connection goes on."""
+        """Applies the fault of a request, or answers it; returns whether the connection stays open."""
         asked = exchange.message.get("method", exchange.method)
         self.seen.append(asked)
         fault, left = self._faults.get(asked, (None, 0))
@@ -167,7 +167,7 @@ class Hostile:
         return exchange.kept
 
     def close_connections(self) -> None:
-        """Ends what is still open."""
+        """Closes all open connections."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -177,7 +177,7 @@ H = TypeVar("H", bound=Hostile)
 
 @asynccontextmanager
 async def hostile(kind: type[H] = Hostile) -> AsyncIterator[H]:
-    """A server as long as the block; what is left of its connections ends with it."""
+    """Runs a server during the block; its connections end with it."""
     made = kind()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=2**20)
     made.port = server.sockets[0].getsockname()[1]

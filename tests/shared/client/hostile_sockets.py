@@ -1,4 +1,4 @@
-"""Servers made of bytes, as in `hostile.py`, of the transports that have one connection: WebSocket and HTTP+SSE."""
+"""Servers made of bytes, like `hostile.py`, for WebSocket and HTTP+SSE."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ def event(data: bytes, kind: bytes = b"message") -> bytes:
 
 
 class Framed(Exchange):
-    """A message of a WebSocket, or of HTTP+SSE: what is sent leaves by the connection that everything does."""
+    """A message of a WebSocket or of HTTP+SSE, where all answers share one connection."""
 
     def text(self) -> bytes:
         """The good answer as it is sent."""
@@ -50,7 +50,7 @@ class Event(Framed):
         await super().send(chunk(data))
 
     async def hang(self) -> None:
-        """Says nothing on the stream."""
+        """Sends nothing on the stream."""
         self.kept = True
 
 
@@ -92,7 +92,7 @@ class HostileSse(Hostile):
     stream: Exchange | None = None
 
     async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serves one request; whether its connection goes on."""
+        """Serves one request, and returns whether its connection stays open."""
         asked = await read_request(reader, writer)
         if asked.method == "GET":
             self.stream = asked

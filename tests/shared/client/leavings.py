@@ -1,4 +1,4 @@
-"""What the process has besides memory: tasks, descriptors, children and threads, and what of it a block leaves."""
+"""Leaks of a block: tasks, descriptors, child processes and threads."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ PATIENCE = 5.0
 
 
 def children() -> set[str]:
-    """The process ids of our children, zombies among them; nothing where the system does not tell."""
+    """The process ids of our child processes with zombies; empty if the system has no list."""
     found: set[str] = set()
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
@@ -26,7 +26,7 @@ def children() -> set[str]:
 
 @asynccontextmanager
 async def nothing_left() -> AsyncIterator[None]:
-    """Fails where something of the block is still there soon after it."""
+    """Fails if something of the block still exists soon after it."""
     descriptors = settled_descriptors()
     tasks, threads, processes = asyncio.all_tasks(), set(threading.enumerate()), children()
 

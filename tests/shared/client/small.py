@@ -1,4 +1,4 @@
-"""A small server with one tool for each thing a client must cope with, and clients joined to it in memory."""
+"""A small server with a tool for each feature that a client handles, and clients connected to it in memory."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from shared.transports.memory import MemoryTransport, memory_pair
 
 
 class End:
-    """The client's end of a pair, with what a client needs besides."""
+    """The client's end of a pair, as a transport."""
 
     def __init__(self, end: MemoryTransport) -> None:
         self.receive = end.receive
@@ -38,14 +38,14 @@ class Name(BaseModel):
 
 
 class Served(Protocol):
-    """A server of a test, and its run."""
+    """The server of a test, and its run."""
 
     app: Server[Any]
     running: Any
 
 
 class Small:
-    """The server, and what happened in it."""
+    """The server, and records of its calls."""
 
     def __init__(self) -> None:
         declared = {"logging": {}, "extensions": {"org.example/view": {}}}
@@ -66,7 +66,7 @@ class Small:
 
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
-        """A client; every wait ends after 30 seconds. With `reconnect` it opens again what was lost."""
+        """A client; every wait ends after 30 seconds. With `reconnect` it reopens a lost connection."""
         with anyio.fail_after(30):
             async with self.joined(ClientOptions(**{"reconnect": False, **options})) as client:
                 yield client
@@ -83,7 +83,7 @@ class Small:
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[End]:
-        """A client's end of a new connection, which is served as long as the block."""
+        """A client's end of a new connection, which is served during the block."""
         ours, theirs = memory_pair()
 
         async def run() -> None:
@@ -167,7 +167,7 @@ def text_of(result: dict[str, Any]) -> str:
 async def listening(
     small: Served, *tokens: str, port: int = 0, dialects: bool = False
 ) -> AsyncIterator[tuple[str, anyio.Event]]:
-    """The host and port at which `small` is served over HTTP, and what stops it; every wait ends after 30 seconds."""
+    """The host and port at which `small` is served over HTTP, and the event that stops it; every wait ends after 30 s."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 
     def started(*where: Any) -> None:

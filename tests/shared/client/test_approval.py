@@ -1,4 +1,4 @@
-"""`act_of`: what a host is asked about, and under which name."""
+"""`act_of`: the acts that need a permit, and their names."""
 
 from typing import Any
 
@@ -21,16 +21,16 @@ FORM = {"message": "Your name?", "requestedSchema": {"type": "object"}}
         ("roots/list", {}, Act("s", "roots", "roots/list", {})),
     ],
 )
-def test_calls_reads_prompts_and_questions_are_acts(method: str, params: dict[str, Any], act: Act) -> None:
+def test_calls_reads_prompts_and_server_requests_are_acts(method: str, params: dict[str, Any], act: Act) -> None:
     assert act_of("s", method, params) == act
 
 
 @pytest.mark.parametrize("method", ["tools/list", "ping", "server/discover", "completion/complete"])
-def test_nothing_else_is_asked_about(method: str) -> None:
+def test_other_methods_are_no_acts(method: str) -> None:
     assert act_of("s", method, {}) is None
 
 
-def test_what_the_host_changes_is_not_sent() -> None:
+def test_changes_to_an_act_do_not_change_the_request() -> None:
     params: dict[str, Any] = {"name": "add", "arguments": {"a": {"b": 1}}}
     act = act_of("s", "tools/call", params)
     assert act is not None

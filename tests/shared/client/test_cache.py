@@ -1,4 +1,4 @@
-"""`ResponseCache`: what is kept, for whom, how long, and in how many bytes."""
+"""`ResponseCache`: which results are stored, for which clients, how long, and in how many bytes."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def _fresh(cache: ResponseCache, cache_key: CacheKey) -> dict[str, Any] | None:
     return kept.result() if kept is not None and cache.is_fresh(kept) else None
 
 
-def test_a_result_is_fresh_for_its_time(cache: ResponseCache, clock: Clock) -> None:
+def test_a_result_is_fresh_for_its_ttl(cache: ResponseCache, clock: Clock) -> None:
     _answered(cache, _asked("a"), ttlMs=1500)
     clock.now = 1.4
     assert _fresh(cache, _asked("a")) == {"ttlMs": 1500}
@@ -45,14 +45,14 @@ def test_a_result_is_fresh_for_its_time(cache: ResponseCache, clock: Clock) -> N
 
 
 @pytest.mark.parametrize("ttl", [None, 0, -1, True, "1000", 1.5e6, [1]])
-def test_without_a_time_nothing_is_kept(cache: ResponseCache, ttl: Any) -> None:
+def test_a_result_without_a_valid_ttl_is_not_stored(cache: ResponseCache, ttl: Any) -> None:
     _answered(cache, _asked("a"), ttlMs=ttl)
     _answered(cache, _asked("b"))
     assert cache.find(_asked("a")) is cache.find(_asked("b")) is None
     assert cache.size == 0
 
 
-def test_no_promise_holds_for_ever(cache: ResponseCache, clock: Clock) -> None:
+def test_the_ttl_has_a_maximum(cache: ResponseCache, clock: Clock) -> None:
     _answered(cache, _asked("a"), ttlMs=10**400)
     clock.now = MAX_FRESH_SECONDS - 1
     assert _fresh(cache, _asked("a"))
@@ -61,25 +61,25 @@ def test_no_promise_holds_for_ever(cache: ResponseCache, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("kind", ["input_required", "task", "unheard-of"])
-def test_only_complete_results_are_kept(cache: ResponseCache, kind: str) -> None:
+def test_only_complete_results_are_stored(cache: ResponseCache, kind: str) -> None:
     _answered(cache, _asked("a"), **HOUR, resultType=kind)
     assert cache.find(_asked("a")) is None
     _answered(cache, _asked("a"), **HOUR, resultType="complete")
     assert _fresh(cache, _asked("a"))
 
 
-def test_what_comes_out_is_what_went_in(cache: ResponseCache) -> None:
+def test_a_stored_result_is_returned_unchanged(cache: ResponseCache) -> None:
     result = {**HOUR, "big": 2**80, "float": 1e300, "none": None, "text": 'é\u2028"\x00', "list": [{"a": [True]}]}
     _answered(cache, _asked("a"), **result)
     assert _fresh(cache, _asked("a")) == result
 
 
-def test_what_would_come_out_as_something_else_is_not_kept(cache: ResponseCache) -> None:
+def test_a_result_with_a_lone_surrogate_is_not_stored(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, text="half \ud83d")
     assert cache.find(_asked("a")) is None
 
 
-def test_nobody_changes_what_is_kept(cache: ResponseCache) -> None:
+def test_changes_to_a_returned_result_do_not_reach_the_cache(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, contents=[])
     first = _fresh(cache, _asked("a"))
     assert first is not None
@@ -87,23 +87,23 @@ def test_nobody_changes_what_is_kept(cache: ResponseCache) -> None:
     assert _fresh(cache, _asked("a")) == {**HOUR, "contents": []}
 
 
-# For whom
+# Private and public results
 
 
-def test_what_is_private_stays_with_its_client(cache: ResponseCache) -> None:
+def test_private_results_are_found_only_by_their_client(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b"), **HOUR, cacheScope="private")
     _answered(cache, _asked("c"), **HOUR, cacheScope="whoever")
     assert [_fresh(cache, _asked(target, owner="they")) for target in "abc"] == [None] * 3
 
 
-def test_what_is_public_is_found_by_all(cache: ResponseCache) -> None:
+def test_public_results_are_found_by_all_clients_of_the_server(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, cacheScope="public")
     assert _fresh(cache, _asked("a", owner="they"))
     assert not _fresh(cache, CacheKey("another", "they", "resources/read", "a"))
 
 
-def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
+def test_a_private_result_replaces_a_public_one(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, cacheScope="public")
     _answered(cache, _asked("a", owner="they"), **HOUR, cacheScope="private")
     assert not _fresh(cache, _asked("a"))
@@ -112,7 +112,7 @@ def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
 # Changes
 
 
-def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
+def test_a_change_expires_matching_results(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b"), **HOUR)
     cache.expire(lambda one: one.target == "a")
@@ -120,27 +120,27 @@ def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
     assert _fresh(cache, _asked("b"))
 
 
-def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> None:
+def test_an_answer_from_before_a_change_is_not_stored(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
         cache.expire(lambda one: one.target == "a")
         pending.store({**HOUR})
     assert cache.find(_asked("a")) is None
 
 
-def test_questions_that_failed_are_not_watched_any_longer(cache: ResponseCache) -> None:
+def test_failed_requests_are_no_longer_tracked(cache: ResponseCache) -> None:
     with pytest.raises(ConnectionError), cache.track(_asked("a")):
         raise ConnectionError
     cache.expire(lambda one: pytest.fail("nothing is under way"))
 
 
-def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
+def test_an_answer_is_stored_after_an_unrelated_change(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
         cache.expire(lambda one: one.target == "b")
         pending.store({**HOUR})
     assert _fresh(cache, _asked("a"))
 
 
-def test_what_has_an_etag_is_kept_without_being_fresh(cache: ResponseCache) -> None:
+def test_a_result_with_an_etag_is_kept_after_it_expires(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, **TAGGED)
     _answered(cache, _asked("b"), **TAGGED)
     cache.expire(lambda one: True)
@@ -152,22 +152,22 @@ def test_what_has_an_etag_is_kept_without_being_fresh(cache: ResponseCache) -> N
 
 
 @pytest.mark.parametrize("meta", [None, [], {ETAG: 1}, {ETAG: "x" * 1000}])
-def test_what_is_no_etag_is_none(cache: ResponseCache, meta: Any) -> None:
+def test_an_invalid_etag_is_ignored(cache: ResponseCache, meta: Any) -> None:
     _answered(cache, _asked("a"), _meta=meta)
     assert cache.find(_asked("a")) is None
 
 
-def test_what_is_forgotten_is_gone(cache: ResponseCache) -> None:
+def test_a_forgotten_result_is_gone(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **TAGGED)
     cache.forget(lambda one: one.owner == "we")
     assert cache.find(_asked("a")) is None
     assert cache.size == 0
 
 
-# Bytes
+# Size
 
 
-def test_who_was_not_asked_for_longest_goes_first(cache: ResponseCache) -> None:
+def test_the_least_recently_used_result_is_evicted_first(cache: ResponseCache) -> None:
     for target in "abcdefghi":
         _answered(cache, _asked(target), **HOUR)
     cache.find(_asked("a"))
@@ -176,13 +176,13 @@ def test_who_was_not_asked_for_longest_goes_first(cache: ResponseCache) -> None:
     assert [target for target in "abcdefghiz" if cache.find(_asked(target))] == list("acdefghiz")
 
 
-def test_an_answer_in_place_of_another_takes_its_place(cache: ResponseCache) -> None:
+def test_a_new_result_replaces_the_old_one_of_its_key(cache: ResponseCache) -> None:
     for _ in range(100):
         _answered(cache, _asked("a"), **HOUR)
     assert cache.size < 2 * ENTRY_BYTES
 
 
-def test_what_is_too_big_is_not_kept(cache: ResponseCache) -> None:
+def test_a_result_larger_than_the_cache_is_not_stored(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     for result in ({"contents": [{"text": "x" * cache.max_bytes}]}, {"tools": ["x" * cache.max_bytes]}):
         _answered(cache, _asked("b"), **HOUR, **result)
@@ -190,7 +190,7 @@ def test_what_is_too_big_is_not_kept(cache: ResponseCache) -> None:
     assert _fresh(cache, _asked("a"))
 
 
-def test_what_was_asked_counts(cache: ResponseCache) -> None:
+def test_the_size_of_the_key_counts(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b" * 8 * ENTRY_BYTES), **HOUR)
     assert cache.find(_asked("a")) is None

@@ -43,14 +43,14 @@ async def test_features_are_listed_and_used(mode: str) -> None:
 
 
 @ERAS
-async def test_an_error_is_raised_as_it_came(mode: str) -> None:
+async def test_an_error_of_the_server_is_raised_with_its_data(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="not found") as caught:
             await client.plain.read_resource("memo://two")
         assert caught.value.data == {"uri": "memo://two"}
 
 
-async def test_an_error_in_the_block_leaves_it_alone() -> None:
+async def test_an_error_in_the_block_is_not_wrapped_in_an_exception_group() -> None:
     with pytest.raises(PeerError, match="method not found"):
         async with Small().connected() as client:
             await client.request("no/such")
@@ -66,11 +66,11 @@ async def test_progress_is_reported(mode: str) -> None:
     assert seen[-1] == (3, 3, message)
 
 
-# Giving up
+# Timeouts and cancellation
 
 
 @ERAS
-async def test_a_call_that_takes_too_long_is_cancelled(mode: str) -> None:
+async def test_a_call_that_times_out_is_cancelled(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         while not small.started.is_set():
@@ -81,7 +81,7 @@ async def test_a_call_that_takes_too_long_is_cancelled(mode: str) -> None:
 
 
 @ERAS
-async def test_a_caller_that_is_cancelled_cancels_the_call(mode: str) -> None:
+async def test_a_cancelled_caller_cancels_the_call(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         async with anyio.create_task_group() as tasks:
@@ -91,7 +91,7 @@ async def test_a_caller_that_is_cancelled_cancels_the_call(mode: str) -> None:
         await small.cancelled.wait()
 
 
-async def test_calls_under_way_end_with_the_connection() -> None:
+async def test_calls_in_progress_end_with_the_connection() -> None:
     small = Small()
     async with small.connected() as client:
 
@@ -107,7 +107,7 @@ async def test_calls_under_way_end_with_the_connection() -> None:
             await client.plain.list_tools()
 
 
-# Questions
+# Server requests
 
 ROOTS = [Root(uri="file:///a"), Root(uri="file:///b")]
 
@@ -129,7 +129,7 @@ async def _break() -> list[Root]:
 
 
 @ERAS
-async def test_questions_are_answered(mode: str) -> None:
+async def test_server_requests_are_answered_by_the_handlers(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=_name, roots=ROOTS, sample=_think) as client:
         assert text_of(await client.plain.call_tool("greet")) == "Ada Lovelace"
         assert text_of(await client.plain.call_tool("roots")) == "file:///a file:///b"
@@ -137,7 +137,7 @@ async def test_questions_are_answered(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [version.date for version in VERSIONS])
-async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
+async def test_each_side_gets_the_extensions_of_the_other(mode: str) -> None:
     async def known(ctx: Context[None]) -> str:
         """Tell what the client declared."""
         return json.dumps(ctx.peer.capabilities["extensions"])
@@ -150,20 +150,20 @@ async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
 
 
 @ERAS
-async def test_what_is_not_declared_is_not_asked(mode: str) -> None:
+async def test_a_server_does_not_use_undeclared_capabilities(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="capability"):
             await client.plain.call_tool("greet")
 
 
 @ERAS
-async def test_a_question_without_a_handler_is_refused(mode: str) -> None:
+async def test_a_server_request_without_a_handler_is_refused(mode: str) -> None:
     async with Small().connected(mode=mode, capabilities={"roots": {}}) as client:
         with pytest.raises(McpError, match="roots/list"):
             await client.plain.call_tool("roots")
 
 
-async def test_a_handler_may_refuse() -> None:
+async def test_a_handler_can_refuse() -> None:
     async with Small().connected(mode="handshake", roots=_refuse) as client:
         with pytest.raises(PeerError, match="refused"):
             await client.plain.call_tool("roots")
@@ -173,13 +173,13 @@ async def test_a_handler_may_refuse() -> None:
 
 
 @ERAS
-async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
+async def test_an_exception_of_a_handler_ends_the_client(mode: str) -> None:
     with pytest.raises(ZeroDivisionError):
         async with Small().connected(mode=mode, roots=_break) as client:
             await client.plain.call_tool("roots")
 
 
-# What the host permits
+# Permits
 
 
 async def _permit(act: Act) -> None:
@@ -188,7 +188,7 @@ async def _permit(act: Act) -> None:
 
 
 @ERAS
-async def test_what_is_not_permitted_does_not_happen(mode: str) -> None:
+async def test_denied_acts_are_not_sent(mode: str) -> None:
     async with Small().connected(mode=mode, permit=_permit) as client:
         assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
         with pytest.raises(Denied, match=r"small: no call of fail {'why': 1}"):
@@ -199,7 +199,7 @@ async def test_what_is_not_permitted_does_not_happen(mode: str) -> None:
             await client.plain.get_prompt("plan", {"goal": "it"})
 
 
-async def test_a_question_that_is_not_permitted_is_refused() -> None:
+async def test_a_denied_server_request_is_refused() -> None:
     async with Small().connected(mode="handshake", roots=_break, permit=_permit) as client:
         with pytest.raises(PeerError, match="refused"):
             await client.plain.call_tool("roots")
@@ -208,14 +208,14 @@ async def test_a_question_that_is_not_permitted_is_refused() -> None:
             await client.plain.call_tool("roots")
 
 
-# What is sent is what the official schema of its version allows, and nothing besides
+# Messages and the official schemas
 
 WITHOUT_FORMS = SCHEMA_VERSIONS[:2]
 """They have no context of a completion either."""
 
 
 class Recorded(Small):
-    """The small server, and what its client has sent."""
+    """The small server, and the messages of its client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,7 +225,7 @@ class Recorded(Small):
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[End]:
-        """As of the small one, and overheard."""
+        """Records the messages of a line."""
         async with super().line() as end:
             codec, send, receive = Codec(is_client=True), end.send, end.receive
 
@@ -255,7 +255,7 @@ async def think(_conversation: CreateMessageParams) -> CreateMessageResult:
 
 
 async def use_everything(client: Client, version: str) -> None:
-    """Every call that there is, and every question."""
+    """Makes every call, and answers every server request."""
     for call in (client.list_tools, client.list_resources, client.list_resource_templates, client.list_prompts):
         await call()
     await client.call_tool("add", {"a": 1, "b": 2})
@@ -264,7 +264,7 @@ async def use_everything(client: Client, version: str) -> None:
         assert not (await client.call_tool(tool)).is_error
     await client.read_resource("memo://one")
     await client.get_prompt("plan", {"goal": "x"})
-    with suppress(PeerError):  # the small server completes nothing
+    with suppress(PeerError):  # the small server has no completions
         context = None if version in WITHOUT_FORMS else {"other": "y"}
         await client.complete(PromptReference(name="plan"), "goal", "x", context)
     await client.ping()
@@ -277,7 +277,7 @@ async def use_everything(client: Client, version: str) -> None:
 
 @requires_spec
 @pytest.mark.parametrize("version", SCHEMA_VERSIONS)
-async def test_every_message_is_in_the_schema(version: str) -> None:
+async def test_every_message_matches_the_schema_of_its_version(version: str) -> None:
     small = Recorded()
     handlers = {"elicit": fill_in, "elicit_url": visit, "sample": think, "roots": [Root(uri="file:///home")]}
     async with small.connected(mode=version, sample_tools=True, **handlers) as client:

@@ -1,5 +1,6 @@
-"""A client of a server that is somewhere else: over HTTP and on a WebSocket, in both eras, with credentials, and
-where the server does what none should. `tests/checks/client_faults` has more of the last, over all transports."""
+"""Clients over HTTP and WebSocket, in both eras: headers, credentials, faulty servers, and dialects.
+
+`tests/checks/client_faults` has more faults, over all transports."""
 
 import asyncio
 import sys
@@ -27,12 +28,12 @@ from tests.shared.client.hostile_sockets import HostileSse, HostileWebSocket
 from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import Small, listening, text_of
 
-# All that a client does
+# All features
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
 @pytest.mark.parametrize("mode", ["auto", "handshake", "2025-03-26"])
-async def test_a_server_at_a_url_is_used(scheme: str, mode: str) -> None:
+async def test_connect_uses_a_server_at_a_url(scheme: str, mode: str) -> None:
     small, seen = Small(), list[float]()
     options = ClientOptions(mode=mode, roots=[Root(uri="file:///a")])
     async with listening(small) as (address, _), connect(f"{scheme}://{address}/mcp", options) as client:
@@ -56,11 +57,11 @@ async def test_a_server_at_a_url_is_used(scheme: str, mode: str) -> None:
         assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
-# What is sent with each request
+# Headers
 
 
 @pytest.mark.parametrize("token", ["s3cret\n", "s3cret\r\nx: y", " s3cret ", "s3crét", "s3cret\0"])
-async def test_a_token_that_can_not_be_sent_is_not_told(token: str) -> None:
+async def test_an_invalid_token_is_refused_without_quoting_it(token: str) -> None:
     for scheme in ("http", "https", "ws", "wss"):
         with pytest.raises(ValueError, match="header authorization has") as caught:
             async with connect(f"{scheme}://127.0.0.1:9/", token=token):
@@ -69,7 +70,7 @@ async def test_a_token_that_can_not_be_sent_is_not_told(token: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é", "Content-Length", "Transfer-Encoding"])
-async def test_a_header_without_a_proper_name(name: str) -> None:
+async def test_an_invalid_or_reserved_header_name_is_refused(name: str) -> None:
     for scheme in ("http", "ws"):
         with pytest.raises(ValueError, match="not the name of an HTTP header that can be set"):
             async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
@@ -97,7 +98,7 @@ async def test_each_header_is_sent_once() -> None:
     assert "text/event-stream" in sent["accept"]
 
 
-# Credentials: asked for with each HTTP request, and shown each answer
+# Credentials: called with each HTTP request and each answer
 
 WAYS = {
     "stateless": (connect_http, "http://{}/mcp", "stateless"),
@@ -108,7 +109,7 @@ WAYS = {
 
 
 class Renewed:
-    """Has an old token until a server has refused it."""
+    """Sends an old token until a server refuses it."""
 
     def __init__(self, *tokens: str, error: AuthError | None = None) -> None:
         self.tokens = list(tokens)
@@ -135,7 +136,7 @@ Connecting = Callable[[Renewed], AbstractAsyncContextManager[Client]]
 
 @asynccontextmanager
 async def served(way: str) -> AsyncIterator[tuple[Connecting, str]]:
-    """What connects to a server that knows one token, and the URL that a token is for."""
+    """A function that connects to a server that accepts one token, and the URL of the server."""
     connects, url, mode = WAYS[way]
     async with listening(Small(), "new") as (address, _):
         place = url.format(address)
@@ -143,7 +144,7 @@ async def served(way: str) -> AsyncIterator[tuple[Connecting, str]]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_request_is_sent_again_with_other_credentials(way: str) -> None:
+async def test_a_refused_request_is_repeated_with_new_credentials(way: str) -> None:
     auth, refused, none = Renewed("old", "new"), Renewed("old"), Renewed(error=LoginRequired("run login"))
     async with served(way) as (connecting, url):
         async with connecting(auth) as client:
@@ -160,14 +161,14 @@ async def test_a_request_is_sent_again_with_other_credentials(way: str) -> None:
 
 
 @pytest.mark.parametrize(("way", "status"), [("sse", 200), ("websocket", 101)])
-async def test_a_token_that_opens_a_stream_is_seen_to_be_accepted(way: str, status: int) -> None:
+async def test_the_auth_sees_the_status_of_an_opened_stream(way: str, status: int) -> None:
     auth = Renewed("new")
     async with served(way) as (connecting, url), connecting(auth):
         assert auth.seen[0] == ("GET", url, status)
 
 
 class Slow(Renewed):
-    """Has somebody log in first, who takes longer than a server that answers nothing is waited for."""
+    """An auth whose login takes longer than the wait for a silent server."""
 
     waiting = 0
 
@@ -184,7 +185,7 @@ class Slow(Renewed):
         return await super().headers(method, url)
 
 
-async def test_a_login_is_waited_for_where_somebody_is_there() -> None:
+async def test_opening_waits_for_a_login_only_if_a_person_is_present() -> None:
     options = ClientOptions(probe_seconds=0.01, opening_seconds=0.05)
     async with listening(Small(), "new") as (address, _):
         patient = Slow("new", may_wait_for_person=True)
@@ -196,17 +197,17 @@ async def test_a_login_is_waited_for_where_somebody_is_there() -> None:
                 pass
 
 
-def test_a_login_waits_for_a_person_where_it_has_a_way_to_one() -> None:
+def test_a_login_may_wait_for_a_person_only_with_a_redirect() -> None:
     for redirect in (Person(), None):
         login = OAuth("http://127.0.0.1/mcp", AuthorizationCode(redirect))
         assert login.may_wait_for_person == (redirect is not None)
 
 
-# Servers that do what none should
+# Faulty servers
 
 
 async def outcomes(mode: str, faults: Iterable[str]) -> dict[str, str]:
-    """What comes of a call to a child whose answer has the fault, and of the call after it."""
+    """The outcome of a call whose answer has the fault, and of the next call."""
     found: dict[str, str] = {}
     command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
     async with nothing_left():
@@ -221,17 +222,17 @@ async def outcomes(mode: str, faults: Iterable[str]) -> dict[str, str]:
     return found
 
 
-async def test_an_answer_that_is_of_no_use_fails_its_call_alone() -> None:
+async def test_an_unusable_answer_fails_only_its_call() -> None:
     for mode, faults in (("handshake", child.NO_ANSWERS), ("stateless", child.NO_STATELESS_ANSWERS)):
         assert await outcomes(mode, faults) == dict.fromkeys(faults, "an error")
 
 
-async def test_an_answer_that_comes_twice_or_to_others_counts_once() -> None:
+async def test_a_duplicate_answer_counts_once() -> None:
     faults = ("twice", "twice_in_two_ways", "to_all_before")
     assert await outcomes("handshake", faults) == dict.fromkeys(faults, "done")
 
 
-async def test_an_answer_to_others_alone_is_none(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_to_another_id_is_logged_and_the_call_times_out(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "shared.client.connection")
     async with connect_stdio([sys.executable, "-I", "-S", str(Path(child.__file__))]) as client:
         with anyio.fail_after(30), pytest.raises(TimeoutError):
@@ -249,10 +250,10 @@ async def _break_off(exchange: Exchange) -> None:
 @pytest.mark.parametrize(
     ("kind", "connects"), [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)]
 )
-async def test_a_server_that_breaks_off_is_connected_to_again(
+async def test_a_client_reconnects_after_the_server_breaks_off(
     kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.01)  # one that hangs says none
+    monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.01)  # a hanging server sends no close frame
     async with nothing_left(), hostile(kind) as server:
         with anyio.fail_after(30):
             for fault in (resets, _break_off):
@@ -285,11 +286,11 @@ async def test_a_server_that_breaks_off_is_connected_to_again(
                     assert len(await client.plain.list_tools()) == 1
 
 
-# Servers that are replaced
+# Replaced servers
 
 
 class Replaced:
-    """A server that listens at the port of the one before it."""
+    """Servers that listen at the same port, one after the other."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
@@ -297,7 +298,7 @@ class Replaced:
         self._stop = self._over = anyio.Event()
 
     async def start(self, small: Small) -> str:
-        """Ends the server before it, and has `small` listen; the host and port."""
+        """Ends the previous server, and serves `small`; returns its host and port."""
         if self._port:
             self.end()
             await self._over.wait()
@@ -313,13 +314,13 @@ class Replaced:
         over.set()
 
     def end(self) -> None:
-        """Ends the last one."""
+        """Ends the last server."""
         self._stop.set()
 
 
 @pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("way", [*WAYS, "websocket handshake"])
-async def test_a_server_that_was_replaced_is_connected_to_again(way: str) -> None:
+async def test_a_client_reconnects_to_a_replaced_server(way: str) -> None:
     connects, url, mode = WAYS.get(way, (connect_websocket, "ws://{}/mcp", "handshake"))
     async with anyio.create_task_group() as tasks:
         server, small = Replaced(tasks), Small()
@@ -336,13 +337,13 @@ async def test_a_server_that_was_replaced_is_connected_to_again(way: str) -> Non
         server.end()
 
 
-# Other descriptions of the protocol
+# Dialects
 
 BY_HAND = Path(__file__).with_name("document_server.py")
 
 
 @pytest.mark.parametrize(("document", "tool", "sum_"), [("000", "hand/add", "5"), ("002", "add", '{"sum":5}')])
-async def test_a_server_of_another_description_is_used(document: str, tool: str, sum_: str) -> None:
+async def test_a_server_of_a_dialect_is_used(document: str, tool: str, sum_: str) -> None:
     with anyio.fail_after(60):
         async with connect([sys.executable, "-I", str(BY_HAND), document], dialect=document) as client:
             assert [one["name"] for one in await client.plain.list_tools()] == [tool]
@@ -374,7 +375,7 @@ async def test_a_dialect_is_spoken_over_every_transport(way: str, document: str,
         assert text_of(await client.plain.call_tool(tool, {"a": 1, "b": 1})) == "2"
 
 
-async def test_a_server_of_a_dialect_is_told_nothing_of_the_specification() -> None:
+async def test_a_client_of_a_dialect_sends_no_headers_of_the_specification() -> None:
     heads: list[str] = []
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

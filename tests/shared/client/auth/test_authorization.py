@@ -1,4 +1,4 @@
-"""A person logs in: what is sent where, and what is believed."""
+"""Logins with an authorization code: requests to the issuer, and checks of its answers."""
 
 import re
 from urllib.parse import parse_qsl
@@ -12,7 +12,7 @@ from tests.shared.auth.sites import Said, said
 from tests.shared.client.auth.world import REDIRECT, Person, World
 
 
-async def test_a_login_proves_its_code_and_names_the_resource(world: World) -> None:
+async def test_a_login_sends_a_pkce_challenge_and_the_resource(world: World) -> None:
     assert await world.get(world.client()) == 200
     (login,), (form,) = world.issuer.logins, world.issuer.forms
     assert create_s256_code_challenge(form["code_verifier"]) == login["code_challenge"]
@@ -21,7 +21,7 @@ async def test_a_login_proves_its_code_and_names_the_resource(world: World) -> N
     assert (login["scope"], form["client_id"]) == ("read", "made-up")
 
 
-async def test_what_registers_is_a_native_client_that_refreshes(world: World) -> None:
+async def test_registration_declares_a_native_client_with_refresh_tokens(world: World) -> None:
     await world.get(world.client())
     (asked,) = [one for one in world.issuer.site.asked if one.path == "/register"]
     assert b'"application_type":"native"' in asked.body.replace(b": ", b":")
@@ -29,7 +29,7 @@ async def test_what_registers_is_a_native_client_that_refreshes(world: World) ->
     assert REDIRECT.encode() in asked.body
 
 
-async def test_the_state_has_to_come_back(world: World) -> None:
+async def test_a_callback_with_a_wrong_state_is_refused(world: World) -> None:
     world.issuer.callback["state"] = "another"
     with pytest.raises(AuthError, match="wrong state"):
         await world.get(world.client())
@@ -48,7 +48,7 @@ ISS = {
 
 
 @pytest.mark.parametrize("case", ISS)
-async def test_only_the_issuer_that_was_asked_is_believed(world: World, case: str) -> None:
+async def test_a_callback_is_accepted_only_with_the_iss_of_its_issuer(world: World, case: str) -> None:
     advertised, iss, accepted = ISS[case]
     world.issuer.metadata["authorization_response_iss_parameter_supported"] = advertised
     world.issuer.callback["iss"] = iss.replace("own", world.issuer.site.url) if iss else None
@@ -60,7 +60,7 @@ async def test_only_the_issuer_that_was_asked_is_believed(world: World, case: st
         assert not world.issuer.forms
 
 
-async def test_what_another_issuer_says_is_not_repeated(world: World) -> None:
+async def test_an_error_of_a_different_issuer_is_not_quoted(world: World) -> None:
     world.issuer.callback |= {
         "code": None,
         "error": "access_denied",
@@ -72,26 +72,26 @@ async def test_what_another_issuer_says_is_not_repeated(world: World) -> None:
     assert "555" not in str(caught.value)
 
 
-async def test_what_the_issuer_says_is_one_line(world: World) -> None:
+async def test_an_error_of_the_issuer_is_quoted_on_one_printable_line(world: World) -> None:
     world.issuer.callback |= {"code": None, "error": "access_denied", "error_description": "no\n\x1b[31mway"}
     with pytest.raises(AuthError, match="access_denied no") as caught:
         await world.get(world.client())
     assert str(caught.value).isprintable()
 
 
-async def test_an_issuer_without_pkce_is_not_used(world: World) -> None:
+async def test_an_issuer_without_pkce_is_refused(world: World) -> None:
     world.issuer.metadata["code_challenge_methods_supported"] = None
     with pytest.raises(AuthError, match="PKCE"):
         await world.get(world.client())
     assert not world.issuer.logins
 
 
-async def test_without_a_person_somebody_has_to_log_in_first(world: World) -> None:
+async def test_a_grant_without_a_person_raises_login_required(world: World) -> None:
     with pytest.raises(LoginRequired):
         await world.get(world.client(AuthorizationCode(None)))
 
 
-async def test_a_client_with_a_document_of_its_own_does_not_register(world: World) -> None:
+async def test_a_client_id_metadata_document_replaces_registration(world: World) -> None:
     world.issuer.metadata["client_id_metadata_document_supported"] = True
     mine = "https://client.example/me.json"
     assert await world.get(world.client(AuthorizationCode(Person(), metadata_url=mine))) == 200
@@ -99,26 +99,26 @@ async def test_a_client_with_a_document_of_its_own_does_not_register(world: Worl
     assert not world.issuer.site.count("/register")
 
 
-async def test_a_registered_client_is_shown_to_its_issuer_alone(world: World) -> None:
+async def test_client_credentials_are_sent_only_to_their_own_issuer(world: World) -> None:
     given = ClientInformation("mine", "a-secret", issuer="https://elsewhere.example")
     with pytest.raises(AuthError, match="no longer names"):
         await world.get(world.client(AuthorizationCode(Person(), given)))
     assert not world.issuer.site.asked
 
 
-async def test_an_issuer_that_registers_nobody_is_told_of(world: World) -> None:
+async def test_an_issuer_without_dynamic_registration_is_an_error(world: World) -> None:
     world.issuer.metadata["registration_endpoint"] = None
     with pytest.raises(AuthError, match="not support dynamic client registration"):
         await world.get(world.client())
 
 
-async def test_a_registration_that_is_refused_is_told_of(world: World) -> None:
+async def test_a_refused_registration_is_an_error_with_its_reason(world: World) -> None:
     world.issuer.answers["/register"] = lambda asked: said({"error": "invalid_redirect_uri"}, 400)
     with pytest.raises(AuthError, match="invalid_redirect_uri"):
         await world.get(world.client())
 
 
-async def test_a_registration_serves_the_next_login_too(world: World) -> None:
+async def test_the_next_login_reuses_the_registration(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     world.issuer.issued.clear()
@@ -134,7 +134,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_the_issuer_says_how_clients_prove_themselves(world: World, method: str) -> None:
+async def test_a_client_authenticates_by_the_method_that_the_issuer_supports(world: World, method: str) -> None:
     world.issuer.metadata["token_endpoint_auth_methods_supported"] = [method]
     given = ClientInformation("made:up", "s&/t")
     assert await world.get(world.client(AuthorizationCode(Person(), given))) == 200
@@ -143,26 +143,26 @@ async def test_the_issuer_says_how_clients_prove_themselves(world: World, method
     assert (asked.headers.get("authorization"), sent) == METHODS[method]
 
 
-async def test_offline_access_is_asked_for_where_the_issuer_knows_it(world: World) -> None:
+async def test_offline_access_is_requested_if_the_issuer_supports_it(world: World) -> None:
     world.issuer.metadata["scopes_supported"] = ["read", "offline_access"]
     await world.get(world.client())
     assert world.issuer.logins[0]["scope"] == "offline_access read"
 
 
-async def test_offline_access_is_not_asked_of_others(world: World) -> None:
+async def test_offline_access_is_not_requested_if_the_issuer_lacks_it(world: World) -> None:
     world.challenge = world.challenge.replace('"read"', '"read offline_access"')
     await world.get(world.client())
     assert world.issuer.logins[0]["scope"] == "read"
 
 
-async def test_the_scopes_of_the_server_are_asked_for_where_it_does_not_say(world: World) -> None:
+async def test_a_challenge_without_scope_requests_the_scopes_of_the_metadata(world: World) -> None:
     world.challenge = "Bearer"
     world.resource["scopes_supported"] = ["a", "b"]
     await world.get(world.client())
     assert world.issuer.logins[0]["scope"] == "a b"
 
 
-async def test_a_server_of_the_first_version_issues_its_own_tokens(world: World) -> None:
+async def test_a_server_of_2025_03_26_issues_its_own_tokens(world: World) -> None:
     world.challenge = "Bearer"
     world.issuer.answers["/mcp"] = lambda asked: (
         said({}) if asked.headers.get("authorization", "")[7:] in world.issuer.issued else said({}, 401)
@@ -173,12 +173,12 @@ async def test_a_server_of_the_first_version_issues_its_own_tokens(world: World)
     assert "resource" not in world.issuer.logins[0]
 
 
-async def test_a_server_of_the_first_version_needs_no_metadata(world: World) -> None:
+async def test_a_server_of_2025_03_26_needs_no_metadata(world: World) -> None:
     world.issuer.answers["/.well-known/oauth-authorization-server"] = lambda asked: Said(404)
-    await test_a_server_of_the_first_version_issues_its_own_tokens(world)
+    await test_a_server_of_2025_03_26_issues_its_own_tokens(world)
 
 
-async def test_no_error_has_a_secret(world: World) -> None:
+async def test_an_error_of_the_token_endpoint_shows_no_secret(world: World) -> None:
     def echo(asked: object) -> Said:
         form = world.issuer.site.asked[-1].body.decode()
         code = re.findall("code=([^&]+)", form)[0]

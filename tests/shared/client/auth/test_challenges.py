@@ -20,16 +20,16 @@ CASES = {
 
 
 @pytest.mark.parametrize("header", CASES)
-def test_challenges_are_read_as_they_are_meant(header: str) -> None:
+def test_a_www_authenticate_header_is_parsed_into_challenges(header: str) -> None:
     assert [(one.scheme, dict(one.parameters)) for one in parse_challenges(header)] == CASES[header]
 
 
-def test_the_stronger_proof_comes_first() -> None:
+def test_dpop_is_preferred_to_bearer() -> None:
     picked = pick_challenge('Bearer scope="a b", DPoP scope="c d"')
     assert picked is not None
     assert (picked.scheme, picked.scopes) == ("dpop", ("c", "d"))
 
 
-def test_a_header_of_any_length_is_read_at_once() -> None:
+def test_a_header_of_a_million_characters_is_parsed() -> None:
     assert pick_challenge("a" * 1_000_000) is None
     assert pick_challenge('Bearer a="' + "\\" * 1_000_000) is not None

@@ -1,4 +1,4 @@
-"""Ways to a token without a person, and tokens that are bound to a key."""
+"""Grants without a person (client credentials, identity assertions, workload identities), and DPoP-bound tokens."""
 
 from base64 import b64decode
 
@@ -14,7 +14,7 @@ from tests.shared.client.auth.world import World, claims
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
-async def test_a_client_proves_itself_by_its_secret(world: World) -> None:
+async def test_client_credentials_authenticate_with_a_secret(world: World) -> None:
     assert await world.get(world.client(ClientCredentials(ClientInformation("me", "secret")))) == 200
     (asked,) = [one for one in world.issuer.site.asked if one.path == "/token"]
     assert b64decode(asked.headers["authorization"].removeprefix("Basic ")) == b"me:secret"
@@ -22,7 +22,7 @@ async def test_a_client_proves_itself_by_its_secret(world: World) -> None:
     assert form == {"grant_type": "client_credentials", "resource": world.url, "scope": "read"}
 
 
-async def test_a_client_proves_itself_by_its_key(world: World) -> None:
+async def test_client_credentials_authenticate_with_a_signed_assertion(world: World) -> None:
     key = ECKey.generate_key("P-256").as_pem(private=True).decode()
     assert await world.get(world.client(ClientCredentials(ClientInformation("me", private_key=key)))) == 200
     (form,) = world.issuer.forms
@@ -31,13 +31,13 @@ async def test_a_client_proves_itself_by_its_key(world: World) -> None:
     assert told["exp"] == world.now + 60
 
 
-async def test_a_key_that_is_none_is_told_of(world: World) -> None:
+async def test_an_invalid_private_key_is_an_error_that_does_not_show_it(world: World) -> None:
     with pytest.raises(AuthError, match="private key") as caught:
         await world.get(world.client(ClientCredentials(ClientInformation("me", private_key="no key"))))
     assert "no key" not in str(caught.value)
 
 
-async def test_a_token_of_a_client_that_has_ended_is_had_anew(world: World) -> None:
+async def test_an_expired_token_of_client_credentials_is_replaced(world: World) -> None:
     client = world.client(ClientCredentials(ClientInformation("me", "secret")))
     await world.get(client)
     world.now += 3_600
@@ -51,7 +51,7 @@ def _managed(world: World) -> EnterpriseManaged:
     return EnterpriseManaged(ClientInformation("me", "secret"), "id-token", at_provider, place)
 
 
-async def test_an_identity_provider_vouches_for_a_person(world: World) -> None:
+async def test_an_identity_assertion_is_exchanged_for_a_token(world: World) -> None:
     kind = "urn:ietf:params:oauth:token-type:"
     world.other.token = {"access_token": "vouched", "issued_token_type": f"{kind}id-jag", "token_type": "N_A"}
     assert await world.get(world.client(_managed(world))) == 200
@@ -61,13 +61,13 @@ async def test_an_identity_provider_vouches_for_a_person(world: World) -> None:
     assert (form["grant_type"], form["assertion"]) == (JWT_BEARER, "vouched")
 
 
-async def test_what_a_provider_issues_of_another_kind_is_not_shown(world: World) -> None:
+async def test_a_token_of_a_wrong_type_is_not_sent_as_an_identity_assertion(world: World) -> None:
     with pytest.raises(AuthError, match="no identity assertion"):
         await world.get(world.client(_managed(world)))
     assert not world.issuer.forms
 
 
-async def test_an_identity_that_was_refused_is_not_shown_again(world: World) -> None:
+async def test_a_refused_workload_identity_is_not_sent_again(world: World) -> None:
     world.issuer.answers["/token"] = lambda asked: said({"error": "invalid_grant"}, 400)
     client = world.client(WorkloadIdentity("signed"))
     for _ in range(2):
@@ -76,7 +76,7 @@ async def test_an_identity_that_was_refused_is_not_shown_again(world: World) -> 
     assert world.issuer.site.count("/token") == 1
 
 
-async def test_a_new_identity_is_shown(world: World) -> None:
+async def test_each_token_request_sends_a_new_workload_identity(world: World) -> None:
     shown = iter(["first", "second"])
 
     async def identity() -> str:
@@ -91,7 +91,7 @@ async def test_a_new_identity_is_shown(world: World) -> None:
 
 
 def _demand_nonces(world: World) -> None:
-    """Has the issuer and the server refuse proofs without the nonce of each."""
+    """Makes the issuer and the server refuse proofs without their nonce."""
 
     def nonce(asked: Asked, wanted: str) -> bool:
         return claims(asked.headers["dpop"]).get("nonce") == wanted
@@ -111,7 +111,7 @@ def _bound(world: World) -> None:
     world.challenge = world.challenge.replace("Bearer", "DPoP")
 
 
-async def test_a_bound_token_comes_with_a_proof_of_its_own_each_time(world: World) -> None:
+async def test_each_request_with_a_bound_token_has_its_own_dpop_proof(world: World) -> None:
     _bound(world)
     client = world.client()
     await world.get(client)
@@ -124,7 +124,7 @@ async def test_a_bound_token_comes_with_a_proof_of_its_own_each_time(world: Worl
     assert len({proof.thumbprint for proof in proofs}) == 1
 
 
-async def test_the_nonces_of_both_are_remembered(world: World) -> None:
+async def test_dpop_nonces_of_the_issuer_and_the_server_are_remembered(world: World) -> None:
     _bound(world)
     _demand_nonces(world)
     client = world.client()
@@ -135,7 +135,7 @@ async def test_the_nonces_of_both_are_remembered(world: World) -> None:
     assert world.issuer.site.count("/token") == 2
 
 
-async def test_the_key_of_a_token_is_kept_with_it(world: World) -> None:
+async def test_the_dpop_key_is_stored_with_its_token(world: World) -> None:
     _bound(world)
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
@@ -146,7 +146,7 @@ async def test_the_key_of_a_token_is_kept_with_it(world: World) -> None:
     assert len(world.issuer.logins) == 1
 
 
-async def test_a_token_that_should_be_bound_and_is_not_is_not_used(world: World) -> None:
+async def test_an_unbound_token_is_refused_if_proofs_are_required(world: World) -> None:
     _bound(world)
     world.issuer.token["token_type"] = "Bearer"
     with pytest.raises(AuthError, match="not bound"):

@@ -1,4 +1,4 @@
-"""Tokens in the keyring of the system, and in the file where it has no room."""
+"""`KeyringTokens`: secrets in the system keyring, or in the file if they are too long for it."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ VALUE = {"access_token": "s3cret", "scope": "a b"}
 
 
 class Full(Exception):
-    """As that of pywin32, which is no error of Python's."""
+    """A stand-in for the error of pywin32, which derives from no built-in error but Exception."""
 
 
 class Ring(KeyringBackend):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class Ring(KeyringBackend):  # type: ignore[misc]
         del self.kept[service, username]
 
 
-async def test_a_keyring_has_the_secrets(tmp_path: Path) -> None:
+async def test_secrets_are_stored_in_the_keyring_and_not_in_the_file(tmp_path: Path) -> None:
     ring = Ring()
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
@@ -56,7 +56,7 @@ async def test_a_keyring_has_the_secrets(tmp_path: Path) -> None:
     assert await tokens.get(KEY) is None
 
 
-async def test_a_keyring_that_is_locked(tmp_path: Path) -> None:
+async def test_a_locked_keyring_is_an_error(tmp_path: Path) -> None:
     ring = Ring()
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
@@ -67,7 +67,7 @@ async def test_a_keyring_that_is_locked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000], ids=["half", "a list", "deep"])
-async def test_a_damaged_item_of_a_keyring(tmp_path: Path, text: str) -> None:
+async def test_a_damaged_keyring_item_is_an_error_until_it_is_deleted(tmp_path: Path, text: str) -> None:
     ring = Ring()
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
@@ -78,7 +78,7 @@ async def test_a_damaged_item_of_a_keyring(tmp_path: Path, text: str) -> None:
     assert await tokens.get(KEY) is None
 
 
-async def test_what_a_keyring_has_no_room_for_is_in_the_file(tmp_path: Path) -> None:
+async def test_a_value_too_long_for_the_keyring_is_stored_in_the_file(tmp_path: Path) -> None:
     ring, long = Ring(), {**VALUE, "access_token": "x" * 1_300}
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
@@ -93,7 +93,7 @@ async def test_what_a_keyring_has_no_room_for_is_in_the_file(tmp_path: Path) -> 
     assert "s3cret" not in str(caught.value)
 
 
-async def test_where_there_is_no_keyring_its_tokens_are_out_of_reach(tmp_path: Path) -> None:
+async def test_tokens_in_a_missing_keyring_are_unavailable(tmp_path: Path) -> None:
     ring, client = Ring(), ("https://as.example", "")
     await KeyringTokens(tmp_path / "logins", ring).put(KEY, VALUE)
     await KeyringTokens(tmp_path / "logins", ring).put(client, {"client_id": "x", "client_secret": "s3cret"})
@@ -105,7 +105,7 @@ async def test_where_there_is_no_keyring_its_tokens_are_out_of_reach(tmp_path: P
     assert await tokens.get(KEY) == VALUE
 
 
-def test_a_keyring_that_is_misnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_name_of_a_keyring_backend_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     # The library looks for a keyring once.
     monkeypatch.setattr(keyring.core, "_keyring_backend", None)
     for name in ("no.Such", "json.Such", "Such", "json.JSONDecoder"):

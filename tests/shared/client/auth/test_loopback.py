@@ -1,4 +1,4 @@
-"""The way back from a login: one answer, to the one address, from the one browser that was sent."""
+"""`Loopback`: the local listener that gets the callback of a login."""
 
 import sys
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ PAGE = "https://as.example/authorize?client_id=x&state=st"
 
 
 async def login(redirect: Loopback, work: Any) -> Mapping[str, str]:
-    """What comes of a login, while `work` plays the browser."""
+    """Returns the parameters of the callback, while `work` acts as the browser."""
     found: list[Mapping[str, str]] = []
 
     async def wait() -> None:
@@ -31,7 +31,7 @@ async def login(redirect: Loopback, work: Any) -> Mapping[str, str]:
     return found[0]
 
 
-async def test_the_answer_comes_back() -> None:
+async def test_the_callback_returns_the_parameters_of_its_query() -> None:
     told: list[str] = []
     pages: list[httpx.Response] = []
 
@@ -60,7 +60,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("how", WRONG.values(), ids=WRONG)
-async def test_what_is_no_answer_is_refused_and_ends_nothing(how: dict[str, Any]) -> None:
+async def test_a_wrong_request_gets_400_and_the_login_goes_on(how: dict[str, Any]) -> None:
     async def browse(browser: httpx.AsyncClient, uri: str) -> None:
         given = dict(how)
         url = httpx.URL(uri).join(given.pop("path", uri))
@@ -72,20 +72,20 @@ async def test_what_is_no_answer_is_refused_and_ends_nothing(how: dict[str, Any]
         assert (await login(redirect, browse))["code"] == "c"
 
 
-async def test_addresses_are_new_each_time() -> None:
+async def test_each_login_has_its_own_redirect_path() -> None:
     with Loopback(print) as one, Loopback(print) as other:
         assert one.redirect_uris[0].rpartition("/")[2] != other.redirect_uris[0].rpartition("/")[2]
 
 
-async def test_a_port_that_is_taken() -> None:
+async def test_a_port_in_use_is_an_error() -> None:
     with Loopback(print) as one:
         port = int(one.redirect_uris[0].split(":")[2].partition("/")[0])
         with pytest.raises(AuthError, match="can't listen on"), Loopback(print, port=port):
             pass
 
 
-async def test_nobody_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loopback, "LOGIN_SECONDS", 0.05)  # nothing but time is different
+async def test_a_login_that_nobody_completes_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loopback, "LOGIN_SECONDS", 0.05)  # a shorter timeout
     with (
         Loopback(lambda _: None, opens_browser=False) as redirect,
         pytest.raises(AuthError, match="no one logged in"),
@@ -93,12 +93,14 @@ async def test_nobody_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
         await redirect.open(PAGE)
 
 
-async def test_a_page_that_is_none_of_the_web() -> None:
+async def test_a_login_page_must_have_a_web_address() -> None:
     with Loopback(print) as redirect, pytest.raises(AuthError, match="no login page was opened"):
         await redirect.open("file:///etc/passwd?state=st")
 
 
-async def test_the_browser_of_the_system_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_browser_of_the_system_opens_the_login_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Loopback(lambda _: None) as redirect:
         script = tmp_path / "browser.py"
         script.write_text(
@@ -107,7 +109,7 @@ async def test_the_browser_of_the_system_is_opened(tmp_path: Path, monkeypatch: 
             f"opener.open({redirect.redirect_uris[0]!r} + '?code=c&state=' + sys.argv[1].rpartition('=')[2])\n"
         )
         monkeypatch.setenv("BROWSER", f"{sys.executable} {script} %s")
-        # Or the browsers that were there at the first use would count.
+        # Otherwise the browsers registered at the first use would be opened.
         monkeypatch.setattr("webbrowser._tryorder", None)
         with anyio.fail_after(20):
             assert await redirect.open(PAGE) == {"code": "c", "state": "st"}

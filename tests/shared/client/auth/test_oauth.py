@@ -1,4 +1,4 @@
-"""Issuers that are down, lie, or send us elsewhere: an error of one line, and nothing is given away."""
+"""Issuers and servers that fail, lie or redirect: each gives an error of one line, and gets no token."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ def elsewhere(world: World, path: str, status: int) -> Said:
 
 
 MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
-    # What the server says of itself
+    # Metadata of the server
     "its issuer is down": lambda world: world.resource.update(authorization_servers=["http://127.0.0.1:1"]),
     "has no issuer": lambda world: world.resource.update(authorization_servers=[]),
     "has half an address": lambda world: world.resource.update(authorization_servers=["https://["]),
@@ -31,7 +31,7 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
         world.resource.update(scopes_supported=["\ud800"]),
         setattr(world, "challenge", "Bearer"),
     ),
-    # What the issuer says of itself
+    # Metadata of the issuer
     "redirects": lambda world: world.issuer.answers.update({METADATA: lambda _: elsewhere(world, METADATA, 302)}),
     "lies": lambda world: world.issuer.metadata.update(issuer=world.other.site.url),
     "talks nonsense": lambda world: world.issuer.answers.update({METADATA: lambda _: Said(200, b"[" * 100_000)}),
@@ -44,7 +44,7 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
     "names a page without https": lambda world: world.issuer.metadata.update(
         authorization_endpoint="http://issuer.example/authorize"
     ),
-    # What it gives
+    # Registrations and tokens of the issuer
     "tokens elsewhere": lambda world: world.issuer.answers.update(
         {"/token": lambda _: elsewhere(world, "/token", 307)}
     ),
@@ -58,7 +58,9 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
 
 
 @pytest.mark.parametrize("misbehaves", MISBEHAVIOUR.values(), ids=MISBEHAVIOUR)
-async def test_nothing_is_given_away(world: World, misbehaves: Callable[[World], object]) -> None:
+async def test_a_misbehaving_issuer_or_server_gets_no_token_and_one_line_is_raised(
+    world: World, misbehaves: Callable[[World], object]
+) -> None:
     misbehaves(world)
     with pytest.raises(AuthError) as caught:
         await world.get(world.client())
@@ -67,7 +69,7 @@ async def test_nothing_is_given_away(world: World, misbehaves: Callable[[World],
     assert not [one for one in world.site.asked if "authorization" in one.headers]
 
 
-async def test_a_public_server_names_no_issuer_of_this_network() -> None:
+async def test_a_public_server_may_not_name_an_issuer_in_a_private_network() -> None:
     asked: list[str] = []
 
     async def resolve(host: str, port: int) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Tokens in a file: readable by its owner alone, whole whatever happens, and shared by processes."""
+"""`FileTokens`: a file that only its owner can read, that survives crashes, and that processes share."""
 
 import asyncio
 import errno
@@ -39,13 +39,13 @@ def tokens(tmp_path: Path) -> FileTokens:
     return FileTokens(tmp_path / "state" / "logins")
 
 
-async def test_what_was_put_is_there_for_others(tokens: FileTokens, tmp_path: Path) -> None:
+async def test_a_stored_value_is_read_by_another_store(tokens: FileTokens, tmp_path: Path) -> None:
     await tokens.put(KEY, VALUE)
     assert await FileTokens(tmp_path / "state" / "logins").get(KEY) == VALUE
     assert await tokens.get((KEY[0], "https://mcp.example/other")) is None
 
 
-async def test_what_was_deleted_is_gone(tokens: FileTokens) -> None:
+async def test_a_deleted_entry_is_gone(tokens: FileTokens) -> None:
     await tokens.delete(KEY)
     await tokens.put(KEY, VALUE)
     await tokens.delete(KEY)
@@ -53,7 +53,7 @@ async def test_what_was_deleted_is_gone(tokens: FileTokens) -> None:
     assert tokens.entries() == {}
 
 
-async def test_only_the_owner_can_read(tokens: FileTokens) -> None:
+async def test_only_the_owner_can_read_the_files(tokens: FileTokens) -> None:
     before = os.umask(0)
     try:
         await tokens.put(KEY, VALUE)
@@ -66,7 +66,7 @@ async def test_only_the_owner_can_read(tokens: FileTokens) -> None:
     assert tokens.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_file_that_others_could_read_is_the_owner_s_again(tokens: FileTokens) -> None:
+async def test_a_write_restores_the_permissions_of_a_readable_file(tokens: FileTokens) -> None:
     await tokens.put(KEY, VALUE)
     tokens.path.chmod(0o644)
     await tokens.put(KEY, VALUE)
@@ -93,13 +93,13 @@ async def test_a_damaged_file_is_set_aside(tokens: FileTokens, text: bytes) -> N
     assert tokens.path.with_suffix(".damaged").read_bytes() == text
 
 
-async def test_a_damaged_file_stays_while_another_program_writes(
+async def test_a_damaged_file_is_not_renamed_while_another_program_has_the_lock(
     tokens: FileTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await tokens.put(KEY, VALUE)
     good = tokens.path.read_bytes()
     tokens.path.write_bytes(b"{")
-    monkeypatch.setattr(store, "WRITE_SECONDS", 0)  # nothing but time is different
+    monkeypatch.setattr(store, "WRITE_SECONDS", 0)  # a shorter timeout
     with filelock.FileLock(tokens.path.with_suffix(".lock")):
         with pytest.raises(AuthError, match="another program has locked it"):
             await tokens.get(KEY)
@@ -107,7 +107,7 @@ async def test_a_damaged_file_stays_while_another_program_writes(
     assert await tokens.get(KEY) == VALUE
 
 
-async def test_a_full_disk_leaves_what_was_there(tokens: FileTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_leaves_the_stored_value(tokens: FileTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     await tokens.put(KEY, VALUE)
 
     def full(_: int) -> None:
@@ -122,7 +122,7 @@ async def test_a_full_disk_leaves_what_was_there(tokens: FileTokens, monkeypatch
     assert not list(tokens.path.parent.glob("*.tmp"))
 
 
-async def test_one_holds_a_lock_at_a_time(tokens: FileTokens) -> None:
+async def test_a_lock_has_one_holder_at_a_time(tokens: FileTokens) -> None:
     inside, most = 0, 0
 
     async def hold() -> None:
@@ -139,7 +139,7 @@ async def test_one_holds_a_lock_at_a_time(tokens: FileTokens) -> None:
 
 
 @pytest.mark.slow
-def test_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
+def test_concurrent_processes_lose_no_entries(tmp_path: Path) -> None:
     line = [sys.executable, "-c", _ADD, str(tmp_path / "logins")]
     started = [subprocess.Popen(line) for _ in range(4)]
     assert [one.wait(50) for one in started] == [0] * 4

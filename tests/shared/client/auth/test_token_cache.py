@@ -1,5 +1,4 @@
-"""Tokens that several hold at once, or that one call after the other wants: none is lost, and none is asked for in
-vain."""
+"""Tokens that several clients, programs or calls share: refreshed once, and not requested without need."""
 
 import sys
 import time
@@ -30,7 +29,7 @@ SECRET = ClientInformation("mine", "given-secret", method="client_secret_post")
 
 
 def rotate(world: World) -> None:
-    """Has the issuer take each refresh token once."""
+    """Makes the issuer accept each refresh token only once."""
     count = 0
 
     def answer(asked: Asked) -> Said | None:
@@ -46,15 +45,15 @@ def rotate(world: World) -> None:
 
 
 class Elsewhere(Person):
-    """Somebody to whom another program listens."""
+    """A person whose callback goes to another program."""
 
     redirect_uris = ("http://127.0.0.1:2/callback",)
 
 
-# Several who hold the same tokens
+# Several clients with the same tokens
 
 
-async def test_who_was_idle_refreshes_with_what_another_was_given(world: World) -> None:
+async def test_an_idle_client_refreshes_with_the_newest_stored_refresh_token(world: World) -> None:
     rotate(world)
     tokens = MemoryTokens()
     idle, busy = world.client(tokens=tokens), world.client(tokens=tokens)
@@ -66,7 +65,7 @@ async def test_who_was_idle_refreshes_with_what_another_was_given(world: World) 
     assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
 
 
-async def test_a_refresh_that_nobody_waits_for_any_more_is_kept(world: World) -> None:
+async def test_the_result_of_a_cancelled_refresh_is_stored(world: World) -> None:
     rotate(world)
     tokens = MemoryTokens()
     client = world.client(tokens=tokens)
@@ -82,7 +81,7 @@ async def test_a_refresh_that_nobody_waits_for_any_more_is_kept(world: World) ->
     assert world.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_two_urls_of_one_resource_refresh_once(world: World) -> None:
+async def test_two_urls_of_the_same_resource_refresh_once(world: World) -> None:
     rotate(world)
     tokens, inner = MemoryTokens(), f"{world.url}/inner"
     one = world.client(tokens=tokens)
@@ -131,7 +130,7 @@ async def test_several_processes_refresh_once(world: World, tmp_path: Path) -> N
     assert world.issuer.site.count("/token") == 2
 
 
-async def test_a_second_registration_leaves_the_first_login_as_it_is(world: World) -> None:
+async def test_a_second_registration_does_not_change_the_first_login(world: World) -> None:
     world.issuer.token = {"refresh_token": "first"}
     world.issuer.registration = {"client_id": "a", "client_secret": "secret-a"}
     tokens, inner = MemoryTokens(), f"{world.url}/inner"
@@ -147,7 +146,7 @@ async def test_a_second_registration_leaves_the_first_login_as_it_is(world: Worl
 
 
 class Full(MemoryTokens):
-    """A store that may have no room."""
+    """A store that refuses to write while it is full."""
 
     is_full = False
 
@@ -157,7 +156,7 @@ class Full(MemoryTokens):
         await super().put(key, value)
 
 
-async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world: World) -> None:
+async def test_a_refreshed_token_is_used_even_if_the_store_is_full(world: World) -> None:
     rotate(world)
     tokens = Full()
     client = world.client(tokens=tokens)
@@ -167,15 +166,15 @@ async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world
         world.now += HOUR
         assert await world.get(client) == 200
     assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
-    # A login, which a person would have to repeat, is told of.
+    # A login is different: if it cannot be stored, the person would have to repeat it, so this is an error.
     with pytest.raises(AuthError, match="no space left"):
         await world.get(world.client(tokens=tokens, ignores_stored=True))
 
 
-# A client that was given
+# Given client credentials
 
 
-async def test_a_client_that_is_kept_refreshes_for_programs_that_do_not_know_it(world: World) -> None:
+async def test_a_stored_client_secret_refreshes_tokens_for_other_programs(world: World) -> None:
     world.issuer.token, tokens = {"refresh_token": "first"}, MemoryTokens()
     await world.get(world.client(AuthorizationCode(Person(), SECRET), tokens=tokens, stores_client=True))
     world.now += HOUR
@@ -183,7 +182,7 @@ async def test_a_client_that_is_kept_refreshes_for_programs_that_do_not_know_it(
     assert world.issuer.forms[-1]["client_secret"] == "given-secret"
 
 
-async def test_a_client_that_is_not_kept_leaves_a_token_to_others_until_its_end(world: World) -> None:
+async def test_without_a_stored_client_others_use_the_token_until_it_expires(world: World) -> None:
     world.issuer.token, tokens = {"refresh_token": "first"}, MemoryTokens()
     grant = AuthorizationCode(Person(), SECRET)
     await world.get(world.client(grant, tokens=tokens))
@@ -196,7 +195,7 @@ async def test_a_client_that_is_not_kept_leaves_a_token_to_others_until_its_end(
 
 
 async def move(world: World) -> None:
-    """Has the server name another issuer."""
+    """Makes the server name another issuer."""
     world.resource["authorization_servers"] = [world.other.site.url]
     world.issuer.issued.clear()
 
@@ -204,7 +203,7 @@ async def move(world: World) -> None:
 @pytest.mark.parametrize(
     "grant", [WorkloadIdentity("who-i-am"), ClientCredentials(SECRET)], ids=["workload", "secret"]
 )
-async def test_what_one_issuer_was_shown_no_other_sees_in_the_next_program_either(
+async def test_credentials_sent_to_one_issuer_are_never_sent_to_another(
     world: World, grant: WorkloadIdentity | ClientCredentials
 ) -> None:
     tokens = MemoryTokens()
@@ -216,17 +215,17 @@ async def test_what_one_issuer_was_shown_no_other_sees_in_the_next_program_eithe
     assert not world.other.forms
 
 
-async def test_an_identity_is_shown_to_the_issuer_that_was_named_alone(world: World) -> None:
+async def test_a_workload_identity_is_sent_only_to_its_named_issuer(world: World) -> None:
     grant = WorkloadIdentity("who-i-am", issuer=world.other.site.url)
     with pytest.raises(AuthError, match="no longer names"):
         await world.get(world.client(grant))
     assert not world.issuer.forms
 
 
-# What is asked for in vain
+# Requests without success
 
 
-async def test_a_new_nonce_is_used_by_all_who_were_told_of_it(world: World) -> None:
+async def test_concurrent_requests_share_a_new_dpop_nonce(world: World) -> None:
     world.issuer.token = {"token_type": "DPoP"}
     client = world.client(proofs=True)
     await world.get(client)
@@ -246,7 +245,7 @@ async def test_a_new_nonce_is_used_by_all_who_were_told_of_it(world: World) -> N
     assert (statuses, len(world.issuer.logins)) == ([200] * 3, 1)
 
 
-async def test_a_server_that_refuses_what_was_refreshed_wants_a_login(world: World) -> None:
+async def test_a_server_that_rejects_a_refreshed_token_requires_a_login(world: World) -> None:
     rotate(world)
     client = world.client()
     await world.get(client)
@@ -256,7 +255,7 @@ async def test_a_server_that_refuses_what_was_refreshed_wants_a_login(world: Wor
     assert world.grants == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
 
 
-async def test_a_token_that_lasts_for_seconds_is_used_for_these(world: World) -> None:
+async def test_a_token_of_a_few_seconds_is_used_until_it_expires(world: World) -> None:
     world.issuer.token = {"expires_in": 20}
     client = world.client()
     for _ in range(2):
@@ -265,7 +264,7 @@ async def test_a_token_that_lasts_for_seconds_is_used_for_these(world: World) ->
     assert len(world.issuer.logins) == 1
 
 
-async def test_a_token_is_used_until_its_end_while_the_issuer_is_down(world: World) -> None:
+async def test_a_token_is_used_until_it_expires_while_the_issuer_is_down(world: World) -> None:
     rotate(world)
     client = world.client()
     await world.get(client)
@@ -281,7 +280,7 @@ def need_write(asked: Asked, token: str) -> Said:
     return said({}, 403, www_authenticate='Bearer error="insufficient_scope", scope="write"')
 
 
-async def test_a_scope_that_is_not_granted_is_asked_for_once(world: World) -> None:
+async def test_a_scope_that_is_not_granted_is_requested_once(world: World) -> None:
     world.issuer.token = {"scope": "read"}
     client = world.client()
     for judge in (lambda asked, token: None, need_write) * 2:
@@ -295,7 +294,7 @@ async def test_a_scope_that_is_not_granted_is_asked_for_once(world: World) -> No
     assert [login["scope"] for login in world.issuer.logins] == ["read", "read write"]
 
 
-async def test_who_is_logged_in_is_told_which_scope_that_login_lacks(world: World) -> None:
+async def test_login_required_names_the_scope_that_the_login_lacks(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     world.judge = need_write
@@ -304,7 +303,7 @@ async def test_who_is_logged_in_is_told_which_scope_that_login_lacks(world: Worl
         await world.get(world.client(grant, tokens=tokens))
 
 
-async def test_a_login_anew_leaves_the_one_that_is_there_until_it_succeeds(world: World) -> None:
+async def test_a_new_login_replaces_the_stored_one_only_if_it_succeeds(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     world.issuer.callback = {"code": None, "error": "access_denied"}

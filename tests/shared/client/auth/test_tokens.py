@@ -1,4 +1,4 @@
-"""Tokens are used, refreshed, kept and stepped up, whoever asks for them at once."""
+"""Use, refresh, storage and step-up of tokens, also by concurrent calls."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ async def _all(world: World, *clients: object, times: int = 5) -> None:
                 group.start_soon(world.get, client)
 
 
-async def test_one_login_serves_all_that_wait(world: World) -> None:
+async def test_concurrent_calls_share_a_login(world: World) -> None:
     await _all(world, world.client())
     assert len(world.issuer.logins) == 1
 
 
-async def test_one_login_that_fails_serves_all_that_wait(world: World) -> None:
+async def test_concurrent_calls_share_a_failed_login(world: World) -> None:
     world.issuer.callback = {"code": None, "error": "access_denied"}
     client, failed = world.client(), []
 
@@ -43,7 +43,7 @@ async def test_one_login_that_fails_serves_all_that_wait(world: World) -> None:
     assert (len(failed), len(world.issuer.logins)) == (5, 1)
 
 
-async def test_a_login_that_failed_may_be_tried_again(world: World) -> None:
+async def test_a_failed_login_can_be_repeated(world: World) -> None:
     world.issuer.callback, client = {"code": None, "error": "access_denied"}, world.client()
     for _ in range(4):
         with pytest.raises(AuthError, match="access_denied"):
@@ -52,7 +52,7 @@ async def test_a_login_that_failed_may_be_tried_again(world: World) -> None:
     assert await world.get(client) == 200
 
 
-async def test_one_refresh_serves_all_that_wait(world: World) -> None:
+async def test_concurrent_calls_share_a_refresh(world: World) -> None:
     world.issuer.token = REFRESHED
     client = world.client()
     await world.get(client)
@@ -62,7 +62,7 @@ async def test_one_refresh_serves_all_that_wait(world: World) -> None:
     assert world.issuer.forms[1]["resource"] == world.url
 
 
-async def test_who_refreshes_at_the_same_moment_does_it_once(world: World, tmp_path: Path) -> None:
+async def test_two_programs_with_the_same_store_refresh_once(world: World, tmp_path: Path) -> None:
     world.issuer.token = REFRESHED
     clients = [world.client(tokens=FileTokens(tmp_path / "accounts")) for _ in range(2)]  # each as in its own process
     for client in clients:
@@ -82,7 +82,7 @@ async def test_the_newest_refresh_token_is_used(world: World) -> None:
     assert [form.get("refresh_token") for form in world.issuer.forms] == [None, "first", "second", "second"]
 
 
-async def test_a_token_that_is_refused_is_refreshed(world: World) -> None:
+async def test_a_refused_token_is_refreshed(world: World) -> None:
     world.issuer.token, client = REFRESHED, world.client()
     await world.get(client)
     world.issuer.issued.clear()
@@ -90,7 +90,7 @@ async def test_a_token_that_is_refused_is_refreshed(world: World) -> None:
     assert world.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_a_refresh_that_is_refused_for_good_makes_a_login_due(world: World) -> None:
+async def test_a_refused_refresh_token_requires_a_login(world: World) -> None:
     world.issuer.token, client = REFRESHED, world.client()
     await world.get(client)
     world.issuer.answers["/token"] = lambda asked: (
@@ -101,7 +101,7 @@ async def test_a_refresh_that_is_refused_for_good_makes_a_login_due(world: World
     assert len(world.issuer.logins) == 2
 
 
-async def test_a_refresh_that_fails_for_now_costs_no_login(world: World) -> None:
+async def test_a_temporary_failure_of_a_refresh_requires_no_login(world: World) -> None:
     world.issuer.token, client = REFRESHED, world.client()
     await world.get(client)
     world.now += 3_600
@@ -113,21 +113,21 @@ async def test_a_refresh_that_fails_for_now_costs_no_login(world: World) -> None
     assert len(world.issuer.logins) == 1
 
 
-async def test_what_was_kept_serves_the_next_program(world: World) -> None:
+async def test_the_next_program_uses_the_stored_token(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
     assert len(world.issuer.logins) == 1
 
 
-async def test_what_was_kept_of_another_client_is_not_used(world: World) -> None:
+async def test_the_stored_token_of_another_client_is_not_used(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     await world.get(world.client(AuthorizationCode(Person(), ClientInformation("mine")), tokens=tokens))
     assert [login["client_id"] for login in world.issuer.logins] == ["made-up", "mine"]
 
 
-async def test_a_secret_that_was_given_is_not_kept(world: World) -> None:
+async def test_a_given_client_secret_is_not_stored(world: World) -> None:
     tokens = MemoryTokens()
     given = ClientInformation("mine", "given-secret")
     await world.get(world.client(AuthorizationCode(Person(), given), tokens=tokens))
@@ -135,7 +135,7 @@ async def test_a_secret_that_was_given_is_not_kept(world: World) -> None:
     assert "given-secret" not in repr(given)
 
 
-async def test_a_token_is_for_its_server_alone(world: World) -> None:
+async def test_a_token_is_sent_only_to_its_server(world: World) -> None:
     client = world.client()
     await world.get(client)
     assert await client.headers("GET", world.url)
@@ -143,7 +143,7 @@ async def test_a_token_is_for_its_server_alone(world: World) -> None:
     assert not await client.answered("GET", f"{world.other.site.url}/mcp", 401, {})
 
 
-async def test_a_redirect_takes_neither_the_token_nor_a_login_along(world: World) -> None:
+async def test_a_redirect_to_another_server_gets_no_token_and_no_login(world: World) -> None:
     world.judge = lambda asked, token: Said(307, b"", {"location": f"{world.other.site.url}/mcp"})
     world.other.answers["/mcp"] = lambda asked: world.refuse()
     async with httpx.AsyncClient(auth=HttpxAuth(world.client()), follow_redirects=True, verify=NO_TLS) as http:
@@ -154,7 +154,7 @@ async def test_a_redirect_takes_neither_the_token_nor_a_login_along(world: World
 
 
 def _needing(world: World, *scopes: str) -> None:
-    """Has calls need all of `scopes`, one after the other."""
+    """Makes calls require each of `scopes`, one after the other."""
     world.issuer.token["scope"] = None
 
     def judge(asked: Asked, token: str) -> Said | None:
@@ -166,20 +166,20 @@ def _needing(world: World, *scopes: str) -> None:
     world.judge = judge
 
 
-async def test_more_scopes_are_asked_for_with_those_before(world: World) -> None:
+async def test_a_step_up_requests_the_earlier_scopes_as_well(world: World) -> None:
     _needing(world, "write")
     assert await world.get(world.client()) == 200
     assert [login["scope"] for login in world.issuer.logins] == ["read", "read write"]
 
 
-async def test_no_more_than_three_tokens_in_a_row_are_asked_for(world: World) -> None:
+async def test_a_request_obtains_at_most_three_tokens(world: World) -> None:
     _needing(world, "a", "b", "c", "d")
     with pytest.raises(AuthError, match="scope c"):
         await world.get(world.client())
     assert len(world.issuer.logins) == 3
 
 
-async def test_scopes_that_the_token_has_are_not_asked_for_again(world: World) -> None:
+async def test_scopes_of_the_token_are_not_requested_again(world: World) -> None:
     world.judge = lambda asked, token: said(
         {}, 403, www_authenticate='Bearer error="insufficient_scope", scope="read"'
     )
@@ -188,12 +188,12 @@ async def test_scopes_that_the_token_has_are_not_asked_for_again(world: World) -
     assert len(world.issuer.logins) == 1
 
 
-async def test_what_is_forbidden_whatever_the_scopes_stays_so(world: World) -> None:
+async def test_a_403_without_a_challenge_is_returned(world: World) -> None:
     world.judge = lambda asked, token: said({}, 403)
     assert await world.get(world.client()) == 403
 
 
-async def test_nothing_of_one_issuer_is_shown_to_another(world: World) -> None:
+async def test_a_new_issuer_gets_no_credentials_of_the_old_issuer(world: World) -> None:
     world.issuer.token, world.other.registration = REFRESHED, {"client_id": "anew"}
     client = world.client()
     await world.get(client)

@@ -1,4 +1,4 @@
-"""A server that wants tokens and who issues them, small enough to be made to do anything wrong."""
+"""A server that requires tokens, and its issuer: tests can make both do anything wrong."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,17 +22,17 @@ CHALLENGE = 'Bearer resource_metadata="{}/.well-known/oauth-protected-resource/m
 
 @dataclass
 class Issuer:
-    """An authorization server. What tests change is public."""
+    """An authorization server. Tests change its public attributes."""
 
     site: Site = field(default_factory=lambda: Site(0))
     metadata: dict[str, Any] = field(default_factory=dict)
     registration: dict[str, Any] = field(default_factory=lambda: {"client_id": "made-up"})
     token: dict[str, Any] = field(default_factory=dict)
-    """Over what it issues."""
+    """Overrides members of the token response."""
     callback: dict[str, str | None] = field(default_factory=dict)
-    """Over what a person comes back with; None takes it away."""
+    """Overrides parameters of the callback; None removes one."""
     answers: dict[str, Callable[[Asked], Said | None]] = field(default_factory=dict)
-    """By path, instead of its own."""
+    """Replaces the answers of these paths."""
     issued: list[str] = field(default_factory=list)
     logins: list[dict[str, str]] = field(default_factory=list)
     forms: list[dict[str, str]] = field(default_factory=list)
@@ -77,7 +77,7 @@ ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "re
 
 
 class Person:
-    """Follows where the issuer sends them, as a browser does."""
+    """Follows the redirect of the issuer, as a browser does."""
 
     redirect_uris = (REDIRECT,)
 
@@ -89,15 +89,15 @@ class Person:
 
 @dataclass
 class World:
-    """Both, and a client of them."""
+    """The server, its issuer, another issuer, and clients."""
 
     issuer: Issuer
     other: Issuer
     site: Site = field(default_factory=lambda: Site(0))
     resource: dict[str, Any] = field(default_factory=dict)
-    """Over what the server says of itself."""
+    """Overrides members of the metadata of the server."""
     judge: Callable[[Asked, str], Said | None] = lambda asked, token: None
-    """What the server says to a request with a token, instead of 200."""
+    """The server's answer to a request with a token; None means 200."""
     now: float = 1_000_000.0
     challenge: str = CHALLENGE
 
@@ -107,7 +107,7 @@ class World:
 
     @property
     def grants(self) -> list[str]:
-        """What the issuer was shown for each of its tokens."""
+        """The grant type of each token request."""
         return [form["grant_type"] for form in self.issuer.forms]
 
     async def answer(self, asked: Asked) -> Said:
@@ -144,6 +144,6 @@ async def open_world() -> AsyncIterator[World]:
 
 
 def claims(token: str) -> dict[str, Any]:
-    """What a token says, whoever has signed it."""
+    """The claims of a token, without a check of its signature."""
     found: dict[str, Any] = json.loads(jws.extract_compact(token.encode()).payload)
     return found

@@ -1,4 +1,4 @@
-"""`CachedRequests` over a server that answers when it is told to: what is asked of it, and what is not."""
+"""`CachedRequests`: which requests reach the server, and which are answered from the cache."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ Answer = dict[str, Any] | Exception
 
 
 class Asked:
-    """A request under way."""
+    """A request in progress."""
 
     def __init__(self, method: str, params: Mapping[str, Any]) -> None:
         self.method = method
@@ -44,8 +44,8 @@ class Asked:
 
 
 class Peer:
-    """Takes requests, and those who `ask` it. It answers at once with `answer`, or else waits until each is told what
-    to `say`."""
+    """A server behind `CachedRequests` (`ask`). It answers at once with `answer`. Without an answer, each
+    request waits until `say`."""
 
     def __init__(
         self, answer: Answer | None = None, *, cache: ResponseCache | None = None, server: str | None = None
@@ -73,7 +73,7 @@ class Peer:
         return dict(asked.answer or {})
 
     async def collect(self, method: str = "tools/list", params: Any = None, *, seconds: float | None = 60) -> None:
-        """Asks, and keeps the result or the text of the error."""
+        """Sends a request, and records its result or the text of its error."""
         try:
             self.results.append(await self.ask(method, params, timeout=seconds))
         except OSError as error:
@@ -89,7 +89,7 @@ class Peer:
 
 @asynccontextmanager
 async def _callers(*callers: Callable[[], Awaitable[Any]]) -> AsyncIterator[TaskGroup]:
-    """Starts them one after the other, each once those before it wait."""
+    """Starts `callers` in order, each when the ones before it wait."""
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for caller in callers:
@@ -103,7 +103,7 @@ READ = "resources/read"
 CACHEABLE: list[tuple[str, dict[str, Any]]] = [*((method, {}) for method in LISTS), (READ, {"uri": "a"})]
 
 
-async def test_what_holds_is_asked_once() -> None:
+async def test_a_fresh_result_is_requested_once() -> None:
     for method, params in CACHEABLE:
         peer = Peer(HOUR)
         assert await peer.ask(method, params) == await peer.ask(method, params) == HOUR
@@ -124,14 +124,14 @@ async def test_what_holds_is_asked_once() -> None:
         ("tools/list", {"_meta": {"a": 1}}),
     ],
 )
-async def test_anything_else_is_asked_each_time(method: str, params: dict[str, Any]) -> None:
+async def test_other_requests_are_sent_each_time(method: str, params: dict[str, Any]) -> None:
     peer = Peer(HOUR)
     for _ in range(2):
         await peer.ask(method, params)
     assert [one.params for one in peer.asked] == [params, params]
 
 
-async def test_each_page_and_each_resource_is_its_own() -> None:
+async def test_each_page_and_each_resource_is_cached_separately() -> None:
     peer = Peer(HOUR)
     for _ in range(2):
         for params in ({}, {"cursor": ""}, {"cursor": "b"}):
@@ -141,7 +141,7 @@ async def test_each_page_and_each_resource_is_its_own() -> None:
     assert len(peer.asked) == 5
 
 
-async def test_without_a_cache_nothing_is_kept_and_nobody_waits_for_others() -> None:
+async def test_a_cache_of_size_0_stores_nothing_and_shares_no_requests() -> None:
     peer = Peer(cache=ResponseCache(0))
     async with _callers(peer.collect, peer.collect):
         for asked in peer.asked:
@@ -149,7 +149,7 @@ async def test_without_a_cache_nothing_is_kept_and_nobody_waits_for_others() -> 
     assert len(peer.asked) == 2
 
 
-async def test_errors_are_not_kept() -> None:
+async def test_errors_are_not_cached() -> None:
     peer = Peer(PeerError("no", code=-1))
     for _ in range(2):
         with pytest.raises(PeerError):
@@ -157,7 +157,7 @@ async def test_errors_are_not_kept() -> None:
     assert len(peer.asked) == 2
 
 
-async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
+async def test_a_refused_cursor_removes_all_pages_of_its_list() -> None:
     peer = Peer(HOUR)
     await peer.ask("tools/list")
     await peer.ask("prompts/list")
@@ -170,7 +170,7 @@ async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
     assert peer.methods == ["tools/list", "prompts/list", "tools/list", "tools/list"]
 
 
-def test_what_tells_servers_apart_is_not_shown() -> None:
+def test_the_repr_of_options_hides_the_cache_key() -> None:
     assert "s3cret" not in repr(ClientOptions(cache_key=("serve", frozenset({("TOKEN", "s3cret")}))))
 
 
@@ -187,7 +187,7 @@ def test_what_tells_servers_apart_is_not_shown() -> None:
         ("missed", [*LISTS, READ]),
     ],
 )
-async def test_a_list_that_changed_is_asked_for_again(kind: ChangeKind, methods: list[str]) -> None:
+async def test_a_changed_list_is_requested_again(kind: ChangeKind, methods: list[str]) -> None:
     peer = Peer(HOUR)
     for method, params in CACHEABLE:
         await peer.ask(method, params)
@@ -198,7 +198,7 @@ async def test_a_list_that_changed_is_asked_for_again(kind: ChangeKind, methods:
     assert peer.methods == methods
 
 
-async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_above() -> None:
+async def test_a_changed_resource_is_read_again_with_its_parents_and_children() -> None:
     peer, uris = Peer(HOUR), ["file:///", "file:///d", "file:///d/a", "file:///d/a/x", "file:///d/ab", "file:///e"]
     for uri in uris:
         await peer.read(uri)
@@ -209,7 +209,7 @@ async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_abo
     assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
 
 
-async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
+async def test_a_request_after_a_change_gets_no_answer_from_before() -> None:
     peer = Peer()
     async with _callers(peer.collect) as tasks:
         peer.ask.on_change(TOOLS)
@@ -222,7 +222,7 @@ async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
     assert (await peer.ask("tools/list"))["tools"] == ["new"]
 
 
-async def test_what_was_answered_after_questions_is_not_kept() -> None:
+async def test_a_result_that_required_input_is_not_cached() -> None:
     peer = Peer()
     async with _callers(peer.read):
         peer.ask.on_input_required(READ, {"uri": "a"})
@@ -232,7 +232,7 @@ async def test_what_was_answered_after_questions_is_not_kept() -> None:
     assert len(peer.asked) == 2
 
 
-async def test_what_was_no_use_is_not_used_again() -> None:
+async def test_an_invalid_result_is_removed_from_the_cache() -> None:
     peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
     await peer.read()
     await peer.ask("tools/list")
@@ -245,7 +245,7 @@ async def test_what_was_no_use_is_not_used_again() -> None:
 # Several callers
 
 
-async def test_who_wants_the_same_waits_for_the_same() -> None:
+async def test_concurrent_equal_requests_are_sent_once() -> None:
     peer = Peer()
     async with _callers(*[peer.collect] * 5):
         peer.asked[0].say({"tools": []})
@@ -255,14 +255,14 @@ async def test_who_wants_the_same_waits_for_the_same() -> None:
     assert len(peer.asked) == 1
 
 
-async def test_an_error_goes_to_all_who_wait() -> None:
+async def test_an_error_reaches_all_waiting_callers() -> None:
     peer = Peer()
     async with _callers(*[peer.collect] * 3):
         peer.asked[0].say(ConnectionError("gone"))
     assert peer.results == ["gone"] * 3
 
 
-async def test_a_caller_that_gives_up_stops_no_other() -> None:
+async def test_a_cancelled_caller_does_not_stop_the_others() -> None:
     peer, first = Peer(), anyio.CancelScope()
 
     async def give_up() -> None:
@@ -278,8 +278,10 @@ async def test_a_caller_that_gives_up_stops_no_other() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "asked"), [((None, 0.01), 1), ((0.01, None), 2)])
-async def test_who_has_no_time_leaves_the_others_theirs(seconds: tuple[float | None, ...], asked: int) -> None:
-    """Be it the one whose request it is, or another who waits for its answer."""
+async def test_the_timeout_of_a_caller_does_not_end_the_wait_of_others(
+    seconds: tuple[float | None, ...], asked: int
+) -> None:
+    """Whether the caller with the timeout sent the request itself, or waits for the request of another."""
     peer = Peer()
     async with _callers(*(partial(peer.collect, seconds=one) for one in seconds)):
         while not peer.results:
@@ -291,7 +293,7 @@ async def test_who_has_no_time_leaves_the_others_theirs(seconds: tuple[float | N
     assert isinstance(peer.results[0], str)
 
 
-async def test_who_wants_progress_asks_alone() -> None:
+async def test_a_request_with_progress_is_not_shared() -> None:
     peer = Peer()
     asking = partial(peer.ask, "tools/list", on_progress=lambda *_: None)
     async with _callers(peer.collect, asking):
@@ -307,14 +309,14 @@ async def test_who_wants_progress_asks_alone() -> None:
 PUBLIC = {**HOUR, "cacheScope": "public"}
 
 
-async def test_clients_share_what_is_public() -> None:
+async def test_clients_of_the_same_server_share_public_results() -> None:
     cache = ResponseCache()
     one, two = Peer(PUBLIC, cache=cache, server="https://a"), Peer(HOUR, cache=cache, server="https://a")
     other, unnamed = Peer(HOUR, cache=cache, server="https://b"), Peer(HOUR, cache=cache)
     for peer in (one, two, other, unnamed):
         await peer.ask("tools/list")
     assert [len(peer.asked) for peer in (one, two, other, unnamed)] == [1, 0, 1, 1]
-    # What is public stays when a client is closed.
+    # Public results stay when a client is closed.
     one.answer = HOUR
     await one.ask("prompts/list")
     size = cache.size
@@ -327,7 +329,7 @@ async def test_clients_share_what_is_public() -> None:
     [(PUBLIC, "https://a", TOOLS, 2), (HOUR, "https://b", TOOLS, 1), (HOUR, "https://a", MISSED, 1)],
     ids=["of that server", "of another server", "a lost connection of its own"],
 )
-async def test_a_change_that_one_client_hears_of_ends_what_it_is_about_for_all(
+async def test_a_change_seen_by_one_client_expires_public_results_of_its_server(
     answer: dict[str, Any], server: str, change: Change, asked: int
 ) -> None:
     cache = ResponseCache()
@@ -341,7 +343,7 @@ async def test_a_change_that_one_client_hears_of_ends_what_it_is_about_for_all(
 # Reading again
 
 
-async def test_what_was_not_modified_is_given_again() -> None:
+async def test_not_modified_returns_the_stored_contents() -> None:
     peer = Peer({"contents": [{"uri": "a", "text": "long"}], "_meta": {ETAG: "1"}})
     first = await peer.read()
     peer.answer = {"contents": [], "_meta": {ETAG: "1", NOT_MODIFIED: True}, **HOUR}
@@ -350,14 +352,14 @@ async def test_what_was_not_modified_is_given_again() -> None:
     assert [one.params for one in peer.asked[1:]] == [{"uri": "a", "_meta": {ETAG: "1"}}]
 
 
-async def test_only_reads_say_an_etag() -> None:
+async def test_only_reads_send_an_etag() -> None:
     peer = Peer({"tools": [], "_meta": {ETAG: "1"}})
     for _ in range(2):
         await peer.ask("tools/list")
     assert [one.params for one in peer.asked] == [{}, {}]
 
 
-async def test_what_was_modified_takes_the_place() -> None:
+async def test_a_modified_resource_replaces_the_stored_one() -> None:
     peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}, **HOUR})
     await peer.read()
     peer.ask.on_change(Change("resource", "a"))
@@ -367,7 +369,7 @@ async def test_what_was_modified_takes_the_place() -> None:
     assert [one.params["_meta"] for one in peer.asked[1:]] == [{ETAG: "1"}, {ETAG: "2"}]
 
 
-async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
+async def test_not_modified_after_an_eviction_returns_the_contents() -> None:
     cache = ResponseCache()
     peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}}, cache=cache)
     await peer.read()
@@ -382,13 +384,13 @@ async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
 
 
 def handlers_of(small: Small) -> Any:
-    """The handlers of a small server, which answer all lists from now on."""
+    """The mutable handlers of a small server."""
     small.running.calls._work.at_once.pop("tools/list", None)
     return small.running.handlers
 
 
 class Counted:
-    """What a small server answers to lists and reads; `more` is added to the latter."""
+    """Records the results of lists and reads of a small server; `more` is added to each read."""
 
     def __init__(self, small: Small, more: Mapping[str, Any] | None = None) -> None:
         self.results: list[dict[str, Any]] = []
@@ -406,7 +408,7 @@ class Counted:
 
 
 @pytest.mark.parametrize(("mode", "asked"), [("stateless", 1), ("handshake", 3)])
-async def test_the_typed_calls_use_what_holds(mode: str, asked: int) -> None:
+async def test_typed_calls_use_cached_results(mode: str, asked: int) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         counted = Counted(small)
@@ -418,7 +420,7 @@ async def test_the_typed_calls_use_what_holds(mode: str, asked: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["stateless", "handshake"])
-async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
+async def test_a_repeated_read_transfers_no_contents(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         counted = Counted(small)
@@ -428,7 +430,7 @@ async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
 
 
 def _lists_once(small: Small, tools: Any) -> None:
-    """Has a small server list `tools` the first time that it is asked."""
+    """Makes a small server answer the first tools/list with `tools`."""
     handlers = handlers_of(small)
     handler, first = handlers["tools/list"], [tools]
 
@@ -439,7 +441,7 @@ def _lists_once(small: Small, tools: Any) -> None:
     handlers["tools/list"] = list_tools
 
 
-async def test_a_list_that_can_not_be_read_is_asked_for_again() -> None:
+async def test_an_invalid_list_is_requested_again() -> None:
     small = Small()
     async with small.connected(mode="stateless") as client:
         _lists_once(small, [{"name": 1}])
@@ -448,7 +450,7 @@ async def test_a_list_that_can_not_be_read_is_asked_for_again() -> None:
         assert "add" in [tool.name for tool in await client.list_tools()]
 
 
-async def test_arguments_are_not_refused_for_a_list_that_is_old() -> None:
+async def test_arguments_are_not_refused_because_of_an_outdated_list() -> None:
     small = Small()
     async with small.connected(mode="stateless", check_arguments=True) as client:
         _lists_once(small, [{"name": "add", "inputSchema": {"type": "object", "required": ["c"]}}])
@@ -456,7 +458,7 @@ async def test_arguments_are_not_refused_for_a_list_that_is_old() -> None:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
 
 
-async def test_changes_and_reconnections_end_what_holds() -> None:
+async def test_changes_and_reconnections_remove_cached_results() -> None:
     small = Small()
     async with small.connected(mode="stateless", reconnect=True) as client, client.changes() as changes:
         counted = Counted(small)
@@ -471,7 +473,7 @@ async def test_changes_and_reconnections_end_what_holds() -> None:
         assert len(counted.results) == 3
 
 
-async def test_what_holds_is_permitted_each_time() -> None:
+async def test_cached_results_need_permission_each_time() -> None:
     async def permit(act: Act) -> None:
         acts.append(act.name)
 
@@ -483,7 +485,7 @@ async def test_what_holds_is_permitted_each_time() -> None:
     assert (len(counted.results), acts) == (1, ["memo://one"] * 2)
 
 
-async def test_answers_to_our_answers_do_not_hold() -> None:
+async def test_results_that_depend_on_client_input_are_not_cached() -> None:
     async def who(ctx: Context[None]) -> str:
         """Ask for the roots."""
         return " ".join(root.uri for root in await ctx.roots())
@@ -498,7 +500,7 @@ async def test_answers_to_our_answers_do_not_hold() -> None:
 
 
 @pytest.mark.parametrize("mode", ["stateless", "handshake"])
-async def test_who_answers_a_question_may_make_the_request_that_it_is_about(mode: str) -> None:
+async def test_a_handler_may_send_the_request_that_waits_for_its_answer(mode: str) -> None:
     async def roots() -> list[Root]:
         asked.append("roots")
         if len(asked) == 1:
@@ -516,7 +518,7 @@ async def test_who_answers_a_question_may_make_the_request_that_it_is_about(mode
     assert asked == ["roots", "roots", "file:///a"]
 
 
-async def test_clients_of_one_url_share_a_cache() -> None:
+async def test_clients_of_the_same_url_share_a_cache() -> None:
     small, cache = Small(), ResponseCache()
     async with listening(small) as (address, _):
         counted = Counted(small)
@@ -526,7 +528,7 @@ async def test_clients_of_one_url_share_a_cache() -> None:
         assert len(counted.results) == 1
 
 
-async def test_a_client_leaves_nothing_of_its_own_in_a_shared_cache() -> None:
+async def test_a_closed_client_leaves_no_private_results_in_a_shared_cache() -> None:
     small, cache = Small(), ResponseCache()
     async with small.connected(cache=cache) as client:
         await client.read_resource("memo://one")
@@ -535,7 +537,7 @@ async def test_a_client_leaves_nothing_of_its_own_in_a_shared_cache() -> None:
 
 
 @pytest.mark.parametrize(("size", "declared"), [(1, {CONDITIONAL_READS: {}, "x/y": {}}), (0, {"x/y": {}})])
-def test_conditional_reads_are_declared_where_there_is_a_cache(size: int, declared: dict[str, Any]) -> None:
+def test_conditional_reads_are_declared_only_with_a_cache(size: int, declared: dict[str, Any]) -> None:
     options = ClientOptions(cache_bytes=size, capabilities={"extensions": {"x/y": {}}})
     assert options.identity().capabilities["extensions"] == declared
     assert replace(options, cache=ResponseCache(size), cache_bytes=1 - size).identity() == options.identity()

@@ -1,4 +1,4 @@
-"""What a client answers when it is asked, and takes when it is told."""
+"""Handlers of a client: answers to server requests, and notifications that they get."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ DONE = {"type": "tool_result", "toolUseId": "c", "content": []}
 
 
 class Person:
-    """Gives one answer to everything, and keeps what it was asked."""
+    """Gives the same answer to every request, and records the requests."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -39,7 +39,7 @@ class Person:
 
 
 def said(**options: Any) -> dict[str, Any]:
-    """What a client with these options declares besides its cache."""
+    """The capabilities that a client with these options declares, without that of its cache."""
     return ClientOptions(cache_bytes=0, **options).identity().capabilities
 
 
@@ -51,7 +51,7 @@ def blue(*blocks: Wire) -> CreateMessageResult:
     return CreateMessageResult.of("painter", *(blocks or (TextContent(text="Blue."),)))
 
 
-# Declared is what there is a handler for
+# Declared capabilities
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def blue(*blocks: Wire) -> CreateMessageResult:
         ({"roots": []}, {"roots": {"listChanged": True}}),
     ],
 )
-def test_what_has_a_handler_is_declared(options: dict[str, Any], declared: dict[str, Any]) -> None:
+def test_handlers_are_declared_as_capabilities(options: dict[str, Any], declared: dict[str, Any]) -> None:
     assert said(**options) == declared
 
 
 # Elicitation
 
 
-async def test_a_form_comes_as_a_model() -> None:
+async def test_the_elicit_handler_gets_a_form_model() -> None:
     person = Person(ACCEPT)
     answers = Handlers(ClientOptions(elicit=person)).answers
     assert await answers["elicitation/create"](FORM) == {"action": "accept", "content": {"name": "Ada"}}
@@ -84,13 +84,13 @@ async def test_a_form_comes_as_a_model() -> None:
 
 
 @ERAS
-async def test_forms_may_be_declined(mode: str) -> None:
+async def test_a_form_can_be_declined(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=Person(DECLINE)) as client:
         assert (await client.call_tool("greet")).text == "decline"
 
 
 @ERAS
-async def test_a_page_to_visit_is_shown(mode: str) -> None:
+async def test_a_url_elicitation_reaches_its_handler(mode: str) -> None:
     async def pay(ctx: Context[None]) -> str:
         """Have the user pay."""
         return (await ctx.ask_to_visit("pay", "Pay", "https://a.example/pay")).action
@@ -105,7 +105,7 @@ async def test_a_page_to_visit_is_shown(mode: str) -> None:
     assert (visit.elicitation_id is None) == (mode == "stateless")
 
 
-async def test_nothing_but_the_choice_of_a_visitor_is_sent() -> None:
+async def test_the_answer_to_a_url_elicitation_has_no_content() -> None:
     answers = Handlers(ClientOptions(elicit_url=Person(ACCEPT))).answers
     assert await answers["elicitation/create"](VISIT) == {"action": "accept"}
 
@@ -118,12 +118,12 @@ async def test_nothing_but_the_choice_of_a_visitor_is_sent() -> None:
         ({"elicit": Person(ACCEPT)}, {**FORM, "mode": "voice"}),
     ],
 )
-async def test_modes_that_were_not_declared_are_refused(options: dict[str, Any], question: dict[str, Any]) -> None:
+async def test_undeclared_modes_of_elicitation_are_refused(options: dict[str, Any], question: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="mode of elicitation was not declared"):
         await Handlers(ClientOptions(**options)).answers["elicitation/create"](question)
 
 
-async def test_a_question_that_is_wrong_is_named() -> None:
+async def test_an_invalid_elicitation_is_refused_with_its_path() -> None:
     person = Person(ACCEPT)
     with pytest.raises(InvalidParams, match="elicitation/create is invalid at requestedSchema: "):
         await Handlers(ClientOptions(elicit=person)).answers["elicitation/create"]({"message": "Who?"})
@@ -131,7 +131,7 @@ async def test_a_question_that_is_wrong_is_named() -> None:
 
 
 class Told:
-    """A client that visits, and what it was told of visits that are over."""
+    """Handlers that accept url elicitations, and the completions that they report."""
 
     def __init__(self, answer: ElicitResult = ACCEPT) -> None:
         self.over: list[str] = []
@@ -151,7 +151,7 @@ class Told:
             self._handlers.on_notification(Notified("notifications/elicitation/complete", {"elicitationId": one}))
 
 
-async def test_the_end_of_a_visit_is_told_once() -> None:
+async def test_the_completion_of_an_accepted_visit_is_reported_once() -> None:
     told = Told()
     await told.visit("1")
     await told.visit("2")
@@ -159,7 +159,7 @@ async def test_the_end_of_a_visit_is_told_once() -> None:
     assert (told.over, told.others) == (["2"], [])
 
 
-async def test_the_end_of_a_visit_that_was_declined_is_not_told() -> None:
+async def test_the_completion_of_a_declined_visit_is_not_reported() -> None:
     told = Told(DECLINE)
     await told.visit("1")
     told.tell("1")
@@ -169,7 +169,7 @@ async def test_the_end_of_a_visit_that_was_declined_is_not_told() -> None:
 # Sampling
 
 
-async def test_a_conversation_comes_as_a_model() -> None:
+async def test_the_sample_handler_gets_a_model_of_the_conversation() -> None:
     person = Person(blue())
     asked = {
         "messages": [
@@ -200,12 +200,12 @@ async def test_a_conversation_comes_as_a_model() -> None:
 
 
 @pytest.mark.parametrize("more", [{"tools": []}, {"toolChoice": {"mode": "none"}}])
-async def test_tools_of_a_conversation_are_refused_where_not_declared(more: dict[str, Any]) -> None:
+async def test_sampling_with_undeclared_tools_is_refused(more: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="sampling with tools was not declared"):
         await Handlers(ClientOptions(sample=Person(blue()))).answers["sampling/createMessage"]({**ASKED, **more})
 
 
-async def test_tools_of_a_conversation_are_given_where_declared() -> None:
+async def test_sampling_with_declared_tools_passes_them_to_the_handler() -> None:
     call = ToolUseContent(id="c", name="add", input={"a": 1})
     person = Person(CreateMessageResult.of("m", TextContent(text="Let me see."), call, stop_reason="toolUse"))
     add = {"name": "add", "inputSchema": {"type": "object"}}
@@ -235,7 +235,7 @@ TEXT = {"type": "text", "text": "?"}
         ([_said("assistant", CALL, {**CALL, "id": "d"}), _said("user", DONE)], "lacks"),
     ],
 )
-async def test_results_of_tools_are_where_they_must_be(messages: list[Any], fault: str | None) -> None:
+async def test_tool_results_in_a_conversation_must_follow_their_calls(messages: list[Any], fault: str | None) -> None:
     answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).answers["sampling/createMessage"]
     asked = {"messages": messages, "maxTokens": 9}
     if fault is None:
@@ -249,7 +249,7 @@ async def test_results_of_tools_are_where_they_must_be(messages: list[Any], faul
 
 
 @ERAS
-async def test_roots_may_change(mode: str) -> None:
+async def test_changed_roots_are_sent(mode: str) -> None:
     known = [Root(uri="file:///a")]
 
     async def roots() -> list[Root]:
@@ -262,7 +262,7 @@ async def test_roots_may_change(mode: str) -> None:
         assert (await client.call_tool("roots")).text == "file:///a file:///b"
 
 
-async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
+async def test_roots_changed_notifies_only_servers_with_a_handshake() -> None:
     changed = "notifications/roots/list_changed"
     for play, mode, told in (
         (good, "handshake", ["notifications/initialized", changed]),
@@ -277,14 +277,14 @@ async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
 
 
 @ERAS
-async def test_log_messages_are_told(mode: str) -> None:
+async def test_log_messages_reach_on_log(mode: str) -> None:
     logged: list[Any] = []
     async with Small().connected(mode=mode, on_log=lambda *message: logged.append(message)) as client:
         await client.call_tool("count", {"to": 1})
     assert logged == [("warning", None, "counted")]
 
 
-def test_what_is_no_log_message_is_not_told() -> None:
+def test_invalid_log_messages_are_dropped() -> None:
     logged: list[Any] = []
     handlers = Handlers(ClientOptions(on_log=lambda *message: logged.append(message)))
     for params in ({}, {"level": 3}, {"level": "info", "logger": 7, "data": {"a": 1}}):
@@ -292,7 +292,7 @@ def test_what_is_no_log_message_is_not_told() -> None:
     assert logged == [("info", None, {"a": 1})]
 
 
-# Forms between the user and the server
+# Defaults and checks of forms
 
 
 class Guest(BaseModel):
@@ -321,18 +321,18 @@ def accepted(**content: Any) -> ElicitResult:
 
 
 @pytest.mark.parametrize("answer", [ElicitResult(action="accept"), accepted(), accepted(mail=None)])
-def test_defaults_stand_for_what_was_left_out(answer: ElicitResult) -> None:
+def test_defaults_fill_missing_fields(answer: ElicitResult) -> None:
     assert fill_in_defaults(form(), answer).content == DEFAULTS
 
 
-def test_what_was_given_stands() -> None:
+def test_given_fields_are_not_replaced_by_defaults() -> None:
     answer = accepted(name="", age=0, verified=False, colours=["g", "r"], mail="ada@example.org")
     given = {"name": "", "age": 0, "verified": False, "colours": ["g", "r"], "mail": "ada@example.org"}
     assert fill_in_defaults(form(), answer).content == {**DEFAULTS, **given}
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_only_an_accepted_form_has_content(action: Any) -> None:
+def test_a_declined_or_cancelled_form_has_no_content(action: Any) -> None:
     assert fill_in_defaults(form(), ElicitResult(action=action, content={"age": 3})).to_wire() == {"action": action}
 
 
@@ -349,32 +349,32 @@ def test_only_an_accepted_form_has_content(action: Any) -> None:
         ({"mail": "s3cret"}, "mail"),
     ],
 )
-def test_an_answer_that_breaks_the_form_is_named(content: dict[str, Any], path: str) -> None:
+def test_an_invalid_answer_to_a_form_is_an_error_with_its_path(content: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidAnswer, match=f"invalid at {path}: ") as caught:
         fill_in_defaults(form(), accepted(**content))
     assert "s3cret" not in str(caught.value)
 
 
-def test_what_is_required_and_has_no_default_must_be_given() -> None:
+def test_a_required_field_without_default_must_be_given() -> None:
     with pytest.raises(InvalidAnswer, match='invalid at the top level: "mail" is a required property'):
         fill_in_defaults(form("name", "mail"), accepted())
 
 
 @pytest.mark.parametrize("fields", [{"a": {"type": "strin"}}, {"a": {"$ref": "https://a.example"}}, {"a": True}])
-def test_a_form_that_nobody_can_check_is_left_to_the_server(fields: dict[str, Any]) -> None:
+def test_the_answer_to_a_form_with_an_invalid_schema_is_not_checked(fields: dict[str, Any]) -> None:
     assert fill_in_defaults(form(**fields), accepted(a="b")).content == {"a": "b"}
 
 
-def test_properties_that_are_none_have_no_defaults() -> None:
+def test_invalid_properties_have_no_defaults() -> None:
     assert ElicitForm(message="?", requested_schema={"properties": []}).defaults() == {}
 
 
 @pytest.mark.parametrize("default", [None, {"a": 1}, [1], [None]])
-def test_what_no_answer_can_hold_is_no_default(default: Any) -> None:
+def test_a_default_of_a_wrong_type_is_ignored(default: Any) -> None:
     assert fill_in_defaults(form(a={"default": default}), accepted(b="c")).content == {"b": "c"}
 
 
-async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_answer_is_an_error_for_the_server_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def answer(_form: ElicitForm) -> ElicitResult:
         return accepted(name=3)
 
@@ -395,7 +395,7 @@ async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFix
         ("sample", "sampling/createMessage", ASKED, "CreateMessageResult(role=..., content=..., model=...)"),
     ],
 )
-async def test_a_handler_that_returns_another_class_is_named(
+async def test_a_handler_that_returns_a_wrong_type_raises_a_type_error(
     handler: str, method: str, params: dict[str, Any], returns: str
 ) -> None:
     options: Any = {handler: Person({"name": "s3cret"})}
@@ -405,7 +405,7 @@ async def test_a_handler_that_returns_another_class_is_named(
 
 
 @ERAS
-async def test_the_server_gets_the_defaults(mode: str) -> None:
+async def test_the_server_gets_the_defaults_of_a_form(mode: str) -> None:
     async def answer(_form: ElicitForm) -> ElicitResult:
         return ElicitResult(action="accept")
 

@@ -1,5 +1,4 @@
-"""Requests to servers that want more than a call first, or say odd things beside their answers: these take neither
-call nor client along."""
+"""Calls of servers that require headers, or send invalid messages: neither the call nor the client fails."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,13 +17,13 @@ from shared.protocol.wire.jsonrpc import Message, Notification, Request
 from tests.shared.client.connection.test_link import good, playing
 from tests.shared.client.small import Small, listening, text_of
 
-# A tool whose arguments headers repeat is called although nobody has listed it
+# Arguments in headers, for a tool that was not listed
 
 MISMATCH = -32020
 
 
 class Marked(Small):
-    """A server with a tool of which headers repeat an argument, and one that is never satisfied."""
+    """A server with a tool that requires an argument in a header, and a tool that always raises a header mismatch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +41,7 @@ class Marked(Small):
         raise RpcError("a header is missing", code=MISMATCH)
 
 
-async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener() -> None:
+async def test_a_header_mismatch_lists_the_tools_and_repeats_the_call_once() -> None:
     small = Marked()
     async with (
         listening(small) as (address, _),
@@ -54,12 +53,12 @@ async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener() -
         assert (refusal.value.code, small.calls) == (MISMATCH, 2)
 
 
-# Values of a shape that nobody expects
+# Invalid messages
 
 
 @asynccontextmanager
 async def saying(said: Message, **options: Any) -> AsyncIterator[Client]:
-    """A client of a server that has `said` something before it answers a call."""
+    """A client of a server that sends `said` before it answers a call."""
 
     def play(request: Request) -> Message:
         opened[0].tell(said)
@@ -80,7 +79,7 @@ async def _elicit(form: ElicitForm) -> ElicitResult:
         {"message": "?", "requestedSchema": {"type": "object", "properties": {}, "patternProperties": 5}},
     ],
 )
-async def test_a_question_that_is_none(question: dict[str, Any]) -> None:
+async def test_an_invalid_elicitation_does_not_disturb_a_call(question: dict[str, Any]) -> None:
     async with saying(Request("q", "elicitation/create", question), elicit=_elicit) as client:
         for _ in range(3):
             assert text_of(await client.plain.call_tool("work")) == "good"
@@ -96,7 +95,7 @@ async def test_a_question_that_is_none(question: dict[str, Any]) -> None:
         ({"progress": 0.5, "total": 1, "message": "half"}, [(0.5, 1, "half")]),
     ],
 )
-async def test_progress_that_is_none(progress: dict[str, Any], told: list[Any]) -> None:
+async def test_invalid_progress_does_not_disturb_a_call(progress: dict[str, Any], told: list[Any]) -> None:
     seen: list[Any] = []
     notice = Notification("notifications/progress", {"progressToken": 2, **progress})
     async with saying(notice) as client:

@@ -1,4 +1,4 @@
-"""Calls with models, against the real server loop, and against servers that say what they must not."""
+"""`TypedCalls`: with the real server loop, and with servers that send invalid results."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ EVERY_MODE = pytest.mark.parametrize("mode", ["handshake", "stateless", "2024-11
 
 
 class Answers:
-    """Answers each request with the next of what it was given, and keeps what was asked."""
+    """Answers each request with the next of `answers`, and records the requests."""
 
     def __init__(self, *answers: dict[str, Any] | Exception) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -57,7 +57,7 @@ async def test_lists_are_models(mode: str) -> None:
 
 
 @EVERY_MODE
-async def test_calls_give_models(mode: str) -> None:
+async def test_calls_return_models(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         result = await client.call_tool("add", {"a": 2, "b": 3})
         assert (result.text, result.is_error) == ("5", None)
@@ -68,13 +68,13 @@ async def test_calls_give_models(mode: str) -> None:
         assert prompt.messages[0].content == TextContent(text="Plan a party.")
 
 
-async def test_the_arguments_of_a_prompt_are_strings() -> None:
+async def test_prompt_arguments_must_be_strings() -> None:
     async with Small().connected() as client:
         with pytest.raises(TypeError, match="the argument 'goal' of the prompt 'plan' must be a string, not int"):
             await client.get_prompt("plan", {"goal": 3})  # type: ignore[dict-item]
 
 
-async def test_the_failure_of_a_tool_is_a_result() -> None:
+async def test_a_failed_tool_returns_a_result_with_is_error() -> None:
     async with Small().connected() as client:
         result = await client.call_tool("fail")
     assert (result.text, result.is_error) == ("not today", True)
@@ -92,7 +92,7 @@ async def test_arguments_are_completed(mode: str) -> None:
     assert completion.values == ["party", "parade"]
 
 
-async def test_what_is_settled_goes_with_a_completion() -> None:
+async def test_settled_arguments_are_sent_with_a_completion() -> None:
     request = Answers({"completion": {"values": ["x"], "total": 7, "hasMore": True}})
     completion = await TypedCalls(request).complete(ResourceReference(uri="a://{b}/{c}"), "c", "", {"b": "1"})
     assert (completion.total, completion.has_more) == (7, True)
@@ -104,13 +104,13 @@ async def test_what_is_settled_goes_with_a_completion() -> None:
 
 
 @EVERY_MODE
-async def test_a_server_can_be_pinged(mode: str) -> None:
+async def test_ping_works_in_every_mode(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         await client.ping()
 
 
 @ERAS
-async def test_the_log_level_may_change(mode: str) -> None:
+async def test_the_log_level_can_change(mode: str) -> None:
     seen: list[Any] = []
     options: dict[str, Any] = {"mode": mode, "log_level": "error", "on_notification": lambda *one: seen.append(one)}
     async with Small().connected(**options) as client:
@@ -121,7 +121,7 @@ async def test_the_log_level_may_change(mode: str) -> None:
     assert seen == [("notifications/message", {"level": "warning", "data": "counted"})]
 
 
-async def test_a_log_level_needs_a_server_with_logs() -> None:
+async def test_set_log_level_requires_the_logging_capability() -> None:
     small = Small()
     small.app.capabilities = {}
     async with small.connected(mode="handshake") as client:
@@ -132,7 +132,7 @@ async def test_a_log_level_needs_a_server_with_logs() -> None:
 # Pages
 
 
-async def test_a_page_is_fetched_when_it_is_wanted() -> None:
+async def test_iter_tools_requests_a_page_only_when_needed() -> None:
     request = Answers({"tools": [tool("a"), tool("b")], "nextCursor": ""}, {"tools": [tool("c")]})
     names = []
     async for one in TypedCalls(request).iter_tools():
@@ -145,7 +145,7 @@ async def test_a_page_is_fetched_when_it_is_wanted() -> None:
 GONE = PeerError("no such cursor", code=-32602)
 
 
-async def test_a_list_that_changed_meanwhile_is_read_anew() -> None:
+async def test_a_refused_cursor_reads_the_list_again() -> None:
     first = {"tools": [tool("a")], "nextCursor": "1"}
     request = Answers(first, GONE, {"tools": [tool("b")]})
     assert [one.name for one in await TypedCalls(request).list_tools()] == ["b"]
@@ -153,25 +153,25 @@ async def test_a_list_that_changed_meanwhile_is_read_anew() -> None:
 
 
 @pytest.mark.parametrize("answers", [[GONE, GONE, {"tools": []}], [PeerError("no", code=-32603), {"tools": []}]])
-async def test_a_list_that_is_refused_is_not_read_for_ever(answers: list[Any]) -> None:
+async def test_a_list_is_read_again_only_once(answers: list[Any]) -> None:
     with pytest.raises(PeerError):
         await TypedCalls(Answers(*answers)).list_tools()
 
 
-async def test_pages_that_go_round_have_an_end() -> None:
+async def test_a_repeated_cursor_ends_pagination_with_an_error() -> None:
     request = Answers(*({"prompts": [], "nextCursor": cursor} for cursor in "aba"))
     with pytest.raises(McpError, match="pagination of prompts/list does not end"):
         await TypedCalls(request).list_prompts()
     assert len(request.asked) == 3
 
 
-async def test_pages_without_number_have_an_end() -> None:
+async def test_more_than_1000_pages_are_an_error() -> None:
     request = Answers(*({"resources": [], "nextCursor": str(number)} for number in range(MAX_PAGES + 1)))
     with pytest.raises(McpError, match="more than 1000 pages"):
         await TypedCalls(request).list_resources()
 
 
-# Results that are wrong
+# Invalid results
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
@@ -186,7 +186,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "result", "path"), WRONG)
-async def test_a_list_that_is_wrong_is_named(call: str, result: dict[str, Any], path: str) -> None:
+async def test_an_invalid_list_is_an_error_with_its_path(call: str, result: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidResult, match=f"invalid at {path}: ") as caught:
         await getattr(TypedCalls(Answers(result)), call)()
     assert (caught.value.path, caught.value.result) == (path, result)
@@ -202,13 +202,13 @@ BLOCKS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("block", "path"), BLOCKS)
-async def test_a_block_that_is_wrong_is_named(block: dict[str, Any], path: str) -> None:
+async def test_an_invalid_content_block_is_an_error_with_its_path(block: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidResult) as caught:
         await TypedCalls(Answers({"content": [block]})).call_tool("a")
     assert (caught.value.method, caught.value.path) == ("tools/call", path)
 
 
-async def test_a_block_of_an_unknown_type_is_kept() -> None:
+async def test_a_content_block_of_an_unknown_type_is_kept() -> None:
     block = {"type": "chart", "points": [1, 2], "annotations": {"priority": 1}}
     result = await TypedCalls(Answers({"content": [block, {"type": "text", "text": "sales"}]})).call_tool("a")
     assert result.text == "sales"
@@ -217,7 +217,7 @@ async def test_a_block_of_an_unknown_type_is_kept() -> None:
     assert (chart.type, chart.model_extra, chart.to_wire()) == ("chart", {"points": [1, 2]}, block)
 
 
-async def test_keys_that_nobody_knows_are_ignored() -> None:
+async def test_unknown_keys_are_ignored() -> None:
     request = Answers({"resultType": "complete", "tools": [tool("a", colour="red")], "ttlMs": "soon"})
     assert [one.name for one in await TypedCalls(request).list_tools()] == ["a"]
 
@@ -253,6 +253,6 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(result=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4), call=st.sampled_from(CALLS))
-async def test_whatever_comes_is_a_result_or_named(result: dict[str, Any], call: Any) -> None:
+async def test_any_json_is_a_result_or_an_invalid_result(result: dict[str, Any], call: Any) -> None:
     with suppress(InvalidResult):
         await call(TypedCalls(Answers(result)))

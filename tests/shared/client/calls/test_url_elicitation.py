@@ -1,4 +1,4 @@
-"""Pages that users are sent to, and requests that wait for it."""
+"""URL elicitation: visits of pages, and requests that wait for them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ def refusal(*pages: Any, code: int = -32042) -> PeerError:
 # Visits
 
 
-async def test_a_visit_is_waited_for() -> None:
+async def test_a_wait_lasts_until_all_its_visits_end() -> None:
     visits = Visits()
     visits.begin("1")
     visits.begin("2")
@@ -37,14 +37,14 @@ async def test_a_visit_is_waited_for() -> None:
     assert not visits.end("1")
 
 
-async def test_a_visit_whose_end_is_never_told_is_not_waited_for() -> None:
+async def test_a_wait_for_a_visit_that_never_ends_times_out() -> None:
     visits = Visits()
     visits.begin("1")
     with anyio.fail_after(30):
         await visits.wait(["1"], 0.01)
 
 
-def test_old_visits_are_forgotten() -> None:
+def test_the_oldest_visit_is_forgotten_at_the_limit() -> None:
     visits = Visits()
     for number in range(MAX_VISITS + 1):
         visits.begin(str(number))
@@ -55,14 +55,14 @@ def test_old_visits_are_forgotten() -> None:
 # Refusals
 
 
-def test_a_refusal_names_its_pages() -> None:
+def test_a_url_elicitation_error_lists_its_pages() -> None:
     wanted = required_visits(refusal(PAGE, {**PAGE, "elicitationId": "2"}))
     assert wanted is not None
     assert list(wanted.requests) == ["1", "2"]
     assert wanted.requests["1"] == ("elicitation/create", PAGE)
 
 
-def test_a_page_is_none_of_a_form_though_its_mode_is_left_out() -> None:
+def test_a_page_without_mode_is_a_url_elicitation() -> None:
     wanted = required_visits(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
     assert wanted is not None
     assert wanted.requests["1"] == ("elicitation/create", PAGE)
@@ -80,7 +80,7 @@ def test_a_page_is_none_of_a_form_though_its_mode_is_left_out() -> None:
         PeerError("no", code=-32042, data={"elicitations": 1}),
     ],
 )
-def test_other_errors_name_none(error: PeerError) -> None:
+def test_other_errors_require_no_visits(error: PeerError) -> None:
     assert required_visits(error) is None
 
 
@@ -88,7 +88,7 @@ def test_other_errors_name_none(error: PeerError) -> None:
 async def guarded(
     action: Any = "accept", *, refusals: int = 1, tells: bool = True
 ) -> AsyncIterator[tuple[Client, list[str], list[str]]]:
-    """A client of a server whose tool wants a page visited first, what the server was asked, and what was visited."""
+    """A client of a server whose tool requires a visit first, the methods of its requests, and the visited URLs."""
     visited: list[str] = []
 
     def play(request: Request) -> Message:
@@ -108,14 +108,16 @@ async def guarded(
 
 
 @pytest.mark.parametrize(("tells", "seconds"), [(True, 30), (False, 0.05)])
-async def test_a_request_is_made_again_after_the_visit(tells: bool, seconds: float) -> None:
+async def test_a_request_is_repeated_after_the_visit(tells: bool, seconds: float) -> None:
     async with guarded(tells=tells) as (client, asked, visited):
         assert (await client.call_tool("enter", timeout=seconds)).text == "good"
     assert (asked, visited) == (["initialize", "tools/call", "tools/call"], ["https://a.example"])
 
 
 @pytest.mark.parametrize(("action", "refusals", "calls"), [("decline", 1, 1), ("accept", 9, 2)])
-async def test_a_refusal_that_stands_is_raised(action: str, refusals: int, calls: int) -> None:
+async def test_a_declined_visit_or_a_repeated_refusal_raises_the_error(
+    action: str, refusals: int, calls: int
+) -> None:
     async with guarded(action, refusals=refusals) as (client, asked, visited):
         with pytest.raises(PeerError, match="sign in first"):
             await client.call_tool("enter")

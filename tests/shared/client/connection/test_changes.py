@@ -1,4 +1,4 @@
-"""`Client.changes`: what is told, to whom, and what becomes of it when connections end."""
+"""`Client.changes`: subscriptions, the order of changes, and the end of the connection."""
 
 import gc
 from typing import Any
@@ -17,7 +17,7 @@ ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 
 
 @ERAS
-async def test_changes_are_told_in_their_order(mode: str) -> None:
+async def test_changes_arrive_in_their_order(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         async with client.changes(["memo://one"]) as changes:
@@ -31,7 +31,7 @@ async def test_changes_are_told_in_their_order(mode: str) -> None:
 
 
 @ERAS
-async def test_a_loop_that_is_left_takes_its_subscription_back(mode: str) -> None:
+async def test_leaving_the_loop_unsubscribes(mode: str) -> None:
     small = Small()
 
     async def change() -> None:
@@ -49,7 +49,7 @@ async def test_a_loop_that_is_left_takes_its_subscription_back(mode: str) -> Non
         assert small.held == []
 
 
-async def test_two_readers_hear_their_own() -> None:
+async def test_each_reader_gets_only_the_changes_of_its_uris() -> None:
     small = Small()
     async with (
         small.connected(mode="handshake") as client,
@@ -63,7 +63,7 @@ async def test_two_readers_hear_their_own() -> None:
         assert small.held == ["memo://two", "memo://both"]
 
 
-async def test_what_can_not_be_subscribed_to() -> None:
+async def test_a_refused_subscription_is_an_error() -> None:
     async with Small().connected(mode="handshake") as client:
         with pytest.raises(PeerError, match="not found"):
             async with client.changes(["http://x"]):
@@ -72,13 +72,13 @@ async def test_what_can_not_be_subscribed_to() -> None:
             await anext(client.changes(["http://x"]))
 
 
-async def test_a_single_uri_needs_no_list() -> None:
+async def test_changes_accepts_a_single_uri() -> None:
     small = Small()
     async with small.connected() as client, client.changes("memo://one", lists=False):
         assert small.held == ["memo://one"]
 
 
-async def test_what_is_not_served_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unsupported_uris_are_listed_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with (
         Small().connected(mode="stateless") as client,
         client.changes(["http://x", "memo://one"], lists=False) as changes,
@@ -97,7 +97,7 @@ async def test_a_refused_stream_is_an_error() -> None:
 
 
 @ERAS
-async def test_changes_end_with_a_connection_that_stays_lost(mode: str) -> None:
+async def test_changes_end_when_the_connection_is_lost_for_good(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client, client.changes(["memo://one"]) as changes:
         await small.lines[0].aclose()
@@ -121,7 +121,7 @@ async def test_changes_end_with_the_client(mode: str) -> None:
 
 
 @ERAS
-async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_a_client_does_not_wait_to_unsubscribe(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscription, "UNSUBSCRIBE_SECONDS", 40)  # more than the test has
     async with Small().connected(mode=mode) as client:
         changes = await client.changes(["memo://one"]).__aenter__()
@@ -129,12 +129,12 @@ async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch
         await anext(changes)
 
 
-# What waits for a reader
+# The queue of changes
 
 ONE, TWO, THREE = (Change("resource", f"memo://{number}") for number in range(3))
 
 
-async def test_a_change_waits_once() -> None:
+async def test_a_repeated_change_is_queued_once() -> None:
     pending = PendingChanges(limit=2)
     for change in (ONE, TWO, ONE):
         pending.put(change)
@@ -142,7 +142,7 @@ async def test_a_change_waits_once() -> None:
     assert [await pending.take(), await pending.take(), await pending.take()] == [ONE, TWO, None]
 
 
-async def test_who_falls_too_far_behind_has_missed_some() -> None:
+async def test_a_full_queue_of_changes_becomes_missed() -> None:
     pending = PendingChanges(limit=2)
     for change in (ONE, TWO, THREE, ONE):
         pending.put(change)
@@ -150,7 +150,7 @@ async def test_who_falls_too_far_behind_has_missed_some() -> None:
     assert [await pending.take(), await pending.take()] == [Change("missed"), None]
 
 
-async def test_what_was_heard_is_told_before_the_error() -> None:
+async def test_queued_changes_are_taken_before_the_error() -> None:
     pending = PendingChanges()
     pending.put(ONE)
     pending.end(ConnectionError("lost"))
@@ -160,7 +160,7 @@ async def test_what_was_heard_is_told_before_the_error() -> None:
 
 
 @ERAS
-async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: str) -> None:
+async def test_changes_of_a_closed_client_raise_connection_error(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         entered, iterated = client.changes(["memo://one"]), client.changes(["memo://one"])
     with anyio.fail_after(30):
@@ -171,7 +171,7 @@ async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: s
         await iterated.aclose()
 
 
-def test_a_uri_that_is_too_long_to_be_kept() -> None:
+def test_an_update_with_a_too_long_uri_becomes_missed() -> None:
     told: list[Change] = []
     notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
     assert Subscription(["memo://one"], told.append, lists=False).on_notification(notice)

@@ -1,4 +1,4 @@
-"""`Connection`: what time counts, and what is left when it ends."""
+"""`Connection`: timeouts, batches, and the end of a connection."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +33,7 @@ async def _several(end: MemoryTransport, count: int) -> list[object]:
     return [await _next(end) for _ in range(count)]
 
 
-async def test_our_own_time_does_not_count() -> None:
+async def test_the_time_of_a_handler_does_not_count_for_the_timeout() -> None:
     connection, theirs = _connection()
     async with connection.run():
         with connection.send(connection.session.request("tools/list", {})) as waiter:
@@ -47,7 +47,7 @@ async def test_our_own_time_does_not_count() -> None:
     theirs.close()
 
 
-async def test_what_is_due_is_sent_before_the_end() -> None:
+async def test_queued_messages_are_sent_before_the_connection_closes() -> None:
     connection, theirs = _connection()
     async with connection.run():
         connection.notify("notifications/a", {})
@@ -58,7 +58,7 @@ async def test_what_is_due_is_sent_before_the_end() -> None:
 
 
 class Prompt(End):
-    """An end to which messages may be given at once, and how many came together."""
+    """An end that accepts messages without waiting, and records the size of each batch."""
 
     def __init__(self, end: MemoryTransport) -> None:
         super().__init__(end)
@@ -69,7 +69,7 @@ class Prompt(End):
         return True
 
 
-async def test_what_many_want_at_once_leaves_in_pieces() -> None:
+async def test_concurrent_requests_are_sent_in_batches() -> None:
     ours, theirs = memory_pair()
     transport = Prompt(ours)
     session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
@@ -77,12 +77,12 @@ async def test_what_many_want_at_once_leaves_in_pieces() -> None:
     async with connection.run(), background() as tasks:
         for _ in range(20):
             tasks.start_soon(partial(connection.call, "tools/list", {}, seconds=None))
-        assert len(await _several(theirs, 3)) == 3  # what the writer was left with
+        assert len(await _several(theirs, 3)) == 3  # the batches that were left to the writer
         assert transport.pieces == [1, BATCH_SIZE, BATCH_SIZE]
     theirs.close()
 
 
-async def test_nothing_is_sent_when_the_server_is_gone() -> None:
+async def test_sending_to_a_server_that_has_gone_raises_connection_error() -> None:
     connection, theirs = _connection()
     async with connection.run():
         theirs.close()
@@ -92,7 +92,7 @@ async def test_nothing_is_sent_when_the_server_is_gone() -> None:
             pass
 
 
-async def test_a_question_taken_back_stops_its_handler() -> None:
+async def test_a_cancelled_server_request_stops_its_handler() -> None:
     asked, stopped = anyio.Event(), anyio.Event()
 
     async def think(params: dict[str, object]) -> dict[str, object]:
@@ -117,7 +117,7 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
     theirs.close()
 
 
-async def test_an_answer_counts_though_the_end_comes_at_once() -> None:
+async def test_an_answer_just_before_the_end_is_delivered() -> None:
     connection, theirs = _connection()
     async with connection.run():
         with connection.send(connection.session.request("ping", {})) as waiter:
@@ -128,7 +128,7 @@ async def test_an_answer_counts_though_the_end_comes_at_once() -> None:
     theirs.close()
 
 
-async def test_an_answer_that_was_not_wanted_any_more_is_none_to_another_question() -> None:
+async def test_a_late_answer_of_a_cancelled_handler_answers_no_other_request() -> None:
     asked = [anyio.Event(), anyio.Event()]
     may_answer = [anyio.Event(), anyio.Event()]
 

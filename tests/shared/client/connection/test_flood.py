@@ -1,4 +1,4 @@
-"""What a server tells too often."""
+"""`Flood`: pauses for servers that send too many notifications."""
 
 import logging
 
@@ -10,13 +10,13 @@ from shared.protocol.wire.jsonrpc import Message, Notification, Response
 CHANGED = Notification("notifications/tools/list_changed")
 
 
-def test_a_burst_and_a_steady_rate_are_read_at_once() -> None:
+def test_a_burst_or_a_steady_rate_causes_no_pause() -> None:
     flood = Flood()
     assert flood.pause([CHANGED] * BURST, 1000.0) == 0
     assert [flood.pause([CHANGED] * PER_SECOND, 1000.0 + second) for second in range(1, 50)] == [0] * 49
 
 
-def test_who_tells_more_is_waited_with_and_never_for_long(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_causes_pauses_up_to_the_maximum_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     flood, now = Flood(), 1000.0
     pauses = []
     for _ in range(20):
@@ -24,11 +24,11 @@ def test_who_tells_more_is_waited_with_and_never_for_long(caplog: pytest.LogCapt
         now += pauses[-1]
     assert pauses == [0, *[MAX_PAUSE_SECONDS] * 19]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    # What it has waited for is not held against it.
+    # After the pauses, the server has its full burst again.
     assert flood.pause([CHANGED], now + MAX_PAUSE_SECONDS) == 0
 
 
 @pytest.mark.parametrize("message", [Response(1, {}), Notification("notifications/progress")])
-def test_answers_cost_nothing_and_all_else_little(message: Message) -> None:
+def test_answers_and_progress_cause_no_pause(message: Message) -> None:
     flood = Flood()
     assert [flood.pause([message] * BURST, 1000.0) for _ in range(50)] == [0] * 50

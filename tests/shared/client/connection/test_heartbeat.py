@@ -1,4 +1,4 @@
-"""The sign of life that a silent server is asked for."""
+"""Pings to a silent server."""
 
 import anyio
 import pytest
@@ -12,14 +12,14 @@ def mute(request: Request) -> Message | None:
     return None
 
 
-async def test_a_dead_server_is_noticed() -> None:
+async def test_a_server_that_does_not_answer_a_ping_is_replaced() -> None:
     async with playing(mute, good, heartbeat_seconds=0.01) as (client, opened), client.changes() as changes:
         assert await anext(changes) == Change("missed")
         assert opened[0].asked == ["initialize", "ping"]
 
 
 @pytest.mark.slow
-async def test_a_server_that_answers_is_left_alone() -> None:
+async def test_a_server_that_answers_pings_is_kept() -> None:
     pinged = anyio.Event()
 
     def play(request: Request) -> Message:
@@ -32,7 +32,7 @@ async def test_a_server_that_answers_is_left_alone() -> None:
     assert [one.asked for one in opened] == [["initialize", "ping", "tools/call"]]
 
 
-async def test_who_does_not_listen_is_in_no_hurry() -> None:
+async def test_a_client_without_subscriptions_sends_no_pings() -> None:
     async with playing(mute, heartbeat_seconds=0.001) as (client, opened):
         with pytest.raises(TimeoutError):
             await client.plain.call_tool("add", timeout=0.02)
@@ -40,7 +40,7 @@ async def test_who_does_not_listen_is_in_no_hurry() -> None:
         assert opened[0].asked == ["initialize", "tools/call"]
 
 
-async def test_a_call_under_way_has_its_own_time() -> None:
+async def test_no_ping_is_sent_during_a_call() -> None:
     async with playing(mute, good, heartbeat_seconds=0.001) as (client, opened), anyio.create_task_group() as tasks:
         tasks.start_soon(client.plain.call_tool, "add")
         while "tools/call" not in opened[0].asked:

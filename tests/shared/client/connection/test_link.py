@@ -1,4 +1,4 @@
-"""`Link`: what becomes of requests when their connection is lost, and of connections when somebody asks."""
+"""`Link`: reconnection, and retries of requests whose connection was lost."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ def discovered(request: Request) -> Message:
 
 
 class Played:
-    """A transport to a server that `play` says the answers of; None is no answer."""
+    """A transport to a server whose answers `play` returns; None sends no answer."""
 
     def __init__(self, play: Play) -> None:
         self.play = play
@@ -73,7 +73,7 @@ class Played:
 
 @asynccontextmanager
 async def playing(*plays: Play, **options: Any) -> AsyncIterator[tuple[Client, list[Played]]]:
-    """A client of a server each of whose connections has a play; the last one stays."""
+    """A client of a server whose nth connection answers by the nth of `plays`; later ones answer by the last."""
     opened: list[Played] = []
 
     @asynccontextmanager
@@ -96,7 +96,7 @@ def unanswered(fate: Any) -> Play:
 
 
 @ERAS
-async def test_a_lost_connection_is_opened_again_for_the_next_request(mode: str) -> None:
+async def test_a_lost_connection_is_reopened_for_the_next_request(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode, reconnect=True) as client:
         await small.lines[0].aclose()
@@ -105,7 +105,7 @@ async def test_a_lost_connection_is_opened_again_for_the_next_request(mode: str)
         assert client.connected
 
 
-async def test_a_connection_is_opened_again_after_the_last_one_is_closed() -> None:
+async def test_a_connection_is_reopened_after_the_old_one_is_closed() -> None:
     may_close, opened = anyio.Event(), list[Played]()
 
     class Slow(Played):
@@ -129,7 +129,7 @@ async def test_a_connection_is_opened_again_after_the_last_one_is_closed() -> No
             assert len(opened) == 2
 
 
-async def test_what_came_to_the_server_is_not_called_twice() -> None:
+async def test_a_call_that_reached_the_server_is_not_repeated() -> None:
     small = Small()
     async with small.connected(reconnect=True) as client:
 
@@ -144,13 +144,13 @@ async def test_what_came_to_the_server_is_not_called_twice() -> None:
     assert len(small.lines) == 1
 
 
-async def test_a_forgotten_session_is_opened_again() -> None:
+async def test_a_forgotten_session_is_reopened() -> None:
     async with playing(unanswered("session over"), good) as (client, opened):
         assert text_of(await client.plain.call_tool("add")) == "good"
         assert [one.asked for one in opened] == [["initialize", "tools/call"]] * 2
 
 
-async def test_calls_in_a_forgotten_session_have_each_their_own_fate() -> None:
+async def test_a_forgotten_session_repeats_only_the_calls_without_an_answer() -> None:
     def forgetting(request: Request) -> Message | None:
         return Unanswered(request.id, "unknown session", "session over") if request.params["name"] == "new" else None
 
@@ -170,21 +170,21 @@ async def test_calls_in_a_forgotten_session_have_each_their_own_fate() -> None:
     assert opened[1].asked == ["initialize", "tools/call"]
 
 
-async def test_a_session_that_is_always_forgotten_is_an_error() -> None:
+async def test_a_session_forgotten_each_time_is_an_error() -> None:
     async with playing(unanswered("session over")) as (client, opened):
         with pytest.raises(SessionLost, match="no answer"):
             await client.plain.call_tool("add")
         assert len(opened) == 4
 
 
-async def test_what_did_not_reach_the_server_is_asked_again() -> None:
+async def test_a_request_that_did_not_reach_the_server_is_repeated() -> None:
     async with playing(unanswered("unreached")) as (client, opened):
         with pytest.raises(Unreached, match="no answer"):
             await client.plain.call_tool("add")
         assert opened[0].asked == ["initialize", *["tools/call"] * 4]
 
 
-async def test_a_list_is_asked_for_again_and_a_call_is_not() -> None:
+async def test_after_an_unknown_outcome_a_list_is_repeated_and_a_call_is_not() -> None:
     async with playing(unanswered("unknown")) as (client, opened):
         for request in (client.plain.call_tool("add"), client.plain.list_prompts()):
             with pytest.raises(ConnectionError, match="no answer"):
@@ -192,7 +192,7 @@ async def test_a_list_is_asked_for_again_and_a_call_is_not() -> None:
         assert opened[0].asked == ["initialize", "tools/call", *["prompts/list"] * 4]
 
 
-async def test_a_tool_that_only_reads_is_called_again() -> None:
+async def test_a_call_of_a_read_only_tool_is_repeated() -> None:
     def play(request: Request) -> Message:
         if request.method == "tools/list":
             return Response(request.id, {"tools": [{"name": "look", "annotations": {"readOnlyHint": True}}]})
@@ -205,7 +205,7 @@ async def test_a_tool_that_only_reads_is_called_again() -> None:
         assert opened[0].asked == ["initialize", "tools/list", *["tools/call"] * 4]
 
 
-async def test_all_attempts_together_have_the_time_of_one_request() -> None:
+async def test_a_request_is_not_repeated_if_retry_after_exceeds_its_timeout() -> None:
     def play(request: Request) -> Message:
         return Failure(request.id, 503, "busy", {"retryAfter": 3600})
 
@@ -219,7 +219,7 @@ async def test_all_attempts_together_have_the_time_of_one_request() -> None:
 
 
 @ERAS
-async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
+async def test_changes_continue_after_a_lost_connection(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode, reconnect=True) as client, client.changes(["memo://one"]) as changes:
         for number in range(3):
@@ -229,7 +229,7 @@ async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
             assert await anext(changes) == Change("resource", "memo://one")
 
 
-async def test_a_stream_that_ends_alone_is_opened_again() -> None:
+async def test_a_subscription_stream_that_ends_is_reopened() -> None:
     listens: list[Request] = []
 
     def play(request: Request) -> Message:
@@ -245,7 +245,7 @@ async def test_a_stream_that_ends_alone_is_opened_again() -> None:
     assert (len(opened), len(listens)) == (1, 2)
 
 
-async def test_a_gap_is_told_to_all_who_listen() -> None:
+async def test_a_gap_reports_missed_to_all_subscriptions() -> None:
     async with playing(good) as (client, opened), client.changes() as one, client.changes() as other:
         opened[0].tell(Gap())
         assert await anext(one) == await anext(other) == Change("missed")
@@ -255,7 +255,7 @@ async def test_a_gap_is_told_to_all_who_listen() -> None:
 
 
 @ERAS
-async def test_the_end_can_be_waited_for(mode: str) -> None:
+async def test_ended_waits_for_the_end_of_the_connection(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         assert client.connected
@@ -264,7 +264,7 @@ async def test_the_end_can_be_waited_for(mode: str) -> None:
         assert not client.connected
 
 
-async def test_a_client_that_may_connect_again_ends_when_it_is_closed() -> None:
+async def test_a_reconnecting_client_ends_only_when_closed() -> None:
     small = Small()
     async with anyio.create_task_group() as tasks, small.connected(reconnect=True) as client:
         tasks.start_soon(client.ended)
@@ -274,7 +274,7 @@ async def test_a_client_that_may_connect_again_ends_when_it_is_closed() -> None:
     assert not client.connected
 
 
-async def test_what_a_handler_fails_of_ends_a_client_that_has_connected_again() -> None:
+async def test_an_exception_of_a_handler_ends_a_reconnected_client() -> None:
     async def roots() -> list[Root]:
         raise OSError("no disk")
 
@@ -289,7 +289,7 @@ async def test_what_a_handler_fails_of_ends_a_client_that_has_connected_again() 
         await reconnected()
 
 
-async def test_who_waits_for_an_answer_hears_that_the_client_is_closed() -> None:
+async def test_a_waiting_call_fails_when_the_client_is_closed() -> None:
     async def call(client: Client) -> None:
         with pytest.raises(ConnectionError, match="the client is closed"):
             await client.plain.call_tool("wait")
@@ -300,7 +300,7 @@ async def test_who_waits_for_an_answer_hears_that_the_client_is_closed() -> None
         await small.started.wait()
 
 
-async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_one(
+async def test_a_request_on_a_connection_that_just_ended_uses_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with playing(unanswered("session over"), good, good) as (client, opened):
@@ -309,20 +309,20 @@ async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_o
             if len(opened) == 2:
                 opened[1].end()
 
-        # It ends between that it is opened and that it is used, where nothing of ours is told but the cache.
+        # The connection ends after its opening and before its use. Only the cache is notified in between.
         monkeypatch.setattr(client._cached, "on_change", end)
         assert text_of(await client.plain.call_tool("add")) == "good"
         assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]
 
 
-async def test_a_code_that_is_the_servers_own_has_no_tool_called_twice() -> None:
+async def test_a_custom_error_code_does_not_repeat_a_call() -> None:
     async with playing(lambda request: Failure(request.id, -32020, "my own")) as (client, opened):
         with pytest.raises(PeerError, match="my own"):
             await client.plain.call_tool("add")
         assert opened[0].asked == ["initialize", "tools/call"]
 
 
-async def test_tools_that_can_not_be_listed_are_no_reason_for_a_call_to_fail() -> None:
+async def test_a_header_mismatch_is_raised_if_tools_cannot_be_listed() -> None:
     def play(request: Request) -> Message:
         return Failure(request.id, -32601 if request.method == "tools/list" else -32020, request.method)
 
@@ -332,7 +332,7 @@ async def test_tools_that_can_not_be_listed_are_no_reason_for_a_call_to_fail() -
         assert opened[0].asked == ["server/discover", "tools/call", "tools/list", "tools/call"]
 
 
-async def test_nothing_is_asked_again_when_the_time_is_up() -> None:
+async def test_a_call_is_not_repeated_after_its_timeout() -> None:
     def play(request: Request) -> Message | None:
         return None if request.method == "tools/list" else Failure(request.id, -32020, "a header is missing")
 
@@ -342,7 +342,7 @@ async def test_nothing_is_asked_again_when_the_time_is_up() -> None:
         assert opened[0].asked == ["server/discover", "tools/call", "tools/list"]
 
 
-async def test_a_log_level_that_is_set_while_the_connection_is_opened_again_is_that_of_the_next_one() -> None:
+async def test_a_log_level_set_while_reconnecting_applies_to_the_next_connection() -> None:
     levels: list[object] = []
     asked = anyio.Event()
 

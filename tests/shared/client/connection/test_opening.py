@@ -1,4 +1,4 @@
-"""How a session is opened: with servers of either era, and with such as answer anything or nothing."""
+"""The opening of a session: with servers of both eras, and with servers that send invalid answers or none."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ Answer = Callable[[Request], Message | None]
 
 
 class Script:
-    """A server that answers each request as it is told, and keeps what came."""
+    """A server that answers each request with the function for its method, and records the messages."""
 
     def __init__(self, **answers: Answer) -> None:
         self.methods: list[str] = []
@@ -80,7 +80,7 @@ HANDSHAKE = ["server/discover", "initialize", "notifications/initialized"]
 async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     answers = {"initialize": _initialized("2025-03-26"), "list": _result({"tools": []})}
     script = Script(**answers, **({"discover": discover} if discover else {}))
-    # Only a server that says nothing is not waited for: the others answer at once.
+    # A short wait for the silent server only: the others answer at once.
     async with connected(script, probe_seconds=5 if discover else 0.01) as client:
         assert not client.stateless
         assert client.server.version == "2025-03-26"
@@ -95,8 +95,8 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
         _error(0),  # 'duplicate "initialize" received', as the Go SDK 1.8 says
     ],
 )
-async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one(refused: Answer) -> None:
-    """It has our first request by the time that it refuses the handshake, which is the answer to what came late."""
+async def test_a_slow_stateless_server_is_discovered_again_after_its_refusal(refused: Answer) -> None:
+    """The server has read the first request when it refuses the handshake, so it can be discovered again."""
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
     late = iter([lambda _request: None, discovered])
     script = Script(discover=lambda request: next(late)(request), initialize=refused)
@@ -105,7 +105,7 @@ async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one(re
     assert script.methods == ["server/discover", "initialize", "server/discover"]
 
 
-async def test_a_server_that_refuses_whatever_is_offered_is_given_up() -> None:
+async def test_a_server_that_refuses_every_offered_version_is_an_error() -> None:
     refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
     script = Script(initialize=refused)
     with pytest.raises(ConnectionError, match="no common protocol version"):
@@ -114,7 +114,7 @@ async def test_a_server_that_refuses_whatever_is_offered_is_given_up() -> None:
     assert script.methods == ["server/discover", "initialize", "server/discover"]
 
 
-async def test_an_old_server_that_refuses_the_handshake_is_given_up_with_its_error() -> None:
+async def test_an_old_server_that_refuses_the_handshake_raises_its_error() -> None:
     script = Script(discover=_error(-32601), initialize=_error(-32000))
     with pytest.raises(PeerError, match="no"):
         async with connected(script):
@@ -122,7 +122,7 @@ async def test_an_old_server_that_refuses_the_handshake_is_given_up_with_its_err
     assert script.methods == ["server/discover", "initialize"]
 
 
-async def test_an_error_of_the_new_era_keeps_us_there() -> None:
+async def test_an_error_code_of_the_stateless_era_keeps_the_client_stateless() -> None:
     async with connected(Script(discover=_error(-32021))) as client:
         assert client.stateless
 
@@ -137,7 +137,9 @@ async def test_an_error_of_the_new_era_keeps_us_there() -> None:
         ({"mode": "stateless"}, _result({}), ConnectionError),
     ],
 )
-async def test_what_can_not_be_opened(options: dict[str, Any], discover: Answer, error: type[Exception]) -> None:
+async def test_a_failed_discovery_is_an_error(
+    options: dict[str, Any], discover: Answer, error: type[Exception]
+) -> None:
     script = Script(discover=discover)
     with pytest.raises(error):
         async with connected(script, **options):
@@ -148,7 +150,7 @@ async def test_what_can_not_be_opened(options: dict[str, Any], discover: Answer,
 @pytest.mark.parametrize(
     ("initialize", "error"), [(_error(-32602), PeerError), (_initialized("2099-01-01"), ConnectionError)]
 )
-async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) -> None:
+async def test_a_failed_handshake_is_an_error(initialize: Answer, error: type[Exception]) -> None:
     script = Script(initialize=initialize)
     with pytest.raises(error):
         async with connected(script, mode="handshake"):
@@ -186,7 +188,7 @@ async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) 
         ),
     ],
 )
-async def test_the_versions_of_both_sides_are_named(
+async def test_a_version_error_names_the_versions_of_both_sides(
     options: dict[str, Any], answers: dict[str, Answer], text: str
 ) -> None:
     with pytest.raises(ConnectionError, match=f"no common protocol version: {text}$"):
@@ -197,7 +199,7 @@ async def test_the_versions_of_both_sides_are_named(
 @pytest.mark.parametrize(
     "options", [{"max_version": "2025-06-18"}, {"max_version": "2025-06-18", "mode": "handshake"}]
 )
-async def test_the_newest_version_that_is_accepted_is_offered(options: dict[str, str]) -> None:
+async def test_the_newest_accepted_version_is_offered(options: dict[str, str]) -> None:
     script = Script(initialize=_initialized("2025-06-18"))
     async with connected(script, **options) as client:
         assert client.server.version == "2025-06-18"
@@ -214,7 +216,7 @@ async def test_the_newest_version_that_is_accepted_is_offered(options: dict[str,
         {"min_version": "2025-06-18", "mode": "2025-03-26"},
     ],
 )
-async def test_versions_that_leave_none_to_speak(options: dict[str, str]) -> None:
+async def test_options_without_a_usable_version_are_refused(options: dict[str, str]) -> None:
     ours, theirs = memory_pair()
     with pytest.raises(ValueError, match="version"):
         Client(End(ours), ClientOptions(**options))
@@ -233,14 +235,14 @@ def _busy(times: int, then: Answer) -> Answer:
 
 
 @pytest.mark.parametrize(("discover", "initialize"), [(2, 0), (0, 2), (1, 1)])
-async def test_a_server_that_is_busy_is_asked_again(discover: int, initialize: int) -> None:
+async def test_a_busy_server_is_asked_again(discover: int, initialize: int) -> None:
     old = _busy(discover, _error(-32601))
     async with connected(Script(discover=old, initialize=_busy(initialize, _initialized()))) as client:
         assert client.server.version == "2025-11-25"
 
 
 @pytest.mark.usefixtures("short_pauses")
-async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one() -> None:
+async def test_a_server_that_stays_busy_gets_no_handshake() -> None:
     script = Script(discover=_busy(9, _error(-32601)), initialize=_initialized())
     with pytest.raises(PeerError, match="busy"):
         async with connected(script):
@@ -248,7 +250,7 @@ async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one() -> None:
     assert script.methods == ["server/discover"] * 4
 
 
-async def test_a_server_that_ends_at_once() -> None:
+async def test_a_server_that_ends_at_once_raises_connection_error() -> None:
     ours, theirs = memory_pair()
     theirs.close()
     with anyio.fail_after(30), pytest.raises(ConnectionError):
@@ -257,21 +259,21 @@ async def test_a_server_that_ends_at_once() -> None:
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"logging": {}}])
-async def test_the_log_level_is_set_where_it_can_be(capabilities: dict[str, Any]) -> None:
+async def test_the_log_level_is_set_if_the_server_declares_logging(capabilities: dict[str, Any]) -> None:
     script = Script(initialize=_initialized(**capabilities), setLevel=_result({}))
     async with connected(script, mode="handshake", log_level="error"):
         pass
     assert ("logging/setLevel" in script.methods) == bool(capabilities)
 
 
-async def test_a_server_that_refuses_the_log_level_is_used(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refused_log_level_is_logged_and_the_server_is_used(caplog: pytest.LogCaptureFixture) -> None:
     script = Script(initialize=_initialized(logging={}), setLevel=_error(-32601))
     async with connected(script, mode="handshake", log_level="error"):
         pass
     assert "the server refuses the log level error" in caplog.text
 
 
-async def test_rounds_have_an_end() -> None:
+async def test_rounds_of_required_input_are_limited() -> None:
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
     script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))
     with pytest.raises(Exception, match="10 rounds"):
@@ -280,7 +282,7 @@ async def test_rounds_have_an_end() -> None:
     assert script.methods.count("tools/call") == 10
 
 
-async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another_version() -> None:
+async def test_a_silent_stateless_server_raises_a_timeout() -> None:
     ours, theirs = memory_pair()
     with pytest.raises(TimeoutError, match="did not answer"):
         async with Client(End(ours), ClientOptions(mode="stateless", opening_seconds=0.01)):
@@ -288,7 +290,7 @@ async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another
     theirs.close()
 
 
-async def test_a_client_is_entered_before_it_is_used() -> None:
+async def test_a_client_must_be_entered_before_use() -> None:
     ours, theirs = memory_pair()
     client = Client(End(ours))
     assert not client.connected

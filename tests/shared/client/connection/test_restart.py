@@ -1,5 +1,4 @@
-"""A server that crashes is started again when that is wanted, at once the first time and then ever later, and nothing
-is left of those that it was before."""
+"""Restarts of a crashed server: at once the first time, then after longer pauses, without leaks."""
 
 import os
 import sys
@@ -49,7 +48,7 @@ there is a file whose name ends in `.mute`."""
 
 @pytest.fixture
 def starts(tmp_path: Path, short_pauses: None) -> Path:
-    """The process id of each start, a line each."""
+    """The file with the process id of each start, one per line."""
     return tmp_path / "starts"
 
 
@@ -82,7 +81,7 @@ async def lose_out(client: Client) -> None:
 
 
 @pytest.mark.parametrize("how", ["crash", "hang"])
-async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
+async def test_the_next_call_starts_a_new_server(how: str, starts: Path) -> None:
     async with connected(starts) as client:
         first = await pid(client)
         await lose(client, how)
@@ -92,7 +91,7 @@ async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
     assert len(starts.read_text().split()) == 2
 
 
-async def test_the_era_of_a_server_is_found_out_once(starts: Path) -> None:
+async def test_a_restarted_server_is_not_probed_again(starts: Path) -> None:
     opening = ["initialize", "notifications/initialized", "prompts/list"]
     async with connected(starts, mode="auto", probe_seconds=0.1) as client:
         assert await client.plain.list_prompts() == ["server/discover", *opening]
@@ -100,14 +99,14 @@ async def test_the_era_of_a_server_is_found_out_once(starts: Path) -> None:
         assert await client.plain.list_prompts() == opening
 
 
-async def test_a_server_stays_lost_where_nobody_asked(starts: Path) -> None:
+async def test_without_restart_a_lost_server_stays_lost(starts: Path) -> None:
     async with connected(starts, restart=False) as client:
         await lose(client)
         await lose(client, "pid")
     assert len(starts.read_text().split()) == 1
 
 
-async def test_all_that_call_at_once_have_the_same_new_server(starts: Path) -> None:
+async def test_concurrent_calls_share_a_new_server(starts: Path) -> None:
     pids: list[str] = []
     async with connected(starts) as client:
         await lose(client)
@@ -122,17 +121,17 @@ async def test_all_that_call_at_once_have_the_same_new_server(starts: Path) -> N
     assert len(set(pids)) == 1
 
 
-async def test_a_server_that_can_not_be_started_again_fails_each_call(starts: Path) -> None:
+async def test_calls_fail_while_the_server_cannot_be_restarted(starts: Path) -> None:
     async with connected(starts) as client:
         await lose(client)
         starts.unlink()
-        starts.mkdir()  # which its script fails of
+        starts.mkdir()  # makes its script fail
         await lose(client, "pid")
         starts.rmdir()
         assert await pid(client) == starts.read_text().strip()
 
 
-async def test_a_call_waits_no_longer_than_it_was_given(starts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_waits_for_a_restart_times_out(starts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.client.connection.restart.FIRST_SECONDS", 1_000.0)  # more than the test has
     async with connected(starts) as client:
         await lose(client)
@@ -143,7 +142,7 @@ async def test_a_call_waits_no_longer_than_it_was_given(starts: Path, monkeypatc
     assert len(starts.read_text().split()) == 2
 
 
-async def test_a_client_that_is_closed_while_a_call_waits_starts_nothing(
+async def test_a_client_closed_during_the_pause_starts_no_server(
     starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shared.client.connection.restart.FIRST_SECONDS", 1_000.0)  # more than the test has
@@ -155,7 +154,7 @@ async def test_a_client_that_is_closed_while_a_call_waits_starts_nothing(
     assert len(starts.read_text().split()) == 2
 
 
-async def test_a_client_that_is_closed_while_a_server_is_started_ends_who_waits(starts: Path) -> None:
+async def test_a_client_closed_during_a_restart_ends_waiting_calls(starts: Path) -> None:
     async with anyio.create_task_group() as tasks, connected(starts) as client:
         await lose(client)
         starts.with_suffix(".mute").touch()
@@ -164,7 +163,7 @@ async def test_a_client_that_is_closed_while_a_server_is_started_ends_who_waits(
             await anyio.lowlevel.checkpoint()
 
 
-async def test_a_subscription_is_made_again(starts: Path) -> None:
+async def test_a_restarted_server_gets_the_subscriptions(starts: Path) -> None:
     async with connected(starts) as client, client.changes(["memo://one"]) as changes:
         await lose(client)
         assert await anext(changes) == Change("missed")
@@ -172,7 +171,7 @@ async def test_a_subscription_is_made_again(starts: Path) -> None:
     assert len(starts.read_text().split()) == 2
 
 
-async def test_a_client_that_is_closed_starts_nothing(starts: Path) -> None:
+async def test_a_closed_client_starts_no_server(starts: Path) -> None:
     async with connected(starts) as client:
         await lose(client)
     await lose(client, "pid")
@@ -180,8 +179,8 @@ async def test_a_client_that_is_closed_starts_nothing(starts: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_nothing_is_left_of_many_servers(starts: Path) -> None:
-    async with connected(starts):  # the first one opens what the loop keeps
+async def test_many_restarts_leave_no_descriptors_or_processes(starts: Path) -> None:
+    async with connected(starts):  # the first server opens descriptors that the event loop keeps
         pass
     before = settled_descriptors()
     async with connected(starts) as client:
@@ -196,11 +195,11 @@ async def test_nothing_is_left_of_many_servers(starts: Path) -> None:
             os.kill(int(one), 0)
 
 
-# How long a start waits
+# Pauses
 
 
 def starts_at(pauses: Pauses, *lives: float) -> list[float]:
-    """How long each start waits that follows a server which lived so long."""
+    """The wait before each start, for servers with these lifetimes."""
     now, waits = 1_000.0, list[float]()
     for life in lives:
         waits.append(pauses.remaining(now + life))
@@ -209,19 +208,19 @@ def starts_at(pauses: Pauses, *lives: float) -> list[float]:
     return waits
 
 
-def test_a_server_that_goes_on_crashing_is_started_ever_more_rarely() -> None:
+def test_the_pause_doubles_with_each_crash_up_to_30_seconds() -> None:
     assert starts_at(Pauses(), *[0.0] * 9) == [0, 0.5, 1, 2, 4, 8, 16, 30, 30]
 
 
-def test_the_life_of_a_server_counts_for_its_pause() -> None:
+def test_the_lifetime_of_a_server_shortens_its_pause() -> None:
     assert starts_at(Pauses(), 0, 0.25, 5, 0) == [0, 0.25, 0, 2]
 
 
-def test_a_long_life_is_forgiven() -> None:
+def test_a_long_lifetime_resets_the_pause() -> None:
     assert starts_at(Pauses(), *[0.0] * 9, STEADY_SECONDS, 0)[-3:] == [MAX_PAUSE_SECONDS, 0, 0.5]
 
 
-def test_who_gives_up_waiting_makes_no_pause_longer() -> None:
+def test_a_cancelled_wait_does_not_lengthen_the_pause() -> None:
     pauses = Pauses()
     starts_at(pauses, *[0.0] * 9)
     last = 1_000.0 + 0.5 + 1 + 2 + 4 + 8 + 16 + 30 + 30

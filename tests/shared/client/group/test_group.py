@@ -1,4 +1,4 @@
-"""`ClientGroup`: several servers, of which some fail, are slow, break off or never stop talking."""
+"""`ClientGroup`: several servers, some of which fail, hang, crash or flood."""
 
 import asyncio
 import sys
@@ -78,7 +78,7 @@ def _states(group: ClientGroup) -> dict[str, str]:
 
 
 class Heard:
-    """The statuses of a group, as they come."""
+    """Records the statuses of a group."""
 
     def __init__(self) -> None:
         self.all: list[ServerStatus] = []
@@ -97,7 +97,7 @@ class Heard:
             await self._came.wait()
 
 
-async def test_what_servers_have_is_listed_under_their_names() -> None:
+async def test_lists_have_names_with_the_prefix_of_their_server() -> None:
     async with _entered({"one": _small(), "two": _small()}) as group:
         tools = await group.list_tools()
         assert [tool.name for tool in tools.items if tool.item.name == "add"] == ["one__add", "two__add"]
@@ -109,7 +109,7 @@ async def test_what_servers_have_is_listed_under_their_names() -> None:
         assert tools.failures == {}
 
 
-async def test_calls_reach_the_server_that_is_named() -> None:
+async def test_calls_reach_the_server_of_the_prefix() -> None:
     one, two = Small(), Small()
 
     async def whose() -> str:
@@ -124,7 +124,7 @@ async def test_calls_reach_the_server_that_is_named() -> None:
         assert (await group.read_resource("two", "memo://one")).contents[0].text == "the text"
 
 
-async def test_servers_are_reached_in_whatever_way() -> None:
+async def test_a_group_connects_to_urls_processes_and_memory() -> None:
     small = Small()
     servers = {"process": _process(), "memory": _small()}
     async with listening(small) as (address, _), _entered({"url": f"http://{address}/mcp", **servers}) as group:
@@ -134,7 +134,7 @@ async def test_servers_are_reached_in_whatever_way() -> None:
 
 
 @pytest.mark.parametrize("own", ["files.read", "x" * 100])
-async def test_a_shortened_name_is_found_without_a_listing(own: str) -> None:
+async def test_a_shortened_name_can_be_called_without_a_listing(own: str) -> None:
     small = Small()
     small.app.tool(name=own)(small.one)
     async with _entered({"one": _small(small)}) as group:
@@ -144,28 +144,28 @@ async def test_a_shortened_name_is_found_without_a_listing(own: str) -> None:
         assert (await group.call_tool(name)).text == "the text"
 
 
-async def test_a_listing_that_a_call_waits_for_must_come_in_time() -> None:
+async def test_a_call_that_needs_a_listing_times_out() -> None:
     async with _entered({"mute": _process("tools/list")}) as group:
         with anyio.fail_after(10), pytest.raises(TimeoutError, match="did not list its tools"):
             await group.call_tool("mute__tool-0123456789", timeout=0.01)
 
 
 @pytest.mark.parametrize("name", ["add", "three__add", "__add"])
-async def test_a_name_of_no_server(name: str) -> None:
+async def test_a_name_of_an_unknown_server_is_refused(name: str) -> None:
     async with _entered({"one": _small()}) as group:
         with pytest.raises(UnknownServer):
             await group.call_tool(name)
 
 
-def test_a_name_that_no_server_can_have() -> None:
+def test_an_invalid_server_name_is_refused() -> None:
     with pytest.raises(ValueError, match="letters, digits and hyphens"):
         ClientGroup({"my_files": ["x"]})
 
 
-# Those that fail
+# Failing servers
 
 
-async def test_a_server_that_can_not_be_started_takes_no_other_along() -> None:
+async def test_a_server_that_cannot_start_does_not_affect_the_others() -> None:
     async with _entered({"none": ["/no/such/program"], "one": _small()}) as group:
         assert _states(group) == {"none": "failed", "one": "ready"}
         listing = await group.list_tools()
@@ -175,7 +175,7 @@ async def test_a_server_that_can_not_be_started_takes_no_other_along() -> None:
             await group.call_tool("none__add")
 
 
-async def test_a_server_that_never_answers_is_not_waited_for() -> None:
+async def test_a_server_that_never_answers_does_not_delay_the_others() -> None:
     heard = Heard()
     servers = {"mute": GroupServer(_mute, HANDSHAKE), "one": _small()}
     async with _entered(servers, on_status=heard, entering_seconds=0.01) as group:
@@ -186,20 +186,20 @@ async def test_a_server_that_never_answers_is_not_waited_for() -> None:
 
 
 @pytest.mark.slow
-async def test_a_server_that_tells_no_list_keeps_back_no_other_one() -> None:
+async def test_a_server_without_an_answer_does_not_delay_the_other_lists() -> None:
     async with _entered({"mute": _process("tools/list"), "one": _small()}) as group:
         listing = await group.list_tools(seconds=0.5)
         assert {tool.server for tool in listing.items} == {"one"}
         assert isinstance(listing.failures["mute"], TimeoutError)
 
 
-async def test_a_server_that_talks_all_the_time_takes_no_other_along() -> None:
+async def test_a_flooding_server_does_not_affect_the_others() -> None:
     async with _entered({"flood": _process("flood"), "one": _small()}) as group:
         assert (await group.call_tool("one__add", {"a": 1, "b": 2})).text == "3"
         assert _states(group) == {"flood": "ready", "one": "ready"}
 
 
-async def test_a_server_that_crashes_in_mid_call_takes_no_other_along() -> None:
+async def test_a_server_that_crashes_during_a_call_does_not_affect_the_others() -> None:
     heard, small = Heard(), Small()
     async with _entered({"bad": _process(), "one": _small(small)}, on_status=heard) as group:
         async with anyio.create_task_group() as tasks:
@@ -214,7 +214,7 @@ async def test_a_server_that_crashes_in_mid_call_takes_no_other_along() -> None:
 
 
 @pytest.mark.usefixtures("short_pauses")
-async def test_a_server_that_failed_is_tried_again_where_asked() -> None:
+async def test_with_retry_a_failed_server_is_restarted() -> None:
     heard = Heard()
     async with _entered({"bad": _process()}, retry=True, on_status=heard) as group:
         first = (await group.call_tool("bad__pid")).text
@@ -225,7 +225,7 @@ async def test_a_server_that_failed_is_tried_again_where_asked() -> None:
     assert heard.of("bad")[-1] == "closed"
 
 
-async def test_a_handler_that_breaks_fails_its_own_server() -> None:
+async def test_a_handler_that_raises_fails_only_its_server() -> None:
     async def roots() -> Any:
         raise ZeroDivisionError
 
@@ -239,7 +239,7 @@ async def test_a_handler_that_breaks_fails_its_own_server() -> None:
         assert _states(group)["one"] == "ready"
 
 
-async def test_an_error_in_the_block_leaves_it_alone() -> None:
+async def test_an_error_in_the_block_is_not_wrapped_in_an_exception_group() -> None:
     with pytest.raises(ZeroDivisionError):
         async with _entered({"one": _small(), "bad": _process()}):
             raise ZeroDivisionError
@@ -248,7 +248,7 @@ async def test_an_error_in_the_block_leaves_it_alone() -> None:
 # Adding, removing, closing
 
 
-async def test_servers_come_and_go() -> None:
+async def test_servers_can_be_added_and_removed() -> None:
     async with _entered({}) as group:
         assert (await group.add("one", _small())).state == "ready"
         assert (await group.add("none", ["/no/such/program"])).state == "failed"
@@ -279,7 +279,7 @@ async def test_a_call_ends_when_its_server_is_removed() -> None:
             await group.remove("one")
 
 
-async def test_who_adds_a_server_learns_that_it_was_removed() -> None:
+async def test_add_returns_when_its_server_is_removed() -> None:
     heard, states = Heard(), list[str]()
 
     async def add(group: ClientGroup) -> None:
@@ -294,7 +294,7 @@ async def test_who_adds_a_server_learns_that_it_was_removed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ready", "mute"])
-async def test_a_group_may_be_cancelled_from_outside(kind: str) -> None:
+async def test_a_group_can_be_cancelled_from_outside(kind: str) -> None:
     servers = {"ready": _small(), "mute": GroupServer(_mute, HANDSHAKE)}
     group = ClientGroup({kind: servers[kind]})
     with anyio.CancelScope() as scope:
@@ -307,8 +307,8 @@ async def test_a_group_may_be_cancelled_from_outside(kind: str) -> None:
     assert kind == "mute" or _states(group) == {"ready": "closed"}
 
 
-async def test_a_server_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.group.group.CLOSING_SECONDS", 0.05)  # nothing but time is different
+async def test_closing_a_group_cancels_a_server_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.group.group.CLOSING_SECONDS", 0.05)  # a shorter timeout
     ended = anyio.Event()
 
     @asynccontextmanager
@@ -327,29 +327,29 @@ async def test_a_server_that_does_not_end_is_not_waited_for(monkeypatch: pytest.
 
 
 @pytest.mark.slow
-async def test_nothing_is_left_of_those_that_failed() -> None:
+async def test_failed_servers_leave_no_descriptors_or_processes() -> None:
     before, heard = settled_descriptors(), Heard()
     servers = {"flood": _process("flood"), "bad": _process(), "mute": _process("initialize"), "none": ["/no/such"]}
     async with _entered(servers, on_status=heard, entering_seconds=0.1) as group:
         await heard.until("bad", "connecting", "ready")
         with pytest.raises(ConnectionError):
             await group.call_tool("bad__crash")
-    with anyio.fail_after(PATIENCE):  # the loop closes the pipes of a process once it has heard of its end
+    with anyio.fail_after(PATIENCE):  # the event loop closes the pipes of a process after its end
         while left_open(before):
             await anyio.sleep(0.001)
 
 
-# Each on its own
+# Handlers and permits of each server
 
 
-async def test_each_server_has_handlers_of_its_own() -> None:
+async def test_each_server_has_its_own_handlers() -> None:
     servers = {name: _small(roots=[Root(uri=f"file:///{name}")]) for name in ("one", "two")}
     async with _entered({**servers, "none": _small()}) as group:
         assert (await group.call_tool("one__roots")).text == "file:///one"
         assert (await group.call_tool("two__roots")).text == "file:///two"
 
 
-async def test_the_host_decides_what_happens() -> None:
+async def test_the_permit_of_the_group_can_deny_acts() -> None:
     acts: list[tuple[str, str, str]] = []
 
     async def permit(act: Act) -> None:
@@ -372,7 +372,7 @@ async def test_the_host_decides_what_happens() -> None:
     ]
 
 
-async def test_a_server_may_have_a_permit_of_its_own_besides() -> None:
+async def test_a_server_can_have_its_own_permit_in_addition() -> None:
     asked: list[str] = []
 
     def say(who: str) -> Callable[[Act], Awaitable[None]]:
@@ -386,7 +386,7 @@ async def test_a_server_may_have_a_permit_of_its_own_besides() -> None:
     assert asked == ["own: one", "group: one"]
 
 
-async def test_a_member_that_does_not_close_is_cancelled() -> None:
+async def test_a_server_that_does_not_close_is_cancelled() -> None:
     cancelled = anyio.Event()
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Arguments and results against the schemas of the tools that were listed."""
+"""Arguments and results, checked against the schemas of listed tools."""
 
 import sys
 from contextlib import nullcontext
@@ -38,7 +38,7 @@ PROMISING = listed(tool(outputSchema=PRICE))
 # Results
 
 
-async def test_a_result_that_keeps_the_promise_is_given() -> None:
+async def test_a_result_that_matches_its_schema_is_returned() -> None:
     calls = TypedCalls(Answers(PROMISING, GOOD))
     await calls.list_tools()
     assert (await calls.call_tool("buy")).structured_content == {"price": 1}
@@ -53,7 +53,7 @@ async def test_a_result_that_keeps_the_promise_is_given() -> None:
         ({"content": []}, "structuredContent"),
     ],
 )
-async def test_a_result_that_breaks_the_promise_is_named(answer: dict[str, Any], path: str) -> None:
+async def test_a_result_that_violates_its_schema_is_an_error_with_its_path(answer: dict[str, Any], path: str) -> None:
     request = Answers(PROMISING, answer, PROMISING)
     calls = TypedCalls(request)
     await calls.list_tools()
@@ -62,7 +62,7 @@ async def test_a_result_that_breaks_the_promise_is_named(answer: dict[str, Any],
     assert (caught.value.method, caught.value.path, caught.value.result) == ("tools/call", path, answer)
 
 
-async def test_a_promise_may_have_changed() -> None:
+async def test_a_result_is_checked_against_a_changed_output_schema() -> None:
     request = Answers(PROMISING, BAD, listed(tool()), BAD)
     calls = TypedCalls(request)
     await calls.list_tools()
@@ -71,24 +71,24 @@ async def test_a_promise_may_have_changed() -> None:
     assert [method for method, _ in request.asked] == ["tools/list", "tools/call", "tools/list", "tools/call"]
 
 
-async def test_a_failure_promises_nothing() -> None:
+async def test_a_tool_error_is_not_checked() -> None:
     calls = TypedCalls(Answers(PROMISING, {"content": [], "isError": True}))
     await calls.list_tools()
     assert (await calls.call_tool("buy")).is_error
 
 
-async def test_what_was_not_listed_is_not_checked() -> None:
+async def test_the_result_of_an_unlisted_tool_is_not_checked() -> None:
     assert (await TypedCalls(Answers(BAD)).call_tool("buy")).structured_content == {"price": "1"}
 
 
-async def test_what_can_not_be_checked_is_given() -> None:
+async def test_a_result_with_an_unusable_schema_is_returned() -> None:
     calls = TypedCalls(Answers(listed(tool(outputSchema={"$ref": "https://a.example"})), BAD))
     await calls.list_tools()
     for _ in range(2):
         assert (await calls.call_tool("buy")).structured_content == {"price": "1"}
 
 
-async def test_a_promise_that_the_cache_has_kept_may_have_changed() -> None:
+async def test_a_changed_output_schema_replaces_the_cached_one() -> None:
     lists = [{**PROMISING, "ttlMs": 3_600_000, "cacheScope": "private"}, listed(tool())]
     script = Script(
         discover=lambda request: Response(request.id, {"supportedVersions": ["2026-07-28"], "capabilities": {}}),
@@ -102,7 +102,7 @@ async def test_a_promise_that_the_cache_has_kept_may_have_changed() -> None:
 
 
 @pytest.mark.parametrize(("version", "is_wrong"), [("2025-03-26", False), ("2025-06-18", True)])
-async def test_versions_without_output_schemas_promise_nothing(version: str, is_wrong: bool) -> None:
+async def test_results_of_versions_without_output_schemas_are_not_checked(version: str, is_wrong: bool) -> None:
     opened = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {}}
     script = Script(
         initialize=lambda request: Response(request.id, opened),
@@ -116,7 +116,7 @@ async def test_versions_without_output_schemas_promise_nothing(version: str, is_
 
 
 class Silent(Answers):
-    """Gives no list once it has given those that it has."""
+    """Never answers a list after its answers are used up."""
 
     async def __call__(self, method: str, *args: Any, **how: Any) -> dict[str, Any]:
         if method == "tools/list" and "tools/list" in dict(self.asked):
@@ -124,14 +124,14 @@ class Silent(Answers):
         return await super().__call__(method, *args, **how)
 
 
-async def test_a_list_that_does_not_come_holds_back_no_result() -> None:
+async def test_an_invalid_result_is_raised_even_if_the_list_times_out() -> None:
     calls = TypedCalls(Silent(PROMISING, BAD))
     await calls.list_tools()
     with anyio.fail_after(5), pytest.raises(InvalidResult):
         await calls.call_tool("buy", timeout=0.01)
 
 
-async def test_a_list_that_arguments_wait_for_must_come_in_time() -> None:
+async def test_a_check_of_arguments_times_out_without_a_list() -> None:
     request = Silent(PROMISING)
     request.asked.append(("tools/list", {}))
     with anyio.fail_after(5), pytest.raises(TimeoutError, match=r"list its tools within 0\.01 s"):
@@ -152,7 +152,7 @@ async def test_arguments_are_checked_before_they_are_sent() -> None:
     assert [method for method, _ in request.asked] == [*["tools/list"] * 3, "tools/call"]
 
 
-async def test_arguments_are_not_checked_unless_it_is_asked_for() -> None:
+async def test_arguments_are_not_checked_by_default() -> None:
     request = Answers(listed(tool()), GOOD)
     calls = TypedCalls(request)
     await calls.list_tools()
@@ -160,28 +160,28 @@ async def test_arguments_are_not_checked_unless_it_is_asked_for() -> None:
     assert request.asked[-1][0] == "tools/call"
 
 
-async def test_the_server_judges_a_tool_that_is_not_in_its_list() -> None:
+async def test_arguments_of_an_unlisted_tool_are_sent_unchecked() -> None:
     request = Answers(listed(), GOOD)
     await TypedCalls(request, check_arguments=True).call_tool("buy")
     assert [method for method, _ in request.asked] == ["tools/list", "tools/call"]
 
 
-def test_a_check_that_is_asked_for_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_arguments_requires_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     ToolChecks(arguments=False)
     with pytest.raises(ModuleNotFoundError):
         ToolChecks(arguments=True)
 
 
-# What is remembered
+# The cache of schemas
 
 
-def test_a_schema_is_made_ready_once() -> None:
+def test_a_schema_is_compiled_once() -> None:
     checks = ToolChecks(arguments=False)
     one = Tool.model_validate(tool(outputSchema=PRICE))
     checks.learn([one])
     checks.check_result("buy", GOOD)
-    # That it was made anew would show in nothing but the time.
+    # A second compilation would show only in time, so this reads the cached object.
     ready = checks._outputs["buy"].checked
     checks.learn([one.model_copy()])
     checks.check_result("buy", GOOD)
@@ -197,7 +197,7 @@ def test_the_oldest_tools_are_forgotten() -> None:
         checks.check_result("1", BAD)
 
 
-def test_the_name_of_a_tool_forges_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_newline_in_a_tool_name_is_escaped_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     checks = ToolChecks(arguments=False)
     checks.learn([Tool(name="a\nb", input_schema={}, output_schema={"$ref": "elsewhere"})])

@@ -1,4 +1,4 @@
-"""Which schemas could take too long."""
+"""`Cost`: upper bounds for the work of a check."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def refer(name: str) -> dict[str, str]:
 
 
 def chain(keyword: str, length: int) -> dict[str, Any]:
-    """Definitions each of which applies the next one twice."""
+    """Definitions, each of which applies the next twice."""
     links = {f"d{one}": {keyword: [refer(f"d{one + 1}")] * 2} for one in range(length)}
     return {"$defs": {**links, f"d{length}": {"type": "integer"}}, **refer("d0")}
 
@@ -35,11 +35,11 @@ COSTS: list[tuple[dict[str, Any], int, int]] = [
 ]
 
 
-def test_the_work_is_counted() -> None:
+def test_the_applications_of_a_schema_are_counted() -> None:
     assert [Cost(schema).max_applications(levels) for schema, levels, _ in COSTS] == [cost for *_, cost in COSTS]
 
 
-def test_a_tree_costs_as_much_as_it_has_levels() -> None:
+def test_the_cost_of_a_tree_grows_linearly_with_its_levels() -> None:
     cost = Cost(TREE)
     assert cost.max_applications(60) - cost.max_applications(40) == cost.max_applications(40) - cost.max_applications(
         20
@@ -47,11 +47,11 @@ def test_a_tree_costs_as_much_as_it_has_levels() -> None:
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
-def test_a_chain_of_definitions_doubles_the_work(keyword: str) -> None:
+def test_each_definition_that_applies_the_next_twice_doubles_the_cost(keyword: str) -> None:
     assert Cost(chain(keyword, 30)).max_applications(0) > 2**30
 
 
-def test_a_level_that_is_looked_at_twice_doubles_the_work() -> None:
+def test_a_level_checked_twice_doubles_the_cost() -> None:
     assert Cost({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}).max_applications(30) > 2**30
 
 
@@ -80,7 +80,7 @@ def wide(count: int) -> dict[str, Any]:
         ({"allOf": [{"pattern": "a"} for _ in range(MAX_PATTERNS + 1)]}, "100 patterns"),
     ],
 )
-def test_what_can_not_be_used(schema: dict[str, Any], reason: str | None) -> None:
+def test_unusable_schemas_are_refused_with_a_reason(schema: dict[str, Any], reason: str | None) -> None:
     if reason is None:
         assert Cost(schema).patterns == 1
     else:
@@ -88,13 +88,13 @@ def test_what_can_not_be_used(schema: dict[str, Any], reason: str | None) -> Non
             Cost(schema)
 
 
-def test_a_value_may_have_too_many_levels() -> None:
+def test_too_many_levels_are_refused() -> None:
     assert Cost(TREE).max_applications(MAX_LEVELS)
     with pytest.raises(UnusableSchema, match="levels"):
         Cost({}).max_applications(MAX_LEVELS + 1)
 
 
-def test_references_name_their_place_as_pointers_do() -> None:
+def test_references_are_json_pointers() -> None:
     schema = {"$defs": {"a/b": {"enum": [1, 2]}, "c%": [{}, {"enum": [1]}]}}
     assert Cost({**schema, "$ref": "#/$defs/a~1b"}).max_applications(0) == 4
     assert Cost({**schema, "$ref": "#/$defs/c%25/1"}).max_applications(0) == 3

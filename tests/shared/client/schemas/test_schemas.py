@@ -1,4 +1,4 @@
-"""Values checked against schemas, some of them made to take for ever."""
+"""`CheckedSchema`: faults of values, and schemas that would take too long."""
 
 import sys
 from contextlib import suppress
@@ -44,24 +44,24 @@ FAULTS: list[tuple[dict[str, Any], object, str | None]] = [
 ]
 
 
-def test_the_first_fault_is_named() -> None:
+def test_the_path_of_the_first_fault_is_returned() -> None:
     found = [fault(schema, value) for schema, value, _ in FAULTS]
     assert [one and one[0] for one in found] == [path for *_, path in FAULTS]
 
 
-def test_a_fault_is_told_shortly() -> None:
+def test_a_fault_message_is_shortened() -> None:
     found = fault({"type": "integer"}, "x" * 1_000)
     assert found is not None
     assert len(found[1]) == 201
 
 
-def test_what_is_no_json_breaks_every_schema() -> None:
+def test_a_value_that_is_not_json_violates_every_schema() -> None:
     found = fault({"type": "object"}, {1: 2})
     assert found is not None
     assert "key must be str" in found[1]
 
 
-def test_a_form_has_its_formats_checked_and_its_values_kept_to_itself() -> None:
+def test_a_form_checks_formats_and_hides_values() -> None:
     form = CheckedSchema({"properties": {"mail": {"type": "string", "format": "email"}}}, form=True)
     assert form.fault({"mail": "ada@example.org"}) is None
     assert form.fault({"mail": "s3cret"}) == (["mail"], 'the value is not a "email"')
@@ -86,7 +86,7 @@ UNUSABLE: list[dict[str, Any]] = [
 ]
 
 
-def test_schemas_that_can_not_be_used() -> None:
+def test_unusable_schemas_are_refused() -> None:
     usable = []
     for schema in UNUSABLE:
         with suppress(UnusableSchema):
@@ -116,7 +116,7 @@ def holding_itself() -> list[Any]:
         ({}, [[1] * 3_000] * 3_000),
     ],
 )
-def test_what_would_take_too_long_is_not_checked(schema: dict[str, Any], value: object) -> None:
+def test_a_check_that_would_take_too_long_is_refused(schema: dict[str, Any], value: object) -> None:
     if schema.get("allOf"):
         value = [value]
         for _ in range(40):
@@ -125,7 +125,7 @@ def test_what_would_take_too_long_is_not_checked(schema: dict[str, Any], value: 
         CheckedSchema(schema).fault(value)
 
 
-def test_a_large_value_is_checked_though_its_fault_is_not_sought() -> None:
+def test_a_large_value_is_checked_without_the_path_of_its_fault() -> None:
     checked = CheckedSchema({"items": {"type": "integer"}})
     rows: list[Any] = [1] * (MAX_VALUES - 1)
     assert checked.fault(rows) is None
@@ -133,7 +133,7 @@ def test_a_large_value_is_checked_though_its_fault_is_not_sought() -> None:
     assert checked.fault(rows) == ([], "it violates the schema")
 
 
-def test_the_extra_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(UnusableSchema, match="extra `client`"):
         CheckedSchema({})

@@ -1,5 +1,4 @@
-"""Skills of a server as a host uses them: found out, read when they are needed, and refused where they are not what
-was listed."""
+"""`ServerSkills`: lists of skills, reads of files when needed, and refusals of files that differ from the list."""
 
 import hashlib
 import sys
@@ -44,7 +43,7 @@ ENTRY = {"uri": URI, "frontmatter": HEAD, "resources": [listed(URI, MANIFEST), l
 
 
 class Shelf:
-    """A server that says of skills whatever a test wants it to, and what it was asked to read."""
+    """A server whose answers about skills a test sets, and the files that were read from it."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] | None = {"directoryRead": True}
@@ -106,17 +105,17 @@ async def refused(wanted: Any) -> str:
     return refusal.value.check
 
 
-# Finding out
+# Lists
 
 
-async def test_listing_reads_nothing() -> None:
+async def test_listing_skills_reads_no_files() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         (entry,) = await skills.list_skills()
         assert (await skills.get_skill(URI), shelf.reads) == (entry, [])
 
 
-async def test_pages_are_asked_for_when_they_are_wanted() -> None:
+async def test_iter_skills_requests_a_page_only_when_needed() -> None:
     shelf = Shelf()
     shelf.pages = {None: {"skills": [ENTRY], "nextCursor": "2"}, "2": {"skills": "none"}}
     async with shelf.skills() as skills:
@@ -139,7 +138,7 @@ async def test_pages_are_asked_for_when_they_are_wanted() -> None:
         {"uri": "skill://other/SKILL.md"},
     ],
 )
-async def test_an_entry_that_nobody_could_load_takes_no_other_along(
+async def test_an_invalid_entry_is_skipped_and_logged(
     wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf = Shelf()
@@ -151,7 +150,7 @@ async def test_an_entry_that_nobody_could_load_takes_no_other_along(
         assert await refused(skills.get_skill(URI)) == "entry"
 
 
-async def test_a_server_without_skills_is_not_asked() -> None:
+async def test_a_server_without_skills_gets_no_requests() -> None:
     shelf = Shelf()
     shelf.settings = None
     async with shelf.skills() as skills:
@@ -168,7 +167,7 @@ async def test_a_directory_is_read_to_its_last_page() -> None:
         assert [one.name for one in await skills.read_directory("skill://pdf/refs")] == ["a.md", "b.md"]
 
 
-async def test_directories_are_read_of_servers_that_have_them() -> None:
+async def test_read_directory_requires_the_directory_read_setting() -> None:
     shelf = Shelf()
     shelf.settings = {}
     async with shelf.skills() as skills:
@@ -180,7 +179,7 @@ async def test_directories_are_read_of_servers_that_have_them() -> None:
 # Reading
 
 
-async def test_a_file_is_read_when_it_is_wanted_and_once() -> None:
+async def test_a_file_is_read_once_and_only_when_needed() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         skill = await skills.load(await skills.get_skill(URI))
@@ -194,7 +193,7 @@ async def test_a_file_is_read_when_it_is_wanted_and_once() -> None:
 @pytest.mark.parametrize(
     ("data", "check"), [(MANIFEST + b"more", "size"), (MANIFEST.replace(b"# PDF", b"# EVI"), "digest")]
 )
-async def test_a_manifest_that_was_changed_is_not_loaded(data: bytes, check: str) -> None:
+async def test_a_changed_manifest_is_not_loaded(data: bytes, check: str) -> None:
     shelf = Shelf()
     shelf.files[URI] = data
     async with shelf.skills() as skills:
@@ -203,14 +202,14 @@ async def test_a_manifest_that_was_changed_is_not_loaded(data: bytes, check: str
 
 
 @pytest.mark.parametrize("resources", [ENTRY["resources"], "dynamic"], ids=["listed", "without digests"])
-async def test_a_manifest_that_says_something_else_of_itself_is_not_loaded(resources: object) -> None:
+async def test_a_manifest_that_differs_from_its_entry_is_not_loaded(resources: object) -> None:
     shelf = Shelf()
     shelf.entry = {**ENTRY, "frontmatter": {**HEAD, "description": "Harmless."}, "resources": resources}
     async with shelf.skills() as skills:
         assert await refused(skills.load(await skills.get_skill(URI), dynamic=True)) == "frontmatter"
 
 
-async def test_after_a_file_that_was_changed_nothing_more_is_read() -> None:
+async def test_after_a_changed_file_no_more_files_are_read() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         skill = await skills.load(await skills.get_skill(URI))
@@ -219,7 +218,7 @@ async def test_after_a_file_that_was_changed_nothing_more_is_read() -> None:
         assert shelf.reads == [URI, FORMS]
 
 
-async def test_a_skill_that_has_changed_is_loaded_by_its_new_entry() -> None:
+async def test_a_changed_skill_is_loaded_by_its_new_entry() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         old = await skills.get_skill(URI)
@@ -234,7 +233,7 @@ async def test_a_skill_that_has_changed_is_loaded_by_its_new_entry() -> None:
 @pytest.mark.parametrize(
     "file", ["refs/MORE.md", "../other/SKILL.md", "/etc/passwd", "file:///etc/passwd", "", "..", "\ud800"]
 )
-async def test_a_file_that_is_not_listed_is_not_asked_for(file: str) -> None:
+async def test_an_unlisted_file_is_not_requested(file: str) -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         skill = await skills.load(await skills.get_skill(URI))
@@ -243,7 +242,7 @@ async def test_a_file_that_is_not_listed_is_not_asked_for(file: str) -> None:
         assert await skill.read(FORMS)
 
 
-async def test_a_skill_that_could_not_be_loaded_is_not_read() -> None:
+async def test_a_skill_with_an_invalid_entry_is_not_read() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         entry = await skills.get_skill(URI)
@@ -255,14 +254,14 @@ async def test_a_skill_that_could_not_be_loaded_is_not_read() -> None:
         assert shelf.reads == []
 
 
-async def test_another_file_in_place_of_the_one_asked_for_is_refused() -> None:
+async def test_a_different_file_than_requested_is_refused() -> None:
     shelf = Shelf()
     shelf.answers_with = FORMS
     async with shelf.skills() as skills:
         assert await refused(skills.load(await skills.get_skill(URI))) == "contents"
 
 
-async def test_another_entry_in_place_of_the_one_asked_for_is_refused() -> None:
+async def test_a_different_entry_than_requested_is_refused() -> None:
     async with Shelf().skills() as skills:
         assert await refused(skills.get_skill("skill://team/pdf/SKILL.md")) == "entry"
 
@@ -272,7 +271,7 @@ async def test_another_entry_in_place_of_the_one_asked_for_is_refused() -> None:
 DYNAMIC = {**ENTRY, "resources": "dynamic"}
 
 
-async def test_a_skill_without_digests_is_loaded_where_that_is_allowed() -> None:
+async def test_a_skill_without_digests_is_loaded_only_if_allowed() -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
     async with shelf.skills() as skills:
@@ -285,7 +284,7 @@ async def test_a_skill_without_digests_is_loaded_where_that_is_allowed() -> None
         assert await skill.read("refs/FORMS.md") == b"New."
 
 
-async def test_without_digests_a_file_must_still_be_readable() -> None:
+async def test_a_damaged_file_without_a_digest_is_refused() -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
     async with shelf.skills() as skills:
@@ -295,7 +294,7 @@ async def test_without_digests_a_file_must_still_be_readable() -> None:
 
 
 @pytest.mark.parametrize("file", ["../other/SKILL.md", "/SKILL.md", "file:///etc/passwd", "skill://other/SKILL.md"])
-async def test_without_digests_its_files_are_still_those_in_its_directory(file: str) -> None:
+async def test_a_skill_without_digests_has_only_files_of_its_directory(file: str) -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
     async with shelf.skills() as skills:
@@ -305,7 +304,7 @@ async def test_without_digests_its_files_are_still_those_in_its_directory(file: 
 
 
 @pytest.mark.slow
-async def test_without_digests_there_is_a_limit_to_what_is_read() -> None:
+async def test_a_skill_without_digests_has_a_size_limit() -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
     shelf.files[FORMS] = b"x" * (6 * 1024 * 1024)
@@ -319,7 +318,7 @@ async def test_without_digests_there_is_a_limit_to_what_is_read() -> None:
 # Consent
 
 
-def test_a_consent_is_bound_to_the_server_and_to_every_file() -> None:
+def test_an_approval_depends_on_the_server_and_on_every_file() -> None:
     entry, fewer, turned = (
         SkillEntry.model_validate({**ENTRY, "resources": files})
         for files in (ENTRY["resources"], ENTRY["resources"][:1], ENTRY["resources"][::-1])

@@ -1,4 +1,4 @@
-"""A task, followed at a server that says what the test wants."""
+"""The client following a task of a server, whose answers the test sets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ DONE = {"status": "completed", "result": {"content": []}}
 
 
 class Told:
-    """A server that says of its task one thing after another, and the last for ever."""
+    """A server that answers tasks/get with the given states in order, and repeats the last."""
 
     def __init__(self, *states: Mapping[str, Any] | Exception) -> None:
         self._states = list(states)
@@ -40,13 +40,13 @@ class Told:
         return {"action": "accept"}
 
     async def followed(self, **how: Any) -> dict[str, Any]:
-        """What comes of the task."""
+        """The result of the task."""
         with anyio.fail_after(30):
             return await follow("t", TaskChannel(**{"ask": self.ask, "answer": self.answer, "pause": _turn, **how}))
 
     @property
     def methods(self) -> Iterable[str]:
-        """What was asked besides how it is."""
+        """The methods of all requests but tasks/get."""
         return [method for method, _ in self.asked]
 
 
@@ -54,13 +54,13 @@ async def _turn(_seconds: float) -> None:
     await anyio.lowlevel.checkpoint()
 
 
-async def test_question_is_answered_once() -> None:
+async def test_an_input_request_is_answered_once() -> None:
     told = Told(*[ASKING] * 20, DONE)
     assert await told.followed() == {"content": []}
     assert told.asked == [("tasks/update", {"taskId": "t", "inputResponses": {"name": {"action": "accept"}}})]
 
 
-async def test_question_that_is_taken_back_is_not_answered() -> None:
+async def test_a_withdrawn_input_request_is_not_answered() -> None:
     told, is_asked = Told(ASKING, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
 
     async def never(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -74,13 +74,13 @@ async def test_question_that_is_taken_back_is_not_answered() -> None:
     moments = [is_asked, told.was_cancelled, told.was_cancelled]
 
     async def pause(_seconds: float) -> None:
-        await moments.pop(0).wait()  # and not only when the task is over
+        await moments.pop(0).wait()  # and not only at the end of the task
 
     assert await told.followed(answer=never, pause=pause) == {"content": []}
     assert told.asked == []
 
 
-async def test_answer_that_fails_ends_the_following_and_the_task() -> None:
+async def test_a_failed_answer_raises_and_cancels_the_task() -> None:
     async def fail(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise InvalidParams("no")
 
@@ -90,7 +90,7 @@ async def test_answer_that_fails_ends_the_following_and_the_task() -> None:
     assert told.methods == ["tasks/cancel"]
 
 
-async def test_call_whose_round_ends_leaves_its_task_at_work() -> None:
+async def test_an_answer_that_requires_input_does_not_cancel_the_task() -> None:
     async def end(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise InputRequired({})
 
@@ -101,14 +101,14 @@ async def test_call_whose_round_ends_leaves_its_task_at_work() -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionError("it is lost"), TimeoutError("it is slow")], ids=repr)
-async def test_task_whose_server_can_not_be_asked_is_not_cancelled(error: Exception) -> None:
+async def test_a_task_of_an_unreachable_server_is_not_cancelled(error: Exception) -> None:
     told = Told({"status": "working"}, error)
     with pytest.raises(type(error), match=str(error)):
         await told.followed()
     assert told.methods == []
 
 
-async def test_task_that_fails_raises_its_error() -> None:
+async def test_a_failed_task_raises_its_error() -> None:
     told = Told({"status": "failed", "error": {"code": -32603, "message": "it broke", "data": [1]}})
     with pytest.raises(PeerError, match="it broke") as error:
         await told.followed()
@@ -116,13 +116,13 @@ async def test_task_that_fails_raises_its_error() -> None:
     assert told.methods == []
 
 
-async def test_task_that_is_cancelled_by_others_says_why() -> None:
+async def test_a_task_cancelled_by_others_raises_the_reason() -> None:
     with pytest.raises(TaskCancelled, match="by the operator"):
         await Told({"status": "cancelled", "statusMessage": "by the operator"}).followed()
 
 
 @pytest.mark.parametrize("is_experimental", [False, True])
-async def test_task_that_is_forgotten_is_lost(is_experimental: bool) -> None:
+async def test_a_forgotten_task_is_lost(is_experimental: bool) -> None:
     told = Told(PeerError("no longer has this task", code=-32602))
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ async def test_task_that_is_forgotten_is_lost(is_experimental: bool) -> None:
     assert told.methods == []
 
 
-async def test_result_is_asked_for_again_where_the_connection_was_lost() -> None:
+async def test_the_result_is_requested_again_after_a_lost_connection() -> None:
     told, lost = Told({"status": "working"}), [ConnectionError("lost"), ConnectionError("lost again")]
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ async def test_result_is_asked_for_again_where_the_connection_was_lost() -> None
 
 
 @pytest.mark.parametrize("told", [{}, {"content": "none"}])
-async def test_result_of_a_cancelled_task_is_none(told: dict[str, Any]) -> None:
+async def test_a_cancelled_task_without_a_result_raises_task_cancelled(told: dict[str, Any]) -> None:
     server = Told({"status": "cancelled"})
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +175,7 @@ async def test_result_of_a_cancelled_task_is_none(told: dict[str, Any]) -> None:
         {"status": "input_required", "inputRequests": {str(n): {"method": "roots/list"} for n in range(101)}},
     ],
 )
-async def test_what_is_no_task_is_an_invalid_result(told: dict[str, Any]) -> None:
+async def test_an_invalid_task_is_an_invalid_result(told: dict[str, Any]) -> None:
     with pytest.raises(InvalidResult):
         await Told(told).followed()
 
@@ -184,12 +184,12 @@ async def test_what_is_no_task_is_an_invalid_result(told: dict[str, Any]) -> Non
     ("wanted", "seconds"),
     [(None, 1.0), (0, 1.0), (-5, 1.0), ("5", 1.0), (True, 1.0), (1, 0.02), (250.5, 0.2505), (10**400, 60.0)],
 )
-def test_servers_are_asked_neither_too_often_nor_never(wanted: Any, seconds: float) -> None:
+def test_the_poll_interval_of_the_server_is_bounded(wanted: Any, seconds: float) -> None:
     state: TaskState = read_state("tasks/get", {"taskId": "t", "status": "working", "pollIntervalMs": wanted})
     assert state.poll_seconds == seconds
 
 
-async def test_result_that_can_never_be_used_is_asked_for_so_often() -> None:
+async def test_an_unusable_result_is_requested_a_limited_number_of_times() -> None:
     told, tries = Told(DONE), 0
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +204,7 @@ async def test_result_that_can_never_be_used_is_asked_for_so_often() -> None:
     assert tries == following.MAX_RESULT_TRIES + 1
 
 
-async def test_refusal_to_wait_does_not_end_a_task_at_work() -> None:
+async def test_a_refused_tasks_result_does_not_end_a_working_task() -> None:
     told = Told({"status": "working"})
     answers: list[Any] = [PeerError("ask on another connection", code=-32603), {"content": []}]
 
@@ -220,7 +220,7 @@ async def test_refusal_to_wait_does_not_end_a_task_at_work() -> None:
     assert told.methods == []
 
 
-async def test_requests_that_fail_together_raise_one_error() -> None:
+async def test_concurrent_failed_requests_raise_one_error() -> None:
     told, both = Told(ASKING), [anyio.Event(), anyio.Event()]
     looks = 0
 
@@ -239,7 +239,7 @@ async def test_requests_that_fail_together_raise_one_error() -> None:
         await told.followed(ask=ask)
 
 
-async def test_answer_on_its_way_holds_up_nobody_who_gives_up() -> None:
+async def test_an_unfinished_update_does_not_delay_cancellation() -> None:
     told = Told(ASKING)
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:

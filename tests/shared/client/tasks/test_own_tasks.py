@@ -1,4 +1,4 @@
-"""Questions that a server of 2025-11-25 has the client run as tasks, by hand: `params.task`, and what follows."""
+"""Tasks of the client: requests with `params.task` from a server of 2025-11-25, written by hand."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ INFO = {"name": "asking", "version": "1"}
 
 
 class Asking:
-    """A server that does nothing but ask."""
+    """A server that only sends requests."""
 
     def __init__(self, end: MemoryTransport) -> None:
         self._end = end
@@ -34,7 +34,7 @@ class Asking:
         self.capabilities: dict[str, Any] = {}
 
     async def open(self, version: str) -> None:
-        """Shakes hands."""
+        """Performs the handshake."""
         first = (await self._end.receive())[0]
         assert isinstance(first, Request)
         self.capabilities = first.params["capabilities"]
@@ -44,7 +44,7 @@ class Asking:
         self.is_open.set()
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of a question. Raises RpcError for an error."""
+        """Returns the result of a request. Raises RpcError for an error."""
         self._last_id += 1
         await self._end.send([Outgoing(Request(self._last_id, method, params))])
         (answer,) = await self._end.receive()
@@ -55,7 +55,7 @@ class Asking:
 
 
 class Filling:
-    """What answers forms, when it is let."""
+    """An elicit handler that waits until `may` is set."""
 
     def __init__(self) -> None:
         self.may = anyio.Event()
@@ -92,7 +92,7 @@ async def _task(server: Asking, **task: Any) -> dict[str, Any]:
     return created
 
 
-async def test_server_has_the_id_before_the_answer() -> None:
+async def test_the_server_gets_the_task_id_before_the_answer() -> None:
     filling = Filling()
     async with _asked(filling) as server:
         task = await _task(server, ttl=60_000)
@@ -104,7 +104,7 @@ async def test_server_has_the_id_before_the_answer() -> None:
         assert (await server.ask("tasks/get", taskId=task["taskId"]))["status"] == "completed"
 
 
-async def test_task_is_cancelled_once() -> None:
+async def test_a_task_can_be_cancelled_once() -> None:
     filling = Filling()
     async with _asked(filling) as server:
         id_ = (await _task(server))["taskId"]
@@ -117,12 +117,12 @@ async def test_task_is_cancelled_once() -> None:
             assert error.value.code == -32602
 
 
-async def test_tasks_are_declared_for_what_is_answered() -> None:
+async def test_tasks_are_declared_for_requests_with_a_handler() -> None:
     async with _asked(Filling()) as server:
         assert server.capabilities["tasks"] == {"cancel": {}, "requests": {"elicitation": {"create": {}}}}
 
 
-async def test_older_versions_know_no_tasks() -> None:
+async def test_older_versions_have_no_tasks() -> None:
     filling = Filling()
     filling.may.set()
     async with _asked(filling, "2025-06-18") as server:
@@ -133,7 +133,7 @@ async def test_older_versions_know_no_tasks() -> None:
         assert error.value.code == -32601
 
 
-async def test_what_is_no_task_is_refused() -> None:
+async def test_an_unknown_task_or_an_invalid_ttl_is_refused() -> None:
     async with _asked(Filling()) as server:
         with pytest.raises(RpcError, match="no such task"):
             await server.ask("tasks/get", taskId="one")
@@ -142,7 +142,7 @@ async def test_what_is_no_task_is_refused() -> None:
         assert error.value.code == -32602
 
 
-async def test_tasks_are_only_so_many() -> None:
+async def test_the_number_of_tasks_is_limited() -> None:
     filling = Filling()
     async with _asked(filling) as server:
         first, *_ = [await _task(server) for _ in range(MAX_TASKS)]
@@ -150,13 +150,13 @@ async def test_tasks_are_only_so_many() -> None:
             await _task(server)
         filling.may.set()
         await server.ask("tasks/result", taskId=first["taskId"])
-        second = await _task(server)  # the first is over, and makes room
+        second = await _task(server)  # the first task is over, and frees its place
         assert (await server.ask("tasks/result", taskId=second["taskId"]))["action"] == "accept"
         with pytest.raises(RpcError, match="no such task"):
             await server.ask("tasks/get", taskId=first["taskId"])
 
 
-async def test_task_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> None:
     filling = Filling()
     async with _asked(filling) as server:
         task = await _task(server, ttl=1)
@@ -165,7 +165,7 @@ async def test_task_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
             await server.ask("tasks/result", taskId=task["taskId"])
 
 
-async def test_client_that_is_closed_leaves_no_task() -> None:
+async def test_closing_the_client_cancels_its_tasks() -> None:
     filling = Filling()
     async with _asked(filling) as server:
         await _task(server)

@@ -1,5 +1,4 @@
-"""Calls that become tasks of their server, and tools that are started: callers get the result as ever, in either
-form."""
+"""Calls that become tasks of the server, and started tools, in both forms of tasks."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,11 +31,11 @@ FORMS = ("2025-11-25", "2026-07-28")
 @pytest.fixture(autouse=True)
 def _polls_often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (experimental, extension):
-        monkeypatch.setattr(module, "POLL_MS", 20)  # servers have no option for it
+        monkeypatch.setattr(module, "POLL_MS", 20)  # servers have no option for this
 
 
 class Lasting:
-    """A server whose tools run as tasks, and what happened in it."""
+    """A server whose tools run as tasks, and records of their calls."""
 
     def __init__(self) -> None:
         self.app: Server[Any] = Server(
@@ -91,7 +90,7 @@ async def _named(_form: ElicitForm) -> ElicitResult:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_caller_gets_the_result_of_a_task_which_asks_the_handlers(mode: str) -> None:
+async def test_call_tool_answers_the_input_requests_of_a_task_and_returns_its_result(mode: str) -> None:
     async with Lasting().connected(mode, elicit=_named) as client:
         assert (await client.call_tool("greet")).text == "Hello Ada"
         failed = await client.call_tool("fail")
@@ -99,7 +98,7 @@ async def test_caller_gets_the_result_of_a_task_which_asks_the_handlers(mode: st
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_caller_that_is_cancelled_cancels_the_task(mode: str) -> None:
+async def test_a_cancelled_caller_cancels_the_task(mode: str) -> None:
     server, is_task = Lasting(), anyio.Event()
 
     async def call(client: Client) -> None:
@@ -115,7 +114,7 @@ async def test_caller_that_is_cancelled_cancels_the_task(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_callback_hears_how_a_task_is(mode: str) -> None:
+async def test_on_task_gets_the_states_of_a_task(mode: str) -> None:
     server, heard = Lasting(), []
 
     def hear(state: TaskState) -> None:
@@ -129,7 +128,7 @@ async def test_callback_hears_how_a_task_is(mode: str) -> None:
     assert text_of(result) == "done"
 
 
-async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
+async def test_progress_continues_after_a_call_became_a_task() -> None:
     server, heard = Lasting(), []
 
     def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -142,7 +141,7 @@ async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
     assert heard == [(1, 4, "working")]
 
 
-async def test_the_progress_of_a_task_is_read_from_its_text() -> None:
+async def test_the_progress_of_a_task_is_parsed_from_its_status_message() -> None:
     server, heard = Lasting(), []
 
     def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -161,7 +160,7 @@ async def test_the_progress_of_a_task_is_read_from_its_text() -> None:
         ((3, None, "tidying"), [(2, 8, "counting"), (2, 8, "tidying")]),
     ],
 )
-async def test_progress_keeps_its_scale_where_a_call_becomes_a_task(text: Any, reports: list[Any]) -> None:
+async def test_progress_keeps_its_scale_when_a_call_becomes_a_task(text: Any, reports: list[Any]) -> None:
     app: Server[Any] = Server(Implementation(name="later", version="1"), extensions=[tasks(after_seconds=0.1)])
     go_on, heard = anyio.Event(), []
 
@@ -188,18 +187,18 @@ async def test_progress_keeps_its_scale_where_a_call_becomes_a_task(text: Any, r
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_host_that_denies_what_a_task_asks_ends_the_call(mode: str) -> None:
+async def test_a_denied_input_request_of_a_task_ends_the_call(mode: str) -> None:
     async def permit(act: Act) -> None:
         if act.kind == "elicit":
             raise Denied("not here")
 
     async with Lasting().connected(mode, elicit=_named, permit=permit) as client:
-        # In the handshake era the server hears of it, as with every question, and the task fails.
+        # In the handshake era the server gets the refusal, as for every request, and the task fails.
         with pytest.raises(Denied if mode == "2026-07-28" else PeerError, match="not here"):
             await client.call_tool("greet")
 
 
-async def test_client_without_tasks_waits_or_is_refused_what_runs_as_a_task_only() -> None:
+async def test_a_client_without_tasks_cannot_call_a_tool_that_requires_a_task() -> None:
     async with Lasting().connected("2026-07-28", tasks=False) as client:
         assert text_of(await client.plain.call_tool("count", {"to": 3})) == "counted"
         with pytest.raises(PeerError) as error:
@@ -208,7 +207,7 @@ async def test_client_without_tasks_waits_or_is_refused_what_runs_as_a_task_only
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_connection_ends_the_wait_for_a_task_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (experimental, extension):
         monkeypatch.setattr(module, "POLL_MS", 60_000)  # more than the test has
     server, is_task = Lasting(), anyio.Event()
@@ -228,17 +227,17 @@ async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monke
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_task_over_http_asks_the_handlers(mode: str) -> None:
+async def test_input_requests_of_a_task_over_http_reach_the_handlers(mode: str) -> None:
     server, options = Lasting(), ClientOptions(mode=mode, elicit=_named)
     async with listening(server) as (address, _), connect_http(f"http://{address}/mcp", options) as client:
         assert text_of(await client.plain.call_tool("greet")) == "Hello Ada"
 
 
-# Tools that are started
+# Started tools
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_started_tool_works_while_nobody_waits(mode: str) -> None:
+async def test_a_started_tool_runs_without_a_waiting_caller(mode: str) -> None:
     server = Lasting()
     async with server.connected(mode) as client:
         started = await client.start_tool("work")
@@ -252,7 +251,7 @@ async def test_started_tool_works_while_nobody_waits(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_started_tool_is_taken_up_by_another_client(mode: str) -> None:
+async def test_a_started_tool_is_resumed_by_another_client(mode: str) -> None:
     server = Lasting()
     async with server.app.open() as running:
         async with _joined(running, mode) as client:
@@ -271,7 +270,7 @@ async def _joined(running: Run[Any], mode: str) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_started_tool_is_cancelled(mode: str) -> None:
+async def test_a_started_tool_can_be_cancelled(mode: str) -> None:
     server = Lasting()
     async with server.connected(mode) as client:
         started = await client.start_tool("work")
@@ -283,7 +282,7 @@ async def test_started_tool_is_cancelled(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_started_tool_goes_on_where_who_waits_is_cancelled(mode: str) -> None:
+async def test_a_started_tool_continues_when_its_waiting_caller_is_cancelled(mode: str) -> None:
     server, is_followed = Lasting(), anyio.Event()
     async with server.connected(mode) as client:
         started = await client.start_tool("work")
@@ -296,13 +295,13 @@ async def test_started_tool_goes_on_where_who_waits_is_cancelled(mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_task_that_nobody_knows_is_lost(mode: str) -> None:
+async def test_an_unknown_task_is_lost(mode: str) -> None:
     async with Lasting().connected(mode) as client:
         with pytest.raises(TaskLost):
             await client.resume_tool({"tool": "work", "taskId": "none"}).result()
 
 
-async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
+async def test_a_started_tool_that_answers_at_once_has_no_task() -> None:
     async with Lasting().connected("2026-07-28") as client:
         started = await client.start_tool("count", {"to": 3})
         assert started.id is None
@@ -310,13 +309,13 @@ async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
         assert await client.resume_tool(started.saved()).plain_result() == await started.plain_result()
 
 
-async def test_what_was_not_saved_is_not_taken_up() -> None:
+async def test_an_invalid_handle_is_refused() -> None:
     async with Lasting().connected("2026-07-28") as client:
         with pytest.raises(ValueError, match="not a handle"):
             client.resume_tool({"tool": "work"})
 
 
-async def test_group_starts_tools_of_its_servers() -> None:
+async def test_a_group_starts_tools_of_its_servers() -> None:
     server = Lasting()
     async with server.app.open() as running:
 
