@@ -167,7 +167,7 @@ def text_of(result: dict[str, Any]) -> str:
 async def listening(
     small: Served, *tokens: str, port: int = 0, dialects: bool = False
 ) -> AsyncIterator[tuple[str, anyio.Event]]:
-    """The host and port at which `small` is served over HTTP, and the event that stops it; every wait ends after 30 s."""
+    """The host and port of `small`, served over HTTP, and the event that stops it; every wait ends after 30 s."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 
     def started(*where: Any) -> None:

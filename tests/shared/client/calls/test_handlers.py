@@ -38,7 +38,7 @@ class Person:
         return self.answer
 
 
-def said(**options: Any) -> dict[str, Any]:
+def capabilities_of(**options: Any) -> dict[str, Any]:
     """The capabilities that a client with these options declares, without that of its cache."""
     return ClientOptions(cache_bytes=0, **options).identity().capabilities
 
@@ -68,7 +68,7 @@ def blue(*blocks: Wire) -> CreateMessageResult:
     ],
 )
 def test_handlers_are_declared_as_capabilities(options: dict[str, Any], declared: dict[str, Any]) -> None:
-    assert said(**options) == declared
+    assert capabilities_of(**options) == declared
 
 
 # Elicitation
@@ -130,7 +130,7 @@ async def test_an_invalid_elicitation_is_refused_with_its_path() -> None:
     assert person.asked == []
 
 
-class Told:
+class Visits:
     """Handlers that accept url elicitations, and the completions that they report."""
 
     def __init__(self, answer: ElicitResult = ACCEPT) -> None:
@@ -152,18 +152,18 @@ class Told:
 
 
 async def test_the_completion_of_an_accepted_visit_is_reported_once() -> None:
-    told = Told()
-    await told.visit("1")
-    await told.visit("2")
-    told.tell("2", "2", "3", None, ["1"])
-    assert (told.over, told.others) == (["2"], [])
+    visits = Visits()
+    await visits.visit("1")
+    await visits.visit("2")
+    visits.tell("2", "2", "3", None, ["1"])
+    assert (visits.over, visits.others) == (["2"], [])
 
 
 async def test_the_completion_of_a_declined_visit_is_not_reported() -> None:
-    told = Told(DECLINE)
-    await told.visit("1")
-    told.tell("1")
-    assert told.over == []
+    visits = Visits(DECLINE)
+    await visits.visit("1")
+    visits.tell("1")
+    assert visits.over == []
 
 
 # Sampling
@@ -264,13 +264,13 @@ async def test_changed_roots_are_sent(mode: str) -> None:
 
 async def test_roots_changed_notifies_only_servers_with_a_handshake() -> None:
     changed = "notifications/roots/list_changed"
-    for play, mode, told in (
+    for play, mode, notifications in (
         (good, "handshake", ["notifications/initialized", changed]),
         (discovered, "stateless", []),
     ):
         async with playing(play, mode=mode, roots=[]) as (client, opened):
             client.roots_changed()
-        assert opened[0].told == told
+        assert opened[0].told == notifications
 
 
 # Logs

@@ -14,7 +14,7 @@ ASKING = {"status": "input_required", "inputRequests": {"name": {"method": "elic
 DONE = {"status": "completed", "result": {"content": []}}
 
 
-class Told:
+class TaskServer:
     """A server that answers tasks/get with the given states in order, and repeats the last."""
 
     def __init__(self, *states: Mapping[str, Any] | Exception) -> None:
@@ -30,10 +30,10 @@ class Told:
             self.asked.append((method, params))
             self.answered.set()
             return {}
-        told = self._states.pop(0) if len(self._states) > 1 else self._states[0]
-        if isinstance(told, Exception):
-            raise told
-        return {"taskId": "t", "pollIntervalMs": 20, **told}
+        state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        if isinstance(state, Exception):
+            raise state
+        return {"taskId": "t", "pollIntervalMs": 20, **state}
 
     async def answer(self, key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answers a question of the task."""
@@ -55,105 +55,105 @@ async def _turn(_seconds: float) -> None:
 
 
 async def test_an_input_request_is_answered_once() -> None:
-    told = Told(*[ASKING] * 20, DONE)
-    assert await told.followed() == {"content": []}
-    assert told.asked == [("tasks/update", {"taskId": "t", "inputResponses": {"name": {"action": "accept"}}})]
+    server = TaskServer(*[ASKING] * 20, DONE)
+    assert await server.followed() == {"content": []}
+    assert server.asked == [("tasks/update", {"taskId": "t", "inputResponses": {"name": {"action": "accept"}}})]
 
 
 async def test_a_withdrawn_input_request_is_not_answered() -> None:
-    told, is_asked = Told(ASKING, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
+    server, is_asked = TaskServer(ASKING, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
 
     async def never(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         is_asked.set()
         try:
             await anyio.sleep_forever()
         finally:
-            told.was_cancelled.set()
+            server.was_cancelled.set()
         return {}
 
-    moments = [is_asked, told.was_cancelled, told.was_cancelled]
+    moments = [is_asked, server.was_cancelled, server.was_cancelled]
 
     async def pause(_seconds: float) -> None:
         await moments.pop(0).wait()  # and not only at the end of the task
 
-    assert await told.followed(answer=never, pause=pause) == {"content": []}
-    assert told.asked == []
+    assert await server.followed(answer=never, pause=pause) == {"content": []}
+    assert server.asked == []
 
 
 async def test_a_failed_answer_raises_and_cancels_the_task() -> None:
     async def fail(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise InvalidParams("no")
 
-    told = Told(ASKING)
+    server = TaskServer(ASKING)
     with pytest.raises(InvalidParams, match="no"):
-        await told.followed(answer=fail)
-    assert told.methods == ["tasks/cancel"]
+        await server.followed(answer=fail)
+    assert server.methods == ["tasks/cancel"]
 
 
 async def test_an_answer_that_requires_input_does_not_cancel_the_task() -> None:
     async def end(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise InputRequired({})
 
-    told = Told(ASKING)
+    server = TaskServer(ASKING)
     with pytest.raises(InputRequired):
-        await told.followed(answer=end)
-    assert told.methods == []
+        await server.followed(answer=end)
+    assert server.methods == []
 
 
 @pytest.mark.parametrize("error", [ConnectionError("it is lost"), TimeoutError("it is slow")], ids=repr)
 async def test_a_task_of_an_unreachable_server_is_not_cancelled(error: Exception) -> None:
-    told = Told({"status": "working"}, error)
+    server = TaskServer({"status": "working"}, error)
     with pytest.raises(type(error), match=str(error)):
-        await told.followed()
-    assert told.methods == []
+        await server.followed()
+    assert server.methods == []
 
 
 async def test_a_failed_task_raises_its_error() -> None:
-    told = Told({"status": "failed", "error": {"code": -32603, "message": "it broke", "data": [1]}})
+    server = TaskServer({"status": "failed", "error": {"code": -32603, "message": "it broke", "data": [1]}})
     with pytest.raises(PeerError, match="it broke") as error:
-        await told.followed()
+        await server.followed()
     assert (error.value.code, error.value.data) == (-32603, [1])
-    assert told.methods == []
+    assert server.methods == []
 
 
 async def test_a_task_cancelled_by_others_raises_the_reason() -> None:
     with pytest.raises(TaskCancelled, match="by the operator"):
-        await Told({"status": "cancelled", "statusMessage": "by the operator"}).followed()
+        await TaskServer({"status": "cancelled", "statusMessage": "by the operator"}).followed()
 
 
 @pytest.mark.parametrize("is_experimental", [False, True])
 async def test_a_forgotten_task_is_lost(is_experimental: bool) -> None:
-    told = Told(PeerError("no longer has this task", code=-32602))
+    server = TaskServer(PeerError("no longer has this task", code=-32602))
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == "tasks/result":
             raise PeerError("no longer has this task", code=-32602)
-        return await told.ask(method, params)
+        return await server.ask(method, params)
 
     with pytest.raises(TaskLost, match="no longer has this task"):
-        await told.followed(is_experimental=is_experimental, ask=ask)
-    assert told.methods == []
+        await server.followed(is_experimental=is_experimental, ask=ask)
+    assert server.methods == []
 
 
 async def test_the_result_is_requested_again_after_a_lost_connection() -> None:
-    told, lost = Told({"status": "working"}), [ConnectionError("lost"), ConnectionError("lost again")]
+    server, lost = TaskServer({"status": "working"}), [ConnectionError("lost"), ConnectionError("lost again")]
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method != "tasks/result":
-            return await told.ask(method, params)
+            return await server.ask(method, params)
         if lost:
             raise lost.pop()
         return {"content": []}
 
-    assert await told.followed(is_experimental=True, ask=ask) == {"content": []}
+    assert await server.followed(is_experimental=True, ask=ask) == {"content": []}
 
 
-@pytest.mark.parametrize("told", [{}, {"content": "none"}])
-async def test_a_cancelled_task_without_a_result_raises_task_cancelled(told: dict[str, Any]) -> None:
-    server = Told({"status": "cancelled"})
+@pytest.mark.parametrize("answer", [{}, {"content": "none"}])
+async def test_a_cancelled_task_without_a_result_raises_task_cancelled(answer: dict[str, Any]) -> None:
+    server = TaskServer({"status": "cancelled"})
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        if method == "tasks/result" and told:
+        if method == "tasks/result" and answer:
             raise PeerError("no result stored", code=-32603)
         return {"_meta": {}} if method == "tasks/result" else await server.ask(method, params)
 
@@ -162,7 +162,7 @@ async def test_a_cancelled_task_without_a_result_raises_task_cancelled(told: dic
 
 
 @pytest.mark.parametrize(
-    "told",
+    "state",
     [
         {"status": "submitted"},
         {"status": ["working"]},
@@ -175,9 +175,9 @@ async def test_a_cancelled_task_without_a_result_raises_task_cancelled(told: dic
         {"status": "input_required", "inputRequests": {str(n): {"method": "roots/list"} for n in range(101)}},
     ],
 )
-async def test_an_invalid_task_is_an_invalid_result(told: dict[str, Any]) -> None:
+async def test_an_invalid_task_is_an_invalid_result(state: dict[str, Any]) -> None:
     with pytest.raises(InvalidResult):
-        await Told(told).followed()
+        await TaskServer(state).followed()
 
 
 @pytest.mark.parametrize(
@@ -190,45 +190,45 @@ def test_the_poll_interval_of_the_server_is_bounded(wanted: Any, seconds: float)
 
 
 async def test_an_unusable_result_is_requested_a_limited_number_of_times() -> None:
-    told, tries = Told(DONE), 0
+    server, tries = TaskServer(DONE), 0
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         nonlocal tries
         if method == "tasks/result":
             tries += 1
             raise ConnectionError("no answer that can be used")
-        return await told.ask(method, params)
+        return await server.ask(method, params)
 
     with pytest.raises(ConnectionError, match="can be used"):
-        await told.followed(ask=ask, is_experimental=True)
+        await server.followed(ask=ask, is_experimental=True)
     assert tries == following.MAX_RESULT_TRIES + 1
 
 
 async def test_a_refused_tasks_result_does_not_end_a_working_task() -> None:
-    told = Told({"status": "working"})
+    server = TaskServer({"status": "working"})
     answers: list[Any] = [PeerError("ask on another connection", code=-32603), {"content": []}]
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method != "tasks/result":
-            return await told.ask(method, params)
+            return await server.ask(method, params)
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return dict(answer)
 
-    assert await told.followed(ask=ask, is_experimental=True) == {"content": []}
-    assert told.methods == []
+    assert await server.followed(ask=ask, is_experimental=True) == {"content": []}
+    assert server.methods == []
 
 
 async def test_concurrent_failed_requests_raise_one_error() -> None:
-    told, both = Told(ASKING), [anyio.Event(), anyio.Event()]
+    server, both = TaskServer(ASKING), [anyio.Event(), anyio.Event()]
     looks = 0
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         nonlocal looks
         if method == "tasks/get" and not looks:
             looks += 1
-            return await told.ask(method, params)
+            return await server.ask(method, params)
         mine = both[method == "tasks/update"]
         mine.set()
         for one in both:
@@ -236,21 +236,21 @@ async def test_concurrent_failed_requests_raise_one_error() -> None:
         raise ConnectionError("lost")
 
     with pytest.raises(ConnectionError, match="lost"):
-        await told.followed(ask=ask)
+        await server.followed(ask=ask)
 
 
 async def test_an_unfinished_update_does_not_delay_cancellation() -> None:
-    told = Told(ASKING)
+    server = TaskServer(ASKING)
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == "tasks/update":
-            told.answered.set()
+            server.answered.set()
             await anyio.sleep_forever()
-        return await told.ask(method, params)
+        return await server.ask(method, params)
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: told.followed(ask=ask))
-            await told.answered.wait()
+            tasks.start_soon(lambda: server.followed(ask=ask))
+            await server.answered.wait()
             tasks.cancel_scope.cancel()
-    assert told.methods == ["tasks/cancel"]
+    assert server.methods == ["tasks/cancel"]
