@@ -1,4 +1,4 @@
-"""An authority of the test's own, and servers with its certificates."""
+"""A certificate authority for tests, and TLS servers with its certificates."""
 
 import hashlib
 import socket
@@ -31,7 +31,7 @@ SHA_1_DIGEST = bytes.fromhex("3021300906052b0e03021a05000414")
 
 
 class Certificate(NamedTuple):
-    """A certificate and its key."""
+    """An X.509 certificate and its private key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -59,7 +59,7 @@ def authority(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None)
 def certificate(
     issuer: Certificate | None, *hosts: str, starts: datetime = NOW - DAY, ends: datetime = NOW + DAY
 ) -> Certificate:
-    """A certificate for hosts; without an issuer it is signed by itself."""
+    """Makes a certificate for the hosts; without an issuer it is self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder("Test site", "Test authority" if issuer else "Test site", key, starts, ends)
     names = [x509.IPAddress(ip_address(one)) if one[0].isdigit() else x509.DNSName(one) for one in hosts or (HOST,)]
@@ -70,8 +70,10 @@ def certificate(
 
 
 def signed_with_sha_1(issuer: Certificate) -> Certificate:
-    """A certificate as no library signs it any more: that of SHA-256, with the other name of the method in its place
-    and the signature (RFC 8017, 8.2.1) made by hand. The issuer's key is of RSA."""
+    """Makes a certificate with a SHA-1 signature, which no library offers any more. The issuer needs an RSA key.
+
+    It takes a SHA-256 certificate, replaces the name of the algorithm, and computes the signature (RFC 8017, 8.2.1).
+    """
     shown = certificate(issuer)
     tbs = shown.certificate.tbs_certificate_bytes.replace(SHA_256_WITH_RSA, SHA_1_WITH_RSA)
     numbers = issuer.key.private_numbers()
@@ -108,9 +110,9 @@ def server_context(shown: Certificate, folder: Path) -> ssl.SSLContext:
 
 @contextmanager
 def secure_site(context: ssl.SSLContext) -> Iterator[int]:
-    """A server that answers one request; the number of its port.
+    """Runs a TLS server that answers one request, and yields its port.
 
-    It is one of blocking sockets, because those of event loops do not say why a handshake failed.
+    It uses blocking sockets, because those of event loops do not say why a handshake failed.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(PATIENCE)
@@ -132,7 +134,7 @@ def _serve(listener: socket.socket, context: ssl.SSLContext) -> None:
                 secure.recv(65_536)
                 secure.sendall(ANSWER)
     except OSError:
-        # The client wants nothing of this, or has to be told first: closed too early it would only see a reset.
+        # The client has to read the TLS alert first: after an early close it would see only a reset.
         with suppress(OSError):
             while kept.recv(65_536):
                 pass

@@ -1,4 +1,4 @@
-"""Pages as they come over the network, made of a body and a type."""
+"""Loaded pages and page sources, made from a body and a media type."""
 
 from servers.fetch.read.kinds import Kind, KindName
 from servers.fetch.read.page import Format, LoadedPage, Source

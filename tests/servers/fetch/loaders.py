@@ -1,4 +1,4 @@
-"""Loaders for tests: real ones, over the real client, with names that lead to this machine."""
+"""Loaders with the real client, for which every name resolves to this machine."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ AGENT = "tester/1.0 (tests)"
 
 
 class Here:
-    """A resolver by which every name is this machine."""
+    """A resolver that resolves every name to this machine."""
 
     async def resolve(self, host: str) -> Sequence[str]:
         return ["127.0.0.1"]
@@ -34,7 +34,7 @@ async def opened_loader(
 
 
 async def refused(loader: Loader, url: str, **options: Any) -> FetchError:
-    """The error that loading `url` ends with."""
+    """Returns the error that loading `url` raises."""
     with pytest.raises(FetchError) as caught:
         await loader.load(url, **options)
     return caught.value

@@ -1,4 +1,4 @@
-"""Packed bodies, good and bad."""
+"""Compressed bodies, and compression bombs."""
 
 import gzip
 import sys
@@ -29,7 +29,7 @@ NAMES = {name: name.removeprefix("raw ") for name in PACK}
 
 
 def bomb(name: str, mebibytes: int) -> bytes:
-    """So many mebibytes of zeros, made without ever holding them."""
+    """Compresses that many mebibytes of zeros in small pieces."""
     zeros = bytes(1 << 20)
     packer = {
         "gzip": lambda: zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16),

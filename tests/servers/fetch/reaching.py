@@ -1,4 +1,4 @@
-"""What the tests of the network have in common: resolvers with given answers, and servers that count connections."""
+"""Helpers of the network tests: resolvers with given answers, and servers that count connections."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: kept=1\r\nConnect
 
 
 class Answers:
-    """A resolver that gives each name its answers in turn, the last one again and again."""
+    """A resolver that returns the answers of each name in turn, and then repeats the last."""
 
     def __init__(self, **names: Sequence[str] | Sequence[Sequence[str]]) -> None:
         self._answers = {name.replace("_", "."): list(answers) for name, answers in names.items()}
@@ -37,7 +37,7 @@ class Answers:
 
 
 class Recorder(httpcore.AsyncNetworkBackend):
-    """Makes no connections, and notes where they would have gone."""
+    """A backend that makes no connections, and records their addresses."""
 
     def __init__(self) -> None:
         self.reached: list[tuple[str, int]] = []
@@ -48,7 +48,7 @@ class Recorder(httpcore.AsyncNetworkBackend):
 
 
 class Site:
-    """A server on this machine, which answers everything alike."""
+    """A server on this machine, which sends the same answer to every request."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -76,7 +76,7 @@ class Site:
                 return
 
     async def count(self, address: str = "127.0.0.1") -> int:
-        """The connections it has had. They are taken in order, so one more that is answered comes after them all."""
+        """Returns the number of connections. It makes another one first, which is accepted after all others."""
         async with await anyio.connect_tcp(address, self.port) as stream:
             await stream.send(b"GET / HTTP/1.1\r\n\r\n")
             await stream.receive()
@@ -87,7 +87,7 @@ class Site:
 
 @asynccontextmanager
 async def listening(address: str | None = "127.0.0.1", port: int = 0) -> AsyncIterator[Site]:
-    """A site at an address; None is every address."""
+    """Runs a site at an address; None is every address."""
     listeners = await anyio.create_tcp_listener(local_host=address, local_port=port)
     site = Site(listeners.extra(anyio.abc.SocketAttribute.local_port))
     async with listeners, anyio.create_task_group() as tasks:
@@ -104,14 +104,14 @@ async def reaching(
     own: Iterable[Endpoint] = (),
     **rules: Sequence[str] | Sequence[int],
 ) -> AsyncIterator["Reaching"]:
-    """A client under these rules."""
+    """Yields a client under these rules."""
     policy = Policy(Rules(**rules), lambda: own)
     async with open_client(options or ClientOptions(), policy, resolver or Answers()) as client:
         yield Reaching(client)
 
 
 class Reaching:
-    """A client that is given URLs as they are written."""
+    """A client that takes URLs as text."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
@@ -120,7 +120,7 @@ class Reaching:
         return (await self.client.get(parse_url(url))).text
 
     async def refused(self, url: str) -> FetchError:
-        """The reason why the URL can't be fetched."""
+        """Returns the error of fetching the URL."""
         try:
             text = await self.get(url)
         except FetchError as error:

@@ -1,4 +1,4 @@
-"""The server as a process, spoken to over a pipe."""
+"""The server as a process over stdio."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ served = partial(peers.served, COMMAND)
 
 @asynccontextmanager
 async def two_sessions() -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
-    """Two clients of one server over HTTP, where nobody has a token."""
+    """Yields two clients of one server over HTTP without tokens."""
     async with start_http(COMMAND) as url, client_at_url(url) as one, client_at_url(url) as other:
         await open_session(one)
         await open_session(other)
@@ -26,13 +26,13 @@ async def two_sessions() -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncCl
 
 
 def client_at_url(url: str) -> httpx.AsyncClient:
-    """A client of a server over HTTP."""
+    """Yields a client of a server over HTTP."""
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
     return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False)
 
 
 async def open_session(client: httpx.AsyncClient) -> str:
-    """Begins a session, in which all that the client asks is from now on."""
+    """Begins a session, and sends its ID with all further requests of the client."""
     info = {"name": "test", "version": "1"}
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
     session = (await client.post("/mcp", json=_message("initialize", hello))).headers["mcp-session-id"]
@@ -41,7 +41,7 @@ async def open_session(client: httpx.AsyncClient) -> str:
 
 
 async def asked_over_http(client: httpx.AsyncClient, method: str, **params: Any) -> Any:
-    """The result of a request."""
+    """Returns the result of a request."""
     text = (await client.post("/mcp", json=_message(method, params), timeout=PATIENCE)).text
     (found,) = [line.partition("data:")[2] or line for line in text.splitlines() if '"jsonrpc"' in line]
     return json.loads(found)["result"]

@@ -1,4 +1,4 @@
-"""Web sites for tests: servers on real sockets that send what a test wants, byte for byte."""
+"""Web sites for tests: servers on real sockets that send exactly the given bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ReceivedRequest(NamedTuple):
-    """One request."""
+    """A request that a site received."""
 
     target: str
     headers: dict[str, str]
@@ -26,7 +26,7 @@ Route = bytes | Callable[[ReceivedRequest, asyncio.StreamWriter], Awaitable[None
 
 
 def answer(body: bytes | str = b"", status: int = 200, **headers: str) -> bytes:
-    """An answer with its length; `content_type="text/plain"` gives the header Content-Type."""
+    """Makes a response with its length; `content_type="text/plain"` becomes the header Content-Type."""
     body = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode("latin-1") + body
@@ -37,7 +37,7 @@ def redirect(where: str, status: int = 302) -> bytes:
 
 
 class Gate:
-    """A route that answers when it is opened, and counts those that wait at it."""
+    """A route that answers once it is open, and counts the waiting requests."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
@@ -48,7 +48,7 @@ class Gate:
         self.now += 1
         self.most = max(self.most, self.now)
         await self.open.wait()
-        # Counted down before the answer: the next request comes as soon as that is read.
+        # Counted down before the answer: the next request may come as soon as the client has read it.
         self.now -= 1
         out.write(answer("x"))
 
@@ -101,7 +101,7 @@ class Site:
 
 @asynccontextmanager
 async def opened_site(routes: Mapping[str, Route], secure: SSLContext | None = None) -> AsyncIterator[Site]:
-    """A site on a port of 127.0.0.1 that the system chooses; with TLS if it is `secure`."""
+    """Runs a site on a free port of 127.0.0.1, with TLS if it is `secure`."""
     site = Site(routes)
     tasks: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,4 @@
-"""Settings: rules for the network that can't be read, and secrets that nobody is shown."""
+"""Settings: invalid network rules, and secrets that no message shows."""
 
 import re
 import subprocess
@@ -29,13 +29,13 @@ from shared.program.run import read_arguments
         ("--ca-file", "~nobody-of-that-name/a.pem", "~nobody-of-that-name/a.pem: No such file or directory"),
     ],
 )
-def test_a_wrong_rule_is_refused(option: str, value: str, reason: str) -> None:
+def test_an_invalid_network_rule_is_refused(option: str, value: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{option}: {reason}")):
         read_arguments(app, "fetch", [option, value], {})
 
 
 @pytest.mark.slow
-def test_a_wrong_rule_ends_the_start_and_shows_no_secret() -> None:
+def test_an_invalid_rule_stops_the_start_without_showing_the_password() -> None:
     command = [sys.executable, "-m", "servers.fetch", "--proxy-url", "socks5://me:hunter2@proxy.test"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
@@ -43,7 +43,7 @@ def test_a_wrong_rule_ends_the_start_and_shows_no_secret() -> None:
     assert "hunter2" not in done.stderr
 
 
-def test_rules_are_taken_as_they_are_written(tmp_path: Path) -> None:
+def test_network_rules_keep_their_spelling(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----")
     settings = Settings(
         allow_private=["intranet.test:*", "[fd00::/8]:443"], allow_host=["a.test"], deny_host=["b.test"],
@@ -52,13 +52,13 @@ def test_rules_are_taken_as_they_are_written(tmp_path: Path) -> None:
     assert settings.rules == (["intranet.test:*", "[fd00::/8]:443"], ["a.test"], ["b.test"], [8080])
 
 
-def test_a_page_may_not_be_larger_than_what_its_reader_takes() -> None:
+def test_max_bytes_is_limited_by_the_reader() -> None:
     assert Settings(max_bytes=MAX_BODY).max_bytes == MAX_BODY
     with pytest.raises(ValueError, match="less than or equal to 100000000"):
         Settings(max_bytes=MAX_BODY + 1)
 
 
-def test_the_settings_show_no_value() -> None:
+def test_settings_show_no_header_value() -> None:
     assert "secret" not in repr(parse_host_header("a.com=X-Key:secret"))
     assert "secret" not in repr(Settings(header=["a.com=X-Key:secret"]))
     with pytest.raises(ValidationError) as caught:
@@ -66,16 +66,16 @@ def test_the_settings_show_no_value() -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_name_for_oneself_is_one_line_of_ascii() -> None:
+def test_the_user_agent_is_one_line_of_ascii() -> None:
     for agent in ("", " a", "a\r\nX: 1", "ä"):
         with pytest.raises(ValidationError):
             Settings(user_agent=agent)
 
 
-# Less than all of it, for a principal
+# Narrowed settings of a principal
 
 
-def test_hosts_have_to_be_reachable_for_all() -> None:
+def test_narrowed_hosts_have_to_be_allowed_by_the_operator() -> None:
     for allowed, given in (([], ["example.org"]), (["example.org"], ["docs.example.org"])):
         assert Settings(allow_host=allowed).narrow(Narrowing(allow_host=given)).allow_host == given
     for settings, given, wrong in (
@@ -88,8 +88,8 @@ def test_hosts_have_to_be_reachable_for_all() -> None:
             settings.narrow(Narrowing(allow_host=given))
 
 
-def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A name that is known to be no module is as good as one that is not installed.
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None in sys.modules makes the import fail like a missing package.
     monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(ValidationError, match=re.escape(missing_extra_message("fetch"))):
         Settings()

@@ -1,4 +1,4 @@
-"""Passages that answer a question, and what has changed since an earlier answer, through the front door."""
+"""The arguments `find` and `since` of `fetch`, called by a client."""
 
 import re
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 def added(site: Site, page: str) -> str:
-    """The path of a new page of the site."""
+    """Adds a page to the site, and returns its path."""
     path = f"/{len(site.routes)}"
     changed(site, path, page)
     return path
@@ -54,7 +54,7 @@ def version_in(text: str) -> str:
     return found[1]
 
 
-async def test_the_place_of_a_passage_is_where_to_go_on(peer: Peer, site: Site) -> None:
+async def test_the_start_index_of_a_passage_continues_the_page_there(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     result = await peer.call("fetch", url=url, find="What about crusts?", max_length=100)
     text = result["content"][0]["text"]
@@ -69,7 +69,7 @@ async def test_the_place_of_a_passage_is_where_to_go_on(peer: Peer, site: Site) 
 
 
 @pytest.mark.parametrize("excerpt", ["find", "since"])
-async def test_an_excerpt_is_of_the_cached_page_unless_it_is_refreshed(peer: Peer, site: Site, excerpt: str) -> None:
+async def test_an_excerpt_comes_from_the_cached_page_unless_refreshed(peer: Peer, site: Site, excerpt: str) -> None:
     path = f"/{len(site.routes)}"
     url, versions = site.url(path), []
     for words in ("old", "new"):
@@ -82,12 +82,12 @@ async def test_an_excerpt_is_of_the_cached_page_unless_it_is_refreshed(peer: Pee
     assert "Crusts are new." in await peer.text("fetch", **arguments, refresh=True)
 
 
-async def test_words_that_are_not_on_the_page_are_an_error(peer: Peer, site: Site) -> None:
+async def test_find_without_a_match_is_an_error(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     assert (await peer.error("fetch", url=url, find="submarine")).startswith("not_found: the page has none of these")
 
 
-async def test_arguments_that_want_different_answers_are_refused(peer: Peer, site: Site) -> None:
+async def test_find_since_and_start_index_exclude_each_other(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     for arguments in ({"find": "a", "since": "b"}, {"find": "a", "start_index": 1}, {"since": "a", "start_index": 1}):
         assert (await peer.error("fetch", url=url, **arguments)).startswith(
@@ -95,7 +95,7 @@ async def test_arguments_that_want_different_answers_are_refused(peer: Peer, sit
         )
 
 
-async def test_what_changed_since_a_version_is_told_from_any_of_them(peer: Peer, site: Site) -> None:
+async def test_since_lists_the_changes_since_any_stored_version(peer: Peer, site: Site) -> None:
     path = added(site, PAGE)
     first = version_in(await peer.text("fetch", url=site.url(path)))
     unchanged = await peer.text("fetch", url=site.url(path), since=first)
@@ -110,13 +110,13 @@ async def test_what_changed_since_a_version_is_told_from_any_of_them(peer: Peer,
     assert "- Crusts come off with vinegar." in await peer.text("fetch", url=site.url(path), since=first)
 
 
-async def test_a_version_that_is_not_kept_is_an_error_that_says_what_to_do(peer: Peer, site: Site) -> None:
+async def test_since_an_unknown_version_is_an_error_with_advice(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     error = await peer.error("fetch", url=url, since="00000000")
     assert error == "bad_argument: that version of the page is no longer stored. Fetch the page without since."
 
 
-async def test_a_version_of_one_page_is_none_of_another(peer: Peer, site: Site) -> None:
+async def test_since_refuses_a_version_of_another_page(peer: Peer, site: Site) -> None:
     version = version_in(await peer.text("fetch", url=site.url(added(site, PAGE))))
     other = site.url(added(site, "<main><h1>Other</h1><p>Another page altogether, of a few words.</p></main>"))
     assert (await peer.error("fetch", url=other, since=version)).startswith(
@@ -124,7 +124,7 @@ async def test_a_version_of_one_page_is_none_of_another(peer: Peer, site: Site) 
     )
 
 
-async def test_a_page_that_is_all_new_is_given_as_it_is(peer: Peer, site: Site) -> None:
+async def test_since_returns_the_whole_page_when_too_much_changed(peer: Peer, site: Site) -> None:
     lines = "".join(f"{number} old\n" for number in range(1_600))
     path = added(site, f"<pre>{lines}</pre>")
     version = version_in(await peer.text("fetch", url=site.url(path)))
@@ -134,13 +134,13 @@ async def test_a_page_that_is_all_new_is_given_as_it_is(peer: Peer, site: Site) 
     assert "1 new\n" in text
 
 
-async def test_only_the_first_piece_of_a_text_has_a_version(peer: Peer, site: Site) -> None:
+async def test_only_the_first_piece_of_a_page_has_a_version(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     assert version_in(await peer.text("fetch", url=url, max_length=500))
     assert ", version " not in await peer.text("fetch", url=url, start_index=500)
 
 
-async def test_a_version_that_another_replica_gave_is_compared_with() -> None:
+async def test_since_accepts_a_version_from_another_replica() -> None:
     stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"])
     async with (
         opened_site({}) as site,
@@ -156,7 +156,7 @@ async def test_a_version_that_another_replica_gave_is_compared_with() -> None:
         assert "+ Crusts come off with soap." in told["result"]["content"][0]["text"]
 
 
-async def test_a_page_goes_on_only_for_whom_it_was_shown_to_at_any_replica() -> None:
+async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
     stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"])
     async with (
         opened_site({}) as site,
@@ -175,7 +175,7 @@ async def test_a_page_goes_on_only_for_whom_it_was_shown_to_at_any_replica() -> 
     assert "Crusts come off with soap." in told
 
 
-async def test_no_passage_is_cut_off_without_a_word_where_a_host_shows_little(site: Site) -> None:
+async def test_find_omits_and_counts_passages_beyond_max_text(site: Site) -> None:
     sections = "".join(f"<h2>Oven {n}</h2><p>Oven {n} is cleaned with vinegar. {FILLER}</p>" for n in range(40))
     url = site.url(added(site, f"<main><h1>Ovens</h1>{sections}</main>"))
     async with served("--max-text", "9000") as small:
@@ -185,5 +185,5 @@ async def test_no_passage_is_cut_off_without_a_word_where_a_host_shows_little(si
     passages = text.split("[start_index ")[1:]
     assert len(passages) == int(note[1])
     assert all("from the sea." in passage for passage in passages)
-    # No further one would fit.
+    # Another passage would not fit.
     assert 9_000 - len(to_json(passages[0])) < len(to_json(text)) <= 9_000

@@ -1,4 +1,4 @@
-"""Subscriptions to URLs through the front door, in both eras."""
+"""Subscriptions to URLs by a client of each era."""
 
 import re
 from contextlib import AsyncExitStack
@@ -28,7 +28,7 @@ def page(words: str) -> bytes:
 
 
 async def subscribe(peer: Peer, site: Site) -> None:
-    """Subscribes to the first page, and to one that may not be had."""
+    """Subscribes to the first page, and to a page that is refused."""
     uris = [site.url(), site.url(FORBIDDEN)]
     if peer.stateless:
         params = with_envelope({"notifications": {"resourceSubscriptions": uris}})
@@ -43,7 +43,7 @@ async def subscribe(peer: Peer, site: Site) -> None:
 
 
 async def updates(peer: Peer, count: int) -> list[str]:
-    """The URIs of the next notifications of changes, in their order."""
+    """Returns the sorted URIs of the next update notifications."""
     uris: list[str] = []
     with anyio.fail_after(30):
         while len(uris) < count:
@@ -59,7 +59,7 @@ def robots() -> dict[str, Route]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_change_of_a_page_is_told_until_the_subscription_ends(era: str) -> None:
+async def test_a_changed_page_sends_updates_until_the_subscription_ends(era: str) -> None:
     async with opened_site({**robots(), "/": page("old")}) as site, served("--poll", "1", era=era) as peer:
         await subscribe(peer, site)
         site.routes["/"] = page("new")
@@ -71,18 +71,18 @@ async def test_a_change_of_a_page_is_told_until_the_subscription_ends(era: str) 
         else:
             await peer.request("resources/unsubscribe", uri=site.url())
         asked = len(site.asked)
-        # Longer than it takes from one look to the next.
+        # Longer than the interval of two checks.
         await anyio.sleep(2.5)
         assert len(site.asked) <= asked + 1
 
 
-async def test_what_is_no_page_is_not_subscribed_to() -> None:
+async def test_subscribing_to_a_uri_that_is_not_a_public_page_fails() -> None:
     async with served() as peer:
         for uri in ("file:///etc/passwd", "http://169.254.169.254/", "https://user@site.example/"):
             assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
 
 
-async def test_a_client_can_not_have_all_pages_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_cannot_use_up_the_limit_of_watched_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MAX_PAGES", 2)
     async with (
         opened_site({"*": page("old")}) as site,
@@ -96,7 +96,7 @@ async def test_a_client_can_not_have_all_pages_watched(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-async def test_replicas_tell_each_of_their_clients_once() -> None:
+async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
     stores = Stores()
     settings = Settings(allow_private=["127.0.0.1:*"], poll=1)
     async with (
@@ -114,7 +114,7 @@ async def test_replicas_tell_each_of_their_clients_once() -> None:
             with anyio.fail_after(30):
                 assert (await peer.receive())["params"] == {"uri": site.url()}
         asked = len(site.asked)
-        # Long enough for each to look twice more.
+        # Long enough for each replica to check twice more.
         for peer in peers:
             with anyio.move_on_after(2.5):
                 raise AssertionError(await peer.receive())
@@ -122,7 +122,7 @@ async def test_replicas_tell_each_of_their_clients_once() -> None:
 
 
 def memory_of(pid: int) -> int:
-    """Bytes that a process has to itself."""
+    """Returns the private memory of a process in bytes."""
     found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     assert found is not None
     return int(found[1]) * 1024
@@ -130,7 +130,7 @@ def memory_of(pid: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read in /proc")
-async def test_a_thousand_subscriptions_to_a_hundred_pages_are_small_and_one_look_each() -> None:
+async def test_a_thousand_subscriptions_to_a_hundred_pages_need_one_check_a_page() -> None:
     text = "<p>A bread of rye wants two days, a warm place and patience.</p>" * 300
     plain = answer(f"<main>{text}</main>", content_type="text/html", etag='"1"')
     command = [*COMMAND, "--transport", "http", "--host", "127.0.0.1", "--port", "0"]
@@ -144,7 +144,7 @@ async def test_a_thousand_subscriptions_to_a_hundred_pages_are_small_and_one_loo
         for number in range(100):
             for client in clients:
                 await asked_over_http(client, "resources/subscribe", uri=site.url(f"/{number}"))
-        # Ten reads of the first page, and one look at each of the others.
+        # Ten reads of the first page, and a check of each of the others.
         assert len(site.asked) == 110
         assert memory_of(pid) - before <= 20 * MEBIBYTE
         process.terminate()

@@ -1,4 +1,4 @@
-"""What the user is told by log messages, in both eras, and what nobody is told who did not ask."""
+"""Log messages about slow and truncated pages, for a client of each era."""
 
 from collections.abc import AsyncIterator
 
@@ -26,12 +26,12 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every page is a slow one, without waiting for it."""
+    """Makes every page count as slow, without a delay."""
     monkeypatch.setattr(reports, "SLOW_SECONDS", 0.0)
 
 
 @both_eras
-async def test_a_slow_site_is_told_whether_it_gave_the_page_or_not(site: Site, slow: None, era: str) -> None:
+async def test_a_slow_site_is_logged_on_success_and_failure(site: Site, slow: None, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
         for path in ("/short", "/missing"):
             ((level, text),) = await client.told_by("fetch", url=site.url(f"{path}?token=secret"))
@@ -41,13 +41,13 @@ async def test_a_slow_site_is_told_whether_it_gave_the_page_or_not(site: Site, s
 
 
 @pytest.mark.slow
-async def test_what_is_no_url_is_the_fault_of_no_site(slow: None) -> None:
+async def test_an_invalid_url_logs_no_slow_site(slow: None) -> None:
     async with reading(app) as client:
         assert await client.told_by("fetch", url="http://[secret/") == []
 
 
 @pytest.mark.slow
-async def test_a_client_that_does_not_read_what_it_is_told_keeps_no_page_from_others(slow: None) -> None:
+async def test_unread_log_messages_delay_no_other_fetch(slow: None) -> None:
     gate = Gate()
     async with opened_site({"*": gate}) as site, reading(app, *HERE, "--max-concurrent", "1") as client:
         for path in ("/first", "/second"):
@@ -63,7 +63,7 @@ async def test_a_client_that_does_not_read_what_it_is_told_keeps_no_page_from_ot
 
 @pytest.mark.slow
 @both_eras
-async def test_a_page_that_an_answer_can_not_hold_is_told(site: Site, era: str) -> None:
+async def test_a_page_cut_by_the_size_limit_is_logged(site: Site, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
         told = await client.told_by("fetch", url=site.url("/long"), max_length=999_999)
         told += await client.told("resources/read", uri=site.url("/long"))
@@ -74,13 +74,13 @@ async def test_a_page_that_an_answer_can_not_hold_is_told(site: Site, era: str) 
 
 @pytest.mark.slow
 @both_eras
-async def test_a_page_of_as_many_characters_as_were_asked_for_is_no_news(site: Site, era: str) -> None:
+async def test_a_page_cut_at_max_length_is_not_logged(site: Site, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
         assert await client.told_by("fetch", url=site.url("/long"), max_length=100) == []
 
 
 @pytest.mark.slow
 @both_eras
-async def test_who_asks_for_no_level_is_told_nothing(site: Site, slow: None, era: str) -> None:
+async def test_without_a_log_level_no_message_is_sent(site: Site, slow: None, era: str) -> None:
     async with reading(app, *HERE, era=era, level=None) as client:
         assert await client.told_by("fetch", url=site.url("/long"), max_length=999_999) == []

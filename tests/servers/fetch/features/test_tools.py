@@ -1,6 +1,6 @@
-"""The tools, the prompt and the resources through the front door: a real process, and a real site.
+"""The tools, the prompt and the resources of a server process that fetches from a real site.
 
-All tests share one process of each era, whose start takes longer than a test. Each has pages of its own.
+All tests share one process of each era, whose start takes longer than a test. Each test adds its own pages.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht 
 
 
 def within(text: str) -> str:
-    """What stands between the marks."""
+    """Returns the text between the fence marks."""
     found = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
     assert found is not None, text
     return found.group(2)
@@ -74,13 +74,13 @@ async def site() -> AsyncIterator[Site]:
 
 
 def added(site: Site, route: Route) -> str:
-    """The path of a new page of the site."""
+    """Adds a page to the site, and returns its path."""
     path = f"/{len(site.routes)}"
     site.routes[path] = route
     return path
 
 
-async def test_a_page_is_markdown_with_its_facts(any_peer: Peer, site: Site) -> None:
+async def test_fetch_returns_markdown_with_the_facts_of_the_page(any_peer: Peer, site: Site) -> None:
     page = added(site, html())
     first = added(site, redirect(page))
     result = await any_peer.call("fetch", url=site.url(first))
@@ -92,12 +92,12 @@ async def test_a_page_is_markdown_with_its_facts(any_peer: Peer, site: Site) -> 
     assert (facts["url"], facts["status"], facts["language"]) == (site.url(page), 200, "de")
 
 
-async def test_the_source_is_given_as_it_was_sent(peer: Peer, site: Site) -> None:
+async def test_raw_returns_the_source_unchanged(peer: Peer, site: Site) -> None:
     url = site.url(added(site, html()))
     assert PAGE in within(await peer.text("fetch", url=url, raw=True))
 
 
-async def test_some_pages_of_a_pdf_are_read(any_peer: Peer, site: Site) -> None:
+async def test_pages_selects_pages_of_a_pdf(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, answer(written(["one", "two", "three"]), content_type="application/pdf")))
     text = await any_peer.text("fetch", url=url, pages="2-3")
     assert within(text).endswith("[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree")
@@ -106,7 +106,7 @@ async def test_some_pages_of_a_pdf_are_read(any_peer: Peer, site: Site) -> None:
     assert refused["content"][0]["text"] == "bad_argument: there are only 3 pages, so there is no page 4"
 
 
-async def test_a_compressed_file_is_read(peer: Peer, site: Site) -> None:
+async def test_a_gzip_file_is_unpacked_and_read(peer: Peer, site: Site) -> None:
     sitemap = b"<?xml version='1.0'?><urlset><url><loc>https://example.com/den</loc></url></urlset>"
     for media_type in ("application/gzip", "application/x-gzip", "application/octet-stream", "text/xml"):
         url = site.url(added(site, answer(PACK["gzip"](sitemap), content_type=media_type)))
@@ -116,33 +116,33 @@ async def test_a_compressed_file_is_read(peer: Peer, site: Site) -> None:
     assert refused["content"][0]["text"].startswith('unsupported_type: "application/gzip", 3 bytes')
 
 
-async def test_a_page_that_a_script_redirects_names_the_target(peer: Peer, site: Site) -> None:
+async def test_a_redirect_by_script_is_noted_with_its_target(peer: Peer, site: Site) -> None:
     page = added(site, html("<title>Moved</title><script>window.location.replace('/new/place')</script>"))
     text = await peer.text("fetch", url=site.url(page))
     assert f'note: A script may redirect a browser from here to "{site.url("/new/place")}".' in text
 
 
-async def test_a_page_that_only_refreshes_names_the_target(peer: Peer, site: Site) -> None:
+async def test_a_delayed_meta_refresh_is_noted_with_its_target(peer: Peer, site: Site) -> None:
     page = added(site, html('<title>Moved</title><meta http-equiv="refresh" content="5; url=/new/place">'))
     text = await peer.text("fetch", url=site.url(page))
     assert f'note: A browser would be redirected from here to "{site.url("/new/place")}" after 5 s.' in text
 
 
-async def test_tags_stay_in_the_plain_texts_of_a_feed(peer: Peer, site: Site) -> None:
+async def test_tags_in_plain_text_of_a_feed_are_literal(peer: Peer, site: Site) -> None:
     entry = "<entry><title type='text'>The &lt;main&gt; tag</title><summary>Write &lt;p&gt;.</summary></entry>"
     feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><title>Tags</title>{entry}</feed>"
     url = site.url(added(site, answer(feed, content_type="application/atom+xml")))
     assert within(await peer.text("fetch", url=url)).endswith("## The <main> tag\n\nWrite <p>.")
 
 
-async def test_a_quote_in_an_aside_stays(peer: Peer, site: Site) -> None:
+async def test_a_quote_in_an_aside_is_content(peer: Peer, site: Site) -> None:
     words = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 3
     quote = "<aside class=quote><div>ann:</div><blockquote><p>How deep is the den?</p></blockquote></aside>"
     url = site.url(added(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
     assert "> How deep is the den?" in within(await peer.text("fetch", url=url))
 
 
-async def test_headings_of_omitted_text_are_not_in_the_text(peer: Peer, site: Site) -> None:
+async def test_headings_of_omitted_text_are_listed_before_the_text(peer: Peer, site: Site) -> None:
     words = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 8
     page = f"<title>Foxes</title><main><h1>Foxes</h1><p>{words}</main>{site_map()}"
     text = within(await peer.text("fetch", url=site.url(added(site, html(page)))))
@@ -150,7 +150,7 @@ async def test_headings_of_omitted_text_are_not_in_the_text(peer: Peer, site: Si
     assert text.endswith(f"\n- Part 28\n\n# Foxes\n\n{words.strip()}")
 
 
-async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:
+async def test_pieces_come_from_one_snapshot_while_the_page_changes(peer: Peer, site: Site) -> None:
     path = added(site, plain(LONG))
     first = await peer.call("fetch", url=site.url(path), max_length=20_000)
     site.routes[path] = plain("something else")
@@ -160,18 +160,18 @@ async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, sit
     assert within(first["content"][0]["text"]) + within(second) == LONG
 
 
-async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
+async def test_a_later_piece_without_a_snapshot_notes_the_new_fetch(peer: Peer, site: Site) -> None:
     text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
     assert "note: this was fetched again" in text
 
 
-async def test_a_page_has_all_the_room_that_its_header_leaves(site: Site) -> None:
+async def test_a_page_fills_max_text_beside_its_header(site: Site) -> None:
     async with served("--max-text", "9000") as peer:
         text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), max_length=20_000)
     assert 8_900 < len(to_json(text)) <= 9_000
 
 
-async def test_several_pages_have_all_the_room_that_their_headers_leave(site: Site) -> None:
+async def test_fetch_many_fills_max_text_beside_its_headers(site: Site) -> None:
     urls = [site.url(added(site, plain(text))) for text in ("short", LONG, LONG)]
     async with served("--max-text", "9000") as peer:
         text = await peer.text("fetch_many", urls=urls)
@@ -179,7 +179,7 @@ async def test_several_pages_have_all_the_room_that_their_headers_leave(site: Si
 
 
 @pytest.mark.slow
-async def test_without_tokens_a_page_belongs_to_its_session() -> None:
+async def test_without_tokens_a_snapshot_belongs_to_its_session() -> None:
     async with opened_site({"/": plain(LONG)}) as site, two_sessions() as (one, other):
         arguments = {"url": site.url(), "max_length": 1_000}
         await asked_over_http(one, "tools/call", name="fetch", arguments=arguments)
@@ -193,7 +193,7 @@ async def test_without_tokens_a_page_belongs_to_its_session() -> None:
     assert "note: this was fetched again" in theirs["content"][0]["text"]
 
 
-async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
+async def test_refresh_requests_a_cached_page_again(peer: Peer, site: Site) -> None:
     path = added(site, answer("one", content_type="text/plain", cache_control="max-age=60"))
     assert within(await peer.text("fetch", url=site.url(path))) == "one"
     site.routes[path] = plain("two")
@@ -203,7 +203,7 @@ async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
     assert within(await peer.text("fetch", url=site.url(path), refresh=True)) == "two"
 
 
-async def test_an_image_is_shown_as_one(peer: Peer, site: Site) -> None:
+async def test_an_image_is_returned_as_image_content(peer: Peer, site: Site) -> None:
     result = await peer.call("fetch", url=site.url(added(site, answer(PNG, content_type="image/png"))))
     assert result["content"][1] == {
         "type": "image",
@@ -212,12 +212,12 @@ async def test_an_image_is_shown_as_one(peer: Peer, site: Site) -> None:
     }
 
 
-async def test_a_damaged_image_is_not_shown(peer: Peer, site: Site) -> None:
+async def test_a_damaged_image_is_replaced_by_a_note(peer: Peer, site: Site) -> None:
     result = await peer.call("fetch", url=site.url(added(site, answer(PNG[:-1], content_type="image/png"))))
     assert result["content"][1] == {"type": "text", "text": "[damaged or incomplete image: not shown]"}
 
 
-async def test_an_image_that_no_answer_could_hold_is_refused(any_peer: Peer, site: Site) -> None:
+async def test_an_image_beyond_max_result_is_refused(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, answer(PNG + b"\0" * 900_000, content_type="image/png")))
     error = await any_peer.error("fetch", url=url)
     assert error.startswith("too_large: the image has 900,")
@@ -247,7 +247,7 @@ async def test_arguments_out_of_range_are_refused(peer: Peer) -> None:
         assert next(iter(more)) in str(answered)
 
 
-async def test_several_pages_share_the_length_and_keep_their_order(any_peer: Peer, site: Site) -> None:
+async def test_fetch_many_shares_the_length_and_keeps_the_order(any_peer: Peer, site: Site) -> None:
     paths = [added(site, plain(LONG)), "/nothing", added(site, plain("short"))]
     urls = [*map(site.url, paths)]
     result = await any_peer.call("fetch_many", urls=urls, max_length=1_000)
@@ -259,12 +259,12 @@ async def test_several_pages_share_the_length_and_keep_their_order(any_peer: Pee
     assert not pages[2]["truncated"]
 
 
-async def test_several_pages_of_which_none_comes_are_an_error(peer: Peer) -> None:
+async def test_fetch_many_is_an_error_if_every_page_fails(peer: Peer) -> None:
     text = await peer.error("fetch_many", urls=["ftp://a/", "http://10.0.0.1/"])
     assert re.search(r"\[1\] \nbad_url: .*\[2\] http://10\.0\.0\.1/\nblocked_address: ", text, re.DOTALL)
 
 
-async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, site: Site) -> None:
+async def test_fetch_many_loads_its_pages_concurrently(peer: Peer, site: Site) -> None:
     awaited: set[str] = set()
     none_is_awaited = anyio.Event()
 
@@ -285,7 +285,7 @@ async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, 
     assert "\nthis is the last page\n" in text
 
 
-async def test_several_pages_are_waited_for_until_three_seconds_before_the_call_ends(
+async def test_fetch_many_waits_until_three_seconds_before_the_call_timeout(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
@@ -302,7 +302,7 @@ async def test_several_pages_are_waited_for_until_three_seconds_before_the_call_
 
 
 @pytest.mark.slow
-async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
+async def test_fetch_many_returns_the_other_pages_when_a_page_times_out() -> None:
     async def endless(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
         await asked.until_closed()
 
@@ -315,7 +315,7 @@ async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
 
 
 def watched() -> tuple[anyio.Event, anyio.Event, Route]:
-    """A route that never answers; one event when it is asked, one when the client has closed the connection."""
+    """Returns an event set on a request, an event set when its connection closes, and a route that never answers."""
     asked, closed = anyio.Event(), anyio.Event()
 
     async def silent(request: ReceivedRequest, _: asyncio.StreamWriter) -> None:
@@ -326,7 +326,7 @@ def watched() -> tuple[anyio.Event, anyio.Event, Route]:
     return asked, closed, silent
 
 
-async def test_h17_a_cancelled_call_ends_its_connection(any_peer: Peer, site: Site) -> None:
+async def test_a_cancelled_call_closes_its_connection(any_peer: Peer, site: Site) -> None:
     asked, closed, silent = watched()
     params = {"name": "fetch", "arguments": {"url": site.url(added(site, silent))}}
     params = with_envelope(params) if any_peer.stateless else params
@@ -337,7 +337,7 @@ async def test_h17_a_cancelled_call_ends_its_connection(any_peer: Peer, site: Si
         await closed.wait()
 
 
-async def test_the_prompt_puts_the_page_before_the_model(any_peer: Peer, site: Site) -> None:
+async def test_the_prompt_contains_the_page(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, html()))
     answered = await any_peer.request("prompts/get", name="fetch", arguments={"url": url})
     refused = await any_peer.request("prompts/get", name="fetch", arguments={"url": "http://10.0.0.1/"})
@@ -346,7 +346,7 @@ async def test_the_prompt_puts_the_page_before_the_model(any_peer: Peer, site: S
     assert refused["error"]["message"].startswith("blocked_address: ")
 
 
-async def test_a_page_is_a_resource_and_listed_afterwards(any_peer: Peer, site: Site) -> None:
+async def test_a_page_is_a_resource_that_is_listed_after_reading(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, html())) + "?q=ä&a=1"
     read = await any_peer.request("resources/read", uri=url)
     listed = await any_peer.request("resources/list")
@@ -359,16 +359,14 @@ async def test_a_page_is_a_resource_and_listed_afterwards(any_peer: Peer, site: 
     assert missing["error"]["message"].startswith("blocked_")
 
 
-async def test_a_page_with_blanks_and_braces_in_its_address_is_listed_under_its_uri(
-    any_peer: Peer, site: Site
-) -> None:
+async def test_blanks_and_braces_are_percent_encoded_in_the_listed_uri(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, html()))
     await any_peer.request("tools/call", name="fetch", arguments={"url": f"{url}?q={{a}} 50%"})
     listed = (await any_peer.request("resources/list"))["result"]["resources"]
     assert f"{url}?q=%7Ba%7D%2050%25" in [resource["uri"] for resource in listed]
 
 
-async def test_a_cancelled_task_ends_its_connections(peer: Peer, site: Site) -> None:
+async def test_a_cancelled_task_closes_its_connections(peer: Peer, site: Site) -> None:
     asked, closed, silent = watched()
     call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}
     task = (await peer.request("tools/call", **call))["result"]["task"]["taskId"]
@@ -379,7 +377,7 @@ async def test_a_cancelled_task_ends_its_connections(peer: Peer, site: Site) -> 
     assert cancelled["result"]["status"] == "cancelled"
 
 
-async def test_the_list_of_tools_is_small(peer: Peer) -> None:
+async def test_the_tool_definitions_are_small(peer: Peer) -> None:
     tools = (await peer.request("tools/list"))["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["fetch", "fetch_many"]
     assert len(str(tools)) < 3_500

@@ -1,4 +1,4 @@
-"""The Markdown that a page names as another form of itself."""
+"""Links from a page to its Markdown version."""
 
 import pytest
 
@@ -21,11 +21,11 @@ def found(body: str = "", link: str = "") -> str | None:
         '<link rel="alternate" type="text/markdown" href="//site.example:443/folder/page.md">',
     ],
 )
-def test_one_in_the_head_is_found_in_every_spelling(body: str) -> None:
+def test_a_markdown_link_in_the_head_is_recognized_in_every_spelling(body: str) -> None:
     assert found(f"<html><head>{body}</head><body>") == "https://site.example/folder/page.md"
 
 
-def test_one_in_the_header_goes_first() -> None:
+def test_the_link_header_precedes_link_elements() -> None:
     link = '</a>; rel="next", <page.md>; rel="alternate"; type="text/markdown"'
     assert (
         found('<link rel=alternate type=text/markdown href="other.md">', link)
@@ -49,5 +49,5 @@ def test_one_in_the_header_goes_first() -> None:
         "x" * 65_536 + '<link rel="alternate" type="text/markdown" href="page.md">',
     ],
 )
-def test_what_is_no_alternate_of_the_same_origin_is_left(body: str) -> None:
+def test_other_links_and_other_origins_are_ignored(body: str) -> None:
     assert found(body) is None

@@ -1,4 +1,4 @@
-"""Answers are kept as RFC 9111 says, for one user and within a bound."""
+"""The private cache of responses (RFC 9111), which is bounded in size."""
 
 from email.utils import formatdate
 from typing import Any
@@ -16,7 +16,7 @@ URL = "http://a.example/"
 
 
 def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str) -> StoredAnswer:
-    """An answer that came at the time `at`."""
+    """Makes a response received at the time `at`, `took` seconds after its request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     said = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
     return make_stored_answer(said, {"accept": "text/html"}, (at - took, at))
@@ -26,7 +26,7 @@ def date(at: float) -> str:
     return formatdate(at, usegmt=True)
 
 
-def test_it_is_fresh_for_as_long_as_it_says() -> None:
+def test_freshness_lasts_as_long_as_the_headers_declare() -> None:
     rows: list[tuple[dict[str, str], int]] = [
         ({"cache_control": "max-age=60"}, 60),
         ({"cache_control": 'private="a, max-age=5", max-age="60"'}, 60),
@@ -53,11 +53,11 @@ def test_it_is_fresh_for_as_long_as_it_says() -> None:
         assert seconds == 0 or one.is_fresh(NOW + seconds - 1), headers
 
 
-def test_what_the_request_took_makes_it_older() -> None:
+def test_the_time_of_the_request_counts_towards_the_age() -> None:
     assert not page(cache_control="max-age=60", age="50", took=10).is_fresh(NOW)
 
 
-def test_it_is_kept_only_where_it_may_be_and_helps() -> None:
+def test_only_storable_and_reusable_responses_are_cached() -> None:
     rows: list[tuple[dict[str, Any], bool]] = [
         ({"cache_control": "max-age=60"}, True),
         ({"etag": '"1"'}, True),
@@ -77,7 +77,7 @@ def test_it_is_kept_only_where_it_may_be_and_helps() -> None:
         assert (cache.find(URL, {"accept": "text/html"}) is not None) == storable, facts
 
 
-def test_it_answers_only_requests_with_the_headers_it_depends_on() -> None:
+def test_vary_limits_a_cached_response_to_matching_requests() -> None:
     cache = Cache(10_000)
     cache.put(URL, page(etag='"1"', vary="Accept, Cookie"))
     assert cache.find(URL, {"accept": "text/html"}) is not None
@@ -85,13 +85,13 @@ def test_it_answers_only_requests_with_the_headers_it_depends_on() -> None:
     assert cache.find(URL, {"accept": "text/html", "cookie": "a"}) is None
 
 
-def test_markdown_answers_only_requests_that_accept_it() -> None:
+def test_cached_markdown_matches_requests_with_the_same_accept() -> None:
     markdown = page(**{"content-type": "Text/Markdown; charset=utf-8", "etag": '"1"'})
     assert markdown.matches({"accept": "text/html"})
     assert not markdown.matches({"accept": "text/markdown"})
 
 
-def test_those_go_first_that_were_not_used_for_longest() -> None:
+def test_the_least_recently_used_response_is_evicted_first() -> None:
     cache = Cache(25_000)
     for n in range(3):
         if n == 2:
@@ -101,7 +101,7 @@ def test_those_go_first_that_were_not_used_for_longest() -> None:
     assert 18_000 < cache.size <= 25_000
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
+def test_a_response_larger_than_the_cache_is_not_stored() -> None:
     cache = Cache(5_000)
     cache.put("a", page(etag='"1"'))
     cache.put("b", page(body=bytes(5_000), etag='"1"'))
@@ -111,13 +111,13 @@ def test_what_is_larger_than_all_room_is_not_kept() -> None:
     assert cache.size == 0
 
 
-def test_nothing_is_kept_without_room() -> None:
+def test_a_cache_of_size_zero_stores_nothing() -> None:
     cache = Cache(0)
     cache.put("a", page(etag='"1"'))
     assert cache.size == 0
 
 
-def test_a_confirmation_renews_the_facts_but_not_those_of_the_body() -> None:
+def test_a_304_renews_headers_except_those_of_the_body() -> None:
     old = page(etag='"1"', cache_control="max-age=1", age="9", content_type="text/plain", x_a="1")
     renewed = {"etag": 'W/"1"', "cache-control": "max-age=60", "content-type": "text/html", "set-cookie": "a=b"}
     said = Answer(parse_url(URL), 304, httpx.Headers(renewed), b"", 0)
@@ -132,7 +132,7 @@ def test_a_confirmation_renews_the_facts_but_not_those_of_the_body() -> None:
     assert new.is_fresh(NOW + 159)
 
 
-def test_a_confirmation_of_another_version_is_none() -> None:
+def test_a_304_with_another_etag_confirms_nothing() -> None:
     said = Answer(parse_url(URL), 304, httpx.Headers({"etag": '"2"'}), b"", 0)
     assert page(etag='"1"').confirm(said, (NOW, NOW)) is None
 
@@ -140,7 +140,7 @@ def test_a_confirmation_of_another_version_is_none() -> None:
 # Through the loader
 
 
-async def test_a_fresh_page_is_not_asked_for_again() -> None:
+async def test_a_fresh_page_is_served_from_the_cache() -> None:
     async with opened_site({"/a": answer("x", cache_control="max-age=60")}) as site, opened_loader() as loader:
         first = await loader.load(site.url("/a#one"))
         again = await loader.load(site.url("/a#two"))
@@ -171,7 +171,7 @@ async def test_a_validator_beyond_ascii_is_not_sent_back() -> None:
         assert "if-none-match" not in site.asked[1].headers
 
 
-async def test_a_page_that_changed_takes_the_place_of_the_old_one() -> None:
+async def test_a_changed_page_replaces_the_cached_one() -> None:
     async with opened_site({"/a": answer("old", etag='"1"')}) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))
         site.routes["/a"] = answer("new", cache_control="max-age=60")
@@ -179,7 +179,7 @@ async def test_a_page_that_changed_takes_the_place_of_the_old_one() -> None:
         assert (await loader.load(site.url("/a"))).from_cache
 
 
-async def test_a_304_about_another_version_is_asked_again_without_conditions() -> None:
+async def test_a_304_with_another_etag_repeats_the_request_unconditionally() -> None:
     async with opened_site({"/a": answer("old", etag='"1"')}) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))
 
@@ -192,7 +192,7 @@ async def test_a_304_about_another_version_is_asked_again_without_conditions() -
         assert len(site.asked) == 3
 
 
-async def test_refresh_goes_past_every_cache() -> None:
+async def test_refresh_bypasses_every_cache() -> None:
     async with (
         opened_site({"/a": answer("old", cache_control="max-age=60", etag='"1"')}) as site,
         opened_loader() as loader,
@@ -205,7 +205,7 @@ async def test_refresh_goes_past_every_cache() -> None:
         assert (await loader.load(site.url("/a"))).body == b"new"
 
 
-async def test_a_redirect_is_kept_too() -> None:
+async def test_a_redirect_is_cached() -> None:
     routes = {
         "/a": redirect("/b", 301).replace(b"location", b"Cache-Control: max-age=60\r\nlocation"),
         "/b": answer("x"),
@@ -217,7 +217,7 @@ async def test_a_redirect_is_kept_too() -> None:
         assert site.paths == ["/a", "/b", "/b"]
 
 
-async def test_a_page_that_is_gone_is_forgotten() -> None:
+async def test_a_410_removes_the_page_from_the_cache() -> None:
     async with opened_site({"/a": answer("x", etag='"1"')}) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))
         site.routes["/a"] = answer(status=410)
@@ -226,7 +226,7 @@ async def test_a_page_that_is_gone_is_forgotten() -> None:
         assert "if-none-match" not in site.asked[2].headers
 
 
-async def test_a_fresh_page_is_given_though_its_host_asked_to_wait() -> None:
+async def test_a_fresh_page_is_served_during_a_pause_of_its_host() -> None:
     routes = {"/a": answer("x", cache_control="max-age=60"), "/b": answer(status=429, retry_after="60")}
     async with opened_site(routes) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))

@@ -1,4 +1,4 @@
-"""Bodies are unpacked in small steps."""
+"""Unpacking bodies of each content encoding in small steps."""
 
 import random
 import tracemalloc
@@ -13,7 +13,7 @@ every = pytest.mark.parametrize("name", PACK)
 
 
 def text(size: int) -> bytes:
-    """Text that packs to about a half, the same each time."""
+    """Returns the same text in each run, which compresses to about half its size."""
     return bytes(random.Random(7).choices(b"abcdefghijklmnop", k=size))
 
 
@@ -25,7 +25,7 @@ def unpacked(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
 
 
 @every
-def test_each_encoding_gives_what_was_packed(name: str) -> None:
+def test_each_encoding_is_unpacked(name: str) -> None:
     for size in (0, 1, STEP_BYTES, STEP_BYTES + 1, 300_000):
         for whole in (text(size), bytes(size)):
             packed = PACK[name](whole)
@@ -48,47 +48,47 @@ def test_a_body_that_ends_early_or_is_damaged_is_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
-def test_several_in_a_row_are_one_body(name: str) -> None:
+def test_concatenated_members_are_one_body(name: str) -> None:
     pack = PACK[name]
     assert unpacked(name, pack(b"one") + pack(b"") + pack(b"two")) == b"onetwo"
 
 
-def test_names_that_are_no_encodings_are_ignored() -> None:
+def test_encoding_names_without_effect_are_ignored() -> None:
     assert [unpacked(name, b"one") for name in ("utf-8", "none", "identity", "UTF-8, none")] == [b"one"] * 4
     assert unpacked("utf-8, gzip", PACK["gzip"](b"one")) == b"one"
 
 
-def test_gzip_is_unpacked_if_no_header_declares_it() -> None:
+def test_undeclared_gzip_is_unpacked() -> None:
     packed = PACK["gzip"](b"whole")
     assert [unpacked(name, packed, chunk) for name in ("", "identity") for chunk in (1, 1_000)] == [b"whole"] * 4
     assert unpacked("gzip", PACK["gzip"](packed)) == b"whole"
     assert [unpacked("", body, 1) for body in (b"\x1f\x8b other", b"", b"x")] == [b"\x1f\x8b other", b"", b"x"]
 
 
-def test_what_follows_gzip_is_left_out() -> None:
+def test_bytes_after_gzip_are_ignored() -> None:
     assert unpacked("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
 
 
-def test_h5_two_encodings_may_be_nested() -> None:
+def test_two_nested_encodings_are_unpacked() -> None:
     packed = PACK["br"](PACK["gzip"](b"whole"))
     assert {unpacked(named, packed) for named in ("gzip, br", "GZIP,,identity , br", "x-gzip,br")} == {b"whole"}
 
 
 @pytest.mark.parametrize("named", ["gzip, gzip, gzip", "br, zstd, gzip, deflate"])
-def test_h5_three_encodings_are_refused(named: str) -> None:
+def test_three_nested_encodings_are_refused(named: str) -> None:
     with pytest.raises(FetchError, match="more than 2 times"):
         make_unpacker(named)
 
 
 @pytest.mark.parametrize("named", ["compress", "gzip, aes128gcm", "gzip;q=1", "dcb"])
-def test_an_encoding_that_was_not_asked_for_is_refused(named: str) -> None:
+def test_an_encoding_outside_accept_encoding_is_refused(named: str) -> None:
     with pytest.raises(FetchError) as caught:
         make_unpacker(named)
     assert caught.value.code == "bad_response"
 
 
 @every
-def test_h5_a_bomb_is_unpacked_step_by_step(name: str) -> None:
+def test_a_compression_bomb_is_unpacked_in_small_steps(name: str) -> None:
     packed = bomb(name, 16)
     tracemalloc.start()
     try:
@@ -98,7 +98,7 @@ def test_h5_a_bomb_is_unpacked_step_by_step(name: str) -> None:
             size += len(piece)
             if size > 4_000_000:
                 break
-        # The memory of the decoders themselves: brotli's is not seen here, and is bounded by its window.
+        # The memory of the decoders themselves. That of brotli is not traced, and is bounded by its window.
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()

@@ -1,11 +1,11 @@
-"""What is shown of an answer that is no page."""
+"""Excerpts of HTTP error bodies."""
 
 import pytest
 
 from servers.fetch.load.excerpt import excerpt
 
 
-def test_tags_and_what_is_not_seen_are_left_out() -> None:
+def test_an_excerpt_omits_tags_scripts_styles_and_comments() -> None:
     rows = {
         b"<p>a<br/>b</p>": "a b",
         b"<style>x</style><script>if (a<b) {}</script>c": "c",
@@ -18,36 +18,36 @@ def test_tags_and_what_is_not_seen_are_left_out() -> None:
     assert {body: excerpt(body, "text/html", None) for body in rows} == rows
 
 
-def test_it_is_short() -> None:
+def test_an_excerpt_has_at_most_500_characters() -> None:
     assert len(excerpt(b"word " * 1_000, "text/plain", None)) == 500
 
 
-def test_it_is_decoded_as_the_answer_says_or_as_utf_8() -> None:
+def test_an_excerpt_is_decoded_by_its_charset_or_as_utf_8() -> None:
     assert excerpt("ä".encode("latin-1"), "text/plain", "latin-1") == "ä"
     assert excerpt("ä".encode(), "text/plain", "no-such-charset") == "ä"
     assert excerpt(b"a-1ga", "text/plain", "punycode") == "a-1ga"
     assert excerpt(b"4142", "text/plain", "hex") == "4142"
 
 
-def test_characters_that_steer_a_terminal_are_left_out() -> None:
+def test_an_excerpt_omits_terminal_control_characters() -> None:
     assert excerpt("a\x1b[31mb\u202ec".encode(), "text/plain", None) == "a [31mb c"
 
 
-def test_what_is_no_text_is_not_shown() -> None:
+def test_binary_media_types_have_no_excerpt() -> None:
     kinds = ("image/png", "application/octet-stream", "application/pdf")
     assert [excerpt(b"text", media_type, None) for media_type in kinds] == [""] * 3
 
 
-def test_json_is_shown_as_it_is() -> None:
+def test_an_excerpt_of_json_keeps_its_tags() -> None:
     assert excerpt(b'{"error": "<none>"}', "application/problem+json", None) == '{"error": "<none>"}'
 
 
 @pytest.mark.timeout(10)
-def test_h5_what_never_ends_is_read_in_one_pass() -> None:
+def test_unclosed_markup_takes_linear_time() -> None:
     for piece in (b"<", b"<script>", b"<!--", b"<a ", b"</", b"&", b"<!", b"<a<b>"):
         assert len(excerpt(piece * (65_536 // len(piece)), "text/html", None)) <= 500
 
 
-def test_a_charset_that_is_none_of_the_web_is_not_used() -> None:
+def test_a_codec_outside_the_encoding_standard_is_not_used() -> None:
     for charset in ("unicode_escape", "utf-7", "zlib", "undefined", "idna", "\0", "x" * 60_000):
         assert excerpt(b"+AGE- \\x41", "text/plain", charset) == "+AGE- \\x41"

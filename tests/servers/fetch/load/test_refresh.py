@@ -1,4 +1,4 @@
-"""Pages that send a browser on at once are followed as redirects are."""
+"""Meta refreshes without delay, which are followed like redirects."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def target(page: str, header: str = "", media_type: str = "text/html") -> str | 
     "content",
     ["0; url=/x", "0;URL='/x'", "0,url=/x", "0 url = /x", "0;/x", "0.5; url=/x", ' 0 ; url="/x" ', "0; url=/x#part"],
 )
-def test_a_refresh_without_delay_leads_on(content: str) -> None:
+def test_a_refresh_without_delay_has_a_target(content: str) -> None:
     quote = "'" if '"' in content else '"'
     assert (target(f"<meta http-equiv=refresh content={quote}{content}{quote}>") or "").partition("#")[0] == (
         "https://example.com/x"
@@ -25,12 +25,12 @@ def test_a_refresh_without_delay_leads_on(content: str) -> None:
     assert target("", content) is not None
 
 
-def test_where_it_leads_is_relative_to_the_base_and_has_its_references_read() -> None:
+def test_the_target_is_decoded_and_resolved_against_the_base() -> None:
     page = '<base href="/c/"><META CONTENT="0;url=x?a=1&amp;b=2" HTTP-EQUIV="Refresh">'
     assert target(page) == "https://example.com/c/x?a=1&b=2"
 
 
-def test_what_leads_nowhere() -> None:
+def test_other_refreshes_have_no_target() -> None:
     for page in (
         '<meta http-equiv=refresh content="5; url=/x">',
         '<meta http-equiv=refresh content="0">',
@@ -46,7 +46,7 @@ def test_what_leads_nowhere() -> None:
     assert target('<meta http-equiv=refresh content="0; url=/x">', media_type="text/plain") is None
 
 
-async def test_it_is_followed_by_the_rules_of_redirects() -> None:
+async def test_a_refresh_follows_the_rules_of_redirects() -> None:
     page = answer('<meta http-equiv="refresh" content="0; url=/b">', content_type="text/html")
     outside = answer('<meta http-equiv="refresh" content="0; url=http://10.0.0.1/">', content_type="text/html")
     circle = answer('<meta http-equiv="refresh" content="0; url=/d">', content_type="text/html")

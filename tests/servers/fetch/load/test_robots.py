@@ -1,4 +1,4 @@
-"""Item H9: what sites ask programs not to fetch."""
+"""The rules of robots.txt (RFC 9309)."""
 
 import asyncio
 from contextlib import suppress
@@ -29,18 +29,18 @@ def site(robots: Route, **more: Route) -> dict[str, Route]:
 
 
 async def is_allowed(robots: Route, path: str = "/a") -> bool:
-    """Whether a site that answers so for its robots.txt is asked for a page."""
+    """Returns True if a page is requested from a site whose robots.txt is `route`."""
     async with opened_site(site(robots)) as one, opened_loader() as loader:
         with suppress(FetchError):
             await loader.load(one.url(path))
         return bool(one.asked)
 
 
-async def test_h9_without_a_robots_txt_all_is_allowed() -> None:
+async def test_a_missing_robots_txt_allows_every_page() -> None:
     assert all([await is_allowed(answer(NOTHING, status)) for status in (400, 401, 403, 404, 410, 429)])
 
 
-async def test_h9_a_robots_txt_that_fails_allows_nothing() -> None:
+async def test_a_robots_txt_that_fails_disallows_every_page() -> None:
     for status in (500, 502, 503, 599, 300, 304, 305):
         async with opened_site(site(answer(status=status))) as one, opened_loader() as loader:
             error = await refused(loader, one.url("/a"))
@@ -48,7 +48,7 @@ async def test_h9_a_robots_txt_that_fails_allows_nothing() -> None:
             assert f"returned HTTP {status}" in error.reason
 
 
-async def test_h9_a_robots_txt_that_failed_is_loaded_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_robots_txt_is_loaded_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now, statuses = [0.0], [500, 404]
     monkeypatch.setattr(robots, "monotonic", lambda: now[0])
 
@@ -64,7 +64,7 @@ async def test_h9_a_robots_txt_that_failed_is_loaded_again_after_a_minute(monkey
     assert statuses == []
 
 
-async def test_h9_rules_that_are_loaded_again_take_their_room_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reloaded_rules_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now, asked = [0.0], list[str]()
     monkeypatch.setattr(robots, "monotonic", lambda: now[0])
     monkeypatch.setattr(robots, "MAX_CACHED_CHARACTERS", 2 * len(NOTHING) + 10)
@@ -86,7 +86,7 @@ async def test_h9_rules_that_are_loaded_again_take_their_room_once(monkeypatch: 
     assert asked == ["a.example", "a.example", "b.example"]
 
 
-async def test_h9_a_robots_txt_behind_a_redirect_to_nowhere_allows_nothing() -> None:
+async def test_a_robots_txt_redirected_to_an_unknown_host_disallows_every_page() -> None:
     async def fetch(url: httpx.URL) -> Answer:
         if url.host == "gone.example":
             raise FetchError("dns", "there is no such host")
@@ -97,7 +97,7 @@ async def test_h9_a_robots_txt_behind_a_redirect_to_nowhere_allows_nothing() -> 
     assert caught.value.code == "robots"
 
 
-async def test_h9_what_is_disallowed_is_not_fetched() -> None:
+async def test_a_disallowed_page_is_not_fetched() -> None:
     text = "User-agent: *\nDisallow: /private\nAllow: /private/but\n"
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:
         error = await refused(loader, one.url("/private/x"))
@@ -108,7 +108,7 @@ async def test_h9_what_is_disallowed_is_not_fetched() -> None:
         assert one.paths == ["/private/but/this", "/public"]
 
 
-async def test_h9_wildcards_and_ends_are_understood() -> None:
+async def test_rules_support_wildcards_and_end_anchors() -> None:
     rows = [
         ("/*.php", "/a/b.php?x", False),
         ("/*.php$", "/a/b.php?x", True),
@@ -123,7 +123,7 @@ async def test_h9_wildcards_and_ends_are_understood() -> None:
         assert await is_allowed(rules(f"User-agent: *\nDisallow: {rule}"), path) == allowed, rule
 
 
-async def test_h9_the_group_is_the_one_of_this_program() -> None:
+async def test_the_group_of_the_user_agent_applies() -> None:
     rows: list[tuple[str | bytes, bool]] = [
         ("User-agent: tester\nDisallow: /\n\nUser-agent: *\nAllow: /", False),
         ("User-agent: TESTER\nAllow: /\n\nUser-agent: *\nDisallow: /", True),
@@ -143,12 +143,12 @@ async def test_h9_the_group_is_the_one_of_this_program() -> None:
         assert await is_allowed(rules(groups)) == allowed, groups
 
 
-async def test_h9_a_web_page_in_its_place_has_no_rules() -> None:
+async def test_an_html_page_as_robots_txt_has_no_rules() -> None:
     for body in ("<!doctype html>\nUser-agent: *\nDisallow: /", " \n<html>\nUser-agent:*\nDisallow:/"):
         assert await is_allowed(answer(body, content_type="text/html"))
 
 
-async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
+async def test_rules_beyond_500_kibibytes_are_ignored() -> None:
     head = "User-agent: *\nDisallow: /read\n"
     text = (
         head
@@ -162,14 +162,14 @@ async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
         assert (await refused(loader, one.url("/read"))).code == "robots"
 
 
-def test_h9_of_a_long_one_whole_lines_are_read() -> None:
+def test_a_cut_robots_txt_keeps_whole_lines() -> None:
     lines = b"Disallow: /a\n" * (MAX_BYTES // 13)
     assert lines < lines[:1] + b"x" * MAX_BYTES  # so the last rule is cut
     for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
         assert keep_relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
 
 
-async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
+async def test_a_robots_txt_is_followed_through_five_redirects() -> None:
     hops: dict[str, Route] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, MAX_REDIRECTS)}
     async with opened_site(site(redirect("/1"), **hops, **{f"/{MAX_REDIRECTS}": rules(NOTHING)})) as one:
         async with opened_loader() as loader:
@@ -179,13 +179,13 @@ async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
             await loader.load(one.url("/a"))
 
 
-async def test_h9_a_robots_txt_that_leads_to_what_is_not_fetched_or_is_damaged_allows_nothing() -> None:
+async def test_a_damaged_or_blocked_robots_txt_disallows_every_page() -> None:
     for where in ("http://10.0.0.1/robots.txt", "file:///etc/passwd", "http://u:p@127.0.0.1/"):
         assert not await is_allowed(redirect(where))
     assert not await is_allowed(answer("plain", content_encoding="gzip"))
 
 
-async def test_h9_a_redirect_is_asked_about_at_its_own_site() -> None:
+async def test_a_redirect_is_checked_against_the_robots_txt_of_its_own_site() -> None:
     async with opened_site(site(rules(NOTHING))) as two, opened_site({"/a": redirect(two.url("/b"))}) as one:
         async with opened_loader() as loader:
             assert (await refused(loader, one.url("/a"))).code == "robots"
@@ -196,25 +196,25 @@ async def silent(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
     await asked.until_closed()
 
 
-async def test_h9_a_slow_robots_txt_counts_as_unreachable_within_the_time() -> None:
+async def test_a_slow_robots_txt_counts_as_unreachable() -> None:
     async with opened_site(site(silent)) as one, opened_loader(timeout=1) as loader:
         error = await refused(loader, one.url("/a"))
     assert error.code == "robots"
     assert "could not be fetched within 0.5 s" in error.reason
 
 
-async def test_h9_a_site_that_is_not_there_is_told_as_such() -> None:
+async def test_an_unreachable_site_is_a_connect_error_not_a_robots_error() -> None:
     async with opened_site({}) as gone:
         pass
     async with opened_loader() as loader:
         assert (await refused(loader, gone.url("/a"))).code == "connect"
 
 
-async def test_h9_a_bomb_as_robots_txt_is_cut() -> None:
+async def test_a_compression_bomb_as_robots_txt_is_cut() -> None:
     assert await is_allowed(answer(bomb("gzip", 4), content_encoding="gzip"))
 
 
-async def test_h9_it_is_loaded_once_for_many_pages() -> None:
+async def test_robots_txt_is_loaded_once_for_many_pages() -> None:
     async with opened_site(site(rules("User-agent: *\nAllow: /"))) as one, opened_loader() as loader:
         async with anyio.create_task_group() as group:
             for n in range(20):
@@ -223,13 +223,13 @@ async def test_h9_it_is_loaded_once_for_many_pages() -> None:
         assert (len(one.robots_asked), len(one.asked)) == (1, 21)
 
 
-async def test_h9_it_can_be_ignored() -> None:
+async def test_ignore_robots_requests_no_robots_txt() -> None:
     async with opened_site(site(rules(NOTHING))) as one, opened_loader(ignore_robots=True) as loader:
         await loader.load(one.url("/a"))
         assert one.robots_asked == []
 
 
-async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() -> None:
+async def test_a_cancelled_load_does_not_cancel_a_shared_robots_txt() -> None:
     begun, go_on = anyio.Event(), anyio.Event()
 
     async def waits(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
@@ -257,20 +257,20 @@ async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() 
         "user agent {n}\nDisallow: *a*b\n",
     ],
 )
-def test_h9_what_is_made_to_cost_much_does_not(line: str) -> None:
+def test_hostile_rules_are_parsed_quickly(line: str) -> None:
     text = "User-agent: *\n" + "".join(line.format(n=n) for n in range(MAX_BYTES // len(line)))
     parsed = Protego.parse(keep_relevant((text + text.replace("*", "tester"))[:MAX_BYTES].encode(), "tester"))
     assert parsed.can_fetch("http://a.example/" + "a" * 8_000, "tester") in {True, False}
 
 
-async def test_h9_a_long_one_is_heeded() -> None:
+async def test_a_long_robots_txt_is_obeyed() -> None:
     text = NOTHING + "".join(f"\nAllow: /{n}$" for n in range(2_000))
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:
         await loader.load(one.url("/1999"))
         assert (await refused(loader, one.url("/2000"))).code == "robots"
 
 
-async def test_the_rules_that_are_kept_are_bounded_by_the_length_of_their_text() -> None:
+async def test_cached_rules_are_bounded_by_their_length() -> None:
     asked: list[str] = []
     text = "User-agent: *\n" + f"Disallow: /{'x' * 10_000}\n" * (MAX_CACHED_CHARACTERS // 25_000)
 

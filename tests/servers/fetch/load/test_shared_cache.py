@@ -1,4 +1,4 @@
-"""What replicas share: answers of sites, and pages to continue with."""
+"""Responses and snapshots that replicas share."""
 
 import os
 import time
@@ -24,7 +24,7 @@ from tests.servers.fetch.sites import answer, opened_site
 ONE = StoredAnswer(200, {"cache-control": "max-age=60"}, b"\x00\xff", 2, (("accept", "a"),), 1_000.0, 0.0)
 
 
-async def test_an_answer_is_found_by_requests_that_it_fits() -> None:
+async def test_a_shared_response_matches_by_url_and_vary() -> None:
     cache = SharedCache(MemoryBlobs())
     await cache.put("http://a/", ONE)
     assert await cache.find("http://a/", {"accept": "a"}) == ONE
@@ -32,13 +32,13 @@ async def test_an_answer_is_found_by_requests_that_it_fits() -> None:
     assert await cache.find("http://b/", {"accept": "a"}) is None
 
 
-async def test_what_may_not_be_kept_is_not_shared() -> None:
+async def test_a_no_store_response_is_not_shared() -> None:
     cache = SharedCache(MemoryBlobs())
     await cache.put("http://a/", ONE._replace(headers={"cache-control": "no-store"}))
     assert await cache.find("http://a/", {"accept": "a"}) is None
 
 
-async def test_a_snapshot_comes_back_as_it_was() -> None:
+async def test_a_shared_snapshot_is_restored_for_its_owner_only() -> None:
     loaded = LoadedPage("http://a/", ("http://b/",), 200, {"a": "b"}, "text/html", None, b"", 0, True, 1.5, "f")
     snapshot = Snapshot(loaded, 7, Page("text", "html", notes=("a note",), image=b"\xff"))
     entries = SharedEntries(MemoryBlobs(), "page", Snapshot, 60.0)
@@ -47,7 +47,7 @@ async def test_a_snapshot_comes_back_as_it_was() -> None:
     assert await entries.get("bob", "http://a/") is None
 
 
-async def test_a_large_one_is_not_shared() -> None:
+async def test_a_large_snapshot_is_not_shared_and_removes_the_old_one() -> None:
     entries = SharedEntries(MemoryBlobs(), "page", Page, 60.0)
     for size in (0, MAX_UNCOMPRESSED_BYTES + 1):
         await entries.put(Page("small", "text"), 5, "a")
@@ -56,7 +56,7 @@ async def test_a_large_one_is_not_shared() -> None:
         assert await entries.get("a") is None, "the one before it is no longer what was shown last"
 
 
-async def test_one_replica_puts_no_more_than_has_room() -> None:
+async def test_a_replica_removes_its_oldest_entries_beyond_its_share() -> None:
     now = 0.0
     entries = SharedEntries(MemoryBlobs(), "page", Page, 60.0, room=2_000, clock=lambda: now)
     for name in "abc":
@@ -78,7 +78,7 @@ async def two_loaders(blobs: Blobs, **rules: Any) -> AsyncIterator[list[Loader]]
 FRESH = {"cache_control": "max-age=60", "content_type": "text/plain"}
 
 
-async def test_what_one_got_anew_the_other_has_no_older_version_of() -> None:
+async def test_a_refresh_at_one_replica_updates_the_others() -> None:
     async with opened_site({"/": answer("old", **FRESH)}) as site, two_loaders(MemoryBlobs()) as (here, there):
         await here.load(site.url())
         site.routes["/"] = answer("new", **FRESH)
@@ -90,7 +90,7 @@ async def test_what_one_got_anew_the_other_has_no_older_version_of() -> None:
 @pytest.mark.parametrize(
     "gone", [answer(status=404), answer("new", cache_control="no-store")], ids=["404", "no-store"]
 )
-async def test_what_is_gone_for_one_is_not_answered_from_the_cache_of_all(gone: bytes) -> None:
+async def test_a_gone_page_is_removed_from_the_shared_cache(gone: bytes) -> None:
     async with opened_site({"/": answer("old", **FRESH)}) as site, two_loaders(MemoryBlobs()) as (here, there):
         await here.load(site.url())
         site.routes["/"] = gone
@@ -101,7 +101,7 @@ async def test_what_is_gone_for_one_is_not_answered_from_the_cache_of_all(gone: 
         assert len(site.asked) == 3
 
 
-async def test_what_another_may_reach_is_not_answered_from_the_cache_of_all() -> None:
+async def test_a_shared_response_is_refused_where_its_address_is_blocked() -> None:
     async with (
         opened_site({"/": answer("text", **FRESH)}) as site,
         opened_loader() as here,
@@ -112,7 +112,7 @@ async def test_what_another_may_reach_is_not_answered_from_the_cache_of_all() ->
         assert (await refused(there, site.url())).code == "blocked_address"
 
 
-async def test_a_page_is_not_fresh_for_longer_where_a_clock_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_clock_does_not_prolong_freshness(monkeypatch: pytest.MonkeyPatch) -> None:
     routes = {"/": answer("text", cache_control="max-age=9")}
     async with opened_site(routes) as site, two_loaders(MemoryBlobs()) as (here, there):
         now = time.time()
@@ -123,7 +123,7 @@ async def test_a_page_is_not_fresh_for_longer_where_a_clock_is_behind(monkeypatc
             assert (await there.load(site.url())).from_cache is from_cache, seconds
 
 
-async def test_what_credentials_open_is_for_no_other_process() -> None:
+async def test_a_response_to_credentials_is_not_shared() -> None:
     async with opened_site({"/": answer("secret", vary="authorization", **FRESH)}) as site:
         blobs, header = MemoryBlobs(), parse_host_header(f"127.0.0.1:{site.port}=Authorization: Bearer secret")
         async with two_loaders(blobs, headers=(header,)) as (here, there):
@@ -133,7 +133,7 @@ async def test_what_credentials_open_is_for_no_other_process() -> None:
         assert {data for _, data in blobs._entries.values()} == {b""}
 
 
-async def test_what_is_out_of_reach_or_not_readable_is_nothing() -> None:
+async def test_an_unavailable_or_unreadable_entry_is_a_cache_miss() -> None:
     class Away:
         async def put(self, *_: object) -> str:
             raise Unavailable

@@ -1,4 +1,4 @@
-"""One budget for all large pages that a process holds, and places for the loads of each host."""
+"""The byte budget of a process, the slots of each host, and pauses after Retry-After."""
 
 import asyncio
 
@@ -25,14 +25,14 @@ LARGE = 2 * FREE_BYTES
 
 
 async def taken(share: Share, size: int = LARGE) -> bool:
-    """Whether there is room at once."""
+    """Returns True if the bytes are granted without waiting."""
     with anyio.move_on_after(0.05):
         await share.ensure(size, size)
         return True
     return False
 
 
-async def test_what_does_not_fit_waits_until_there_is_room() -> None:
+async def test_a_share_beyond_the_budget_waits_for_free_bytes() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
         assert await taken(first)
@@ -44,7 +44,7 @@ async def test_what_does_not_fit_waits_until_there_is_room() -> None:
     assert budget.in_use == 0
 
 
-async def test_a_little_is_taken_without_waiting() -> None:
+async def test_a_small_share_never_waits() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as large, budget.share() as small:
         assert await taken(large)
@@ -52,14 +52,14 @@ async def test_a_little_is_taken_without_waiting() -> None:
         assert not await taken(small, FREE_BYTES + 1)
 
 
-async def test_one_page_alone_may_have_more() -> None:
+async def test_a_single_page_may_exceed_the_budget() -> None:
     budget = ByteBudget(FREE_BYTES)
     with budget.share() as share:
         assert await taken(share, 100 * FREE_BYTES)
         assert await taken(share, 90 * FREE_BYTES)
 
 
-async def test_what_was_not_needed_is_given_back() -> None:
+async def test_shrinking_a_share_frees_its_bytes() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
         await first.ensure(FREE_BYTES + 1, 2 * LARGE)
@@ -68,7 +68,7 @@ async def test_what_was_not_needed_is_given_back() -> None:
         assert await taken(second)
 
 
-async def test_pages_come_in_the_order_in_which_they_waited() -> None:
+async def test_waiting_shares_are_served_in_order() -> None:
     budget, came = ByteBudget(2 * LARGE), []
 
     async def wait(name: str, size: int) -> None:
@@ -86,7 +86,7 @@ async def test_pages_come_in_the_order_in_which_they_waited() -> None:
     assert came == ["large", "small"]
 
 
-async def test_one_that_is_given_up_lets_the_next_by() -> None:
+async def test_a_share_that_stopped_waiting_does_not_block_the_next() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
         await first.ensure(LARGE, LARGE)
@@ -95,7 +95,7 @@ async def test_one_that_is_given_up_lets_the_next_by() -> None:
     assert budget.in_use == 0
 
 
-async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> None:
+async def test_bytes_granted_to_a_cancelled_waiter_are_freed() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as first:
         await first.ensure(LARGE, LARGE)
@@ -107,7 +107,7 @@ async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> No
     assert (second.cancelled(), budget.in_use) == (True, 0)
 
 
-async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
+async def test_cancelling_a_large_waiter_serves_a_smaller_one_behind_it() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
         await first.ensure(LARGE, LARGE)
@@ -122,7 +122,7 @@ async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
         assert budget.in_use == 2 * LARGE
 
 
-async def test_waiting_for_room_is_no_time_of_the_site() -> None:
+async def test_waiting_for_bytes_does_not_count_as_site_time() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as first, budget.share() as second, anyio.CancelScope() as second.limit:
         await first.ensure(LARGE, LARGE)
@@ -138,7 +138,7 @@ async def test_waiting_for_room_is_no_time_of_the_site() -> None:
         assert second.site.seconds < 60
 
 
-async def test_large_pages_are_loaded_one_after_the_other() -> None:
+async def test_large_pages_are_loaded_one_at_a_time() -> None:
     pages = {f"/{number}": answer("x" * LARGE, content_type="text/plain") for number in range(4)}
     budget, most = ByteBudget(LARGE + FREE_BYTES), []
     async with opened_site(pages) as site, opened_loader(timeout=5) as loader:
@@ -148,7 +148,7 @@ async def test_large_pages_are_loaded_one_after_the_other() -> None:
                 page = await loader.load(site.url(f"/{number}"), share=share)
                 most.append(budget.in_use)
                 assert len(page.body) == LARGE
-                # Waiting extends it.
+                # Waiting extends the deadline.
                 assert share.limit is not None
 
         async with anyio.create_task_group() as tasks:
@@ -158,7 +158,7 @@ async def test_large_pages_are_loaded_one_after_the_other() -> None:
     assert budget.in_use == 0
 
 
-async def test_a_page_that_fails_gives_back_what_it_had() -> None:
+async def test_a_failed_load_frees_its_bytes() -> None:
     large = answer("x" * LARGE, content_type="text/plain", content_encoding="gzip")
     budget = ByteBudget(LARGE)
     async with opened_site({"/": large}) as site, opened_loader() as loader:
@@ -167,10 +167,10 @@ async def test_a_page_that_fails_gives_back_what_it_had() -> None:
     assert budget.in_use == 0
 
 
-# Item H16, as far as loading goes: many loads at once, and some of them poisonous
+# Many loads at once, some of them of hostile pages
 
 
-async def test_h16_no_more_than_the_limit_are_at_work_on_one_host() -> None:
+async def test_max_per_host_limits_concurrent_loads() -> None:
     gate = Gate()
     async with (
         opened_site({"*": gate}) as site,
@@ -184,7 +184,7 @@ async def test_h16_no_more_than_the_limit_are_at_work_on_one_host() -> None:
     assert (gate.most, len(site.asked)) == (3, 10)
 
 
-async def test_h16_a_slow_host_does_not_keep_the_others_waiting() -> None:
+async def test_a_slow_host_does_not_delay_other_hosts() -> None:
     gate = Gate()
     async with (
         opened_site({"*": gate, "/quick": answer("quick")}) as site,
@@ -198,7 +198,7 @@ async def test_h16_a_slow_host_does_not_keep_the_others_waiting() -> None:
         gate.open.set()
 
 
-async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
+async def test_a_load_beyond_the_queue_limit_is_refused() -> None:
     gate = Gate()
     async with (
         opened_site({"*": gate}) as site,
@@ -213,14 +213,14 @@ async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
     assert len(site.asked) == 1 + MAX_QUEUE_FACTOR
 
 
-async def test_h16_places_are_given_back() -> None:
+async def test_slots_are_freed_after_use() -> None:
     slots = Slots(1, 1)
     for _ in range(MAX_QUEUE_FACTOR + 2):
         async with slots.occupy("host"):
             pass
 
 
-async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:
+async def test_waiting_for_a_slot_counts_towards_the_timeout() -> None:
     gate = Gate()
     async with (
         opened_site({"*": gate}) as site,
@@ -230,7 +230,7 @@ async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:
     assert [one.code for one in loads if isinstance(one, FetchError)] == ["timeout"] * 3
 
 
-async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
+async def test_waiting_for_a_slot_does_not_count_as_site_time() -> None:
     gate, budget, times = Gate(), ByteBudget(FREE_BYTES), (Stopwatch(), Stopwatch())
     async with (
         opened_site({"*": gate}) as site,
@@ -252,7 +252,7 @@ async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
 
 
 @pytest.mark.slow
-async def test_h16_poisonous_pages_leave_the_others_alone() -> None:
+async def test_hostile_pages_do_not_affect_other_loads() -> None:
     async def endless(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\n\r\n")
         while not out.is_closing():
@@ -266,7 +266,7 @@ async def test_h16_poisonous_pages_leave_the_others_alone() -> None:
     assert [one.code for one in loads if isinstance(one, FetchError)] == ["too_large", "too_large"]
 
 
-def test_hosts_that_asked_to_wait_are_bounded() -> None:
+def test_the_number_of_paused_hosts_is_bounded() -> None:
     pauses = Pauses()
     for n in range(MAX_HOSTS + 1):
         pauses.add(f"{n}.example", 429, 60)
@@ -275,7 +275,7 @@ def test_hosts_that_asked_to_wait_are_bounded() -> None:
         pauses.check("1.example")
 
 
-def test_a_pause_is_an_hour_at_most() -> None:
+def test_a_pause_lasts_at_most_an_hour() -> None:
     pauses = Pauses()
     pauses.add("a.example", 503, 1e9)
     with pytest.raises(FetchError) as caught:

@@ -1,5 +1,4 @@
-"""What an operator may allow and deny, and what nobody reaches: where clouds hand out credentials, and the server
-itself."""
+"""The rules that allow and deny addresses, cloud metadata, and the server's own endpoints."""
 
 import pytest
 
@@ -19,7 +18,7 @@ SPELLINGS = """
 
 
 def outcome(rules: Rules, host: str, address: str, port: int = 443) -> str:
-    """ "ok", or the code of the refusal."""
+    """Returns "ok", or the code of the refusal."""
     policy = Policy(rules)
     try:
         policy.check_host(host, port)
@@ -29,7 +28,7 @@ def outcome(rules: Rules, host: str, address: str, port: int = 443) -> str:
     return "ok"
 
 
-def test_by_itself_only_the_public_web_is_allowed() -> None:
+def test_default_rules_allow_only_the_public_web() -> None:
     rows = [
         ("example.com", PUBLIC, 443, "ok"),
         ("example.com", PUBLIC, 80, "ok"),
@@ -41,7 +40,7 @@ def test_by_itself_only_the_public_web_is_allowed() -> None:
     assert [(*row[:3], outcome(Rules(), *row[:3])) for row in rows] == rows
 
 
-def test_a_private_host_or_network_is_allowed() -> None:
+def test_allow_private_allows_a_host_or_network() -> None:
     rows = [
         ("intranet.test", "intranet.test", PRIVATE, 443, "ok"),
         ("Intranet.TEST.", "intranet.test", PRIVATE, 443, "ok"),
@@ -70,11 +69,11 @@ def test_a_private_host_or_network_is_allowed() -> None:
     assert [(*row[:4], outcome(Rules(allow_private=[row[0]]), *row[1:4])) for row in rows] == rows
 
 
-def test_an_entry_without_a_port_has_those_that_are_allowed() -> None:
+def test_allow_private_without_a_port_allows_the_ports_of_allow_port() -> None:
     assert outcome(Rules(allow_private=["intranet.test"], allow_port=[8080]), "intranet.test", PRIVATE, 8080) == "ok"
 
 
-def test_where_some_hosts_are_allowed_no_other_is() -> None:
+def test_allow_host_blocks_every_other_host() -> None:
     rows = [
         ("example.com", "ok"),
         ("sub.example.com", "ok"),
@@ -86,7 +85,7 @@ def test_where_some_hosts_are_allowed_no_other_is() -> None:
     assert [(host, outcome(Rules(allow_host=["example.com"]), host, PUBLIC)) for host, _ in rows] == rows
 
 
-def test_what_is_denied_stays_denied() -> None:
+def test_deny_host_overrides_every_allow_rule() -> None:
     rules = Rules(["example.com:*", "0.0.0.0/0:*"], ["com", "org", "8.8.8.8"], ["Example.com.", "8.8.8.8"])
     rows = [
         ("example.com", PUBLIC, "blocked_host"),
@@ -99,7 +98,7 @@ def test_what_is_denied_stays_denied() -> None:
     assert [(host, address, outcome(rules, host, address)) for host, address, _ in rows] == rows
 
 
-def test_an_entry_that_can_t_be_read_is_named() -> None:
+def test_an_invalid_entry_is_named_in_the_error() -> None:
     entries = [
         "", ":80", "*", "*.example.com", "http://example.com", "example.com/path", "user@example.com", "example.com:",
         "example.com:0", "example.com:65536", "example.com:http", "fd00::1", "fd00::/8", "[fd00::1", "[fe80::1%1]",
@@ -111,14 +110,14 @@ def test_an_entry_that_can_t_be_read_is_named() -> None:
         assert str(caught.value).startswith(repr(entry))
 
 
-def test_only_a_host_is_a_host() -> None:
+def test_allow_host_and_deny_host_accept_hosts_only() -> None:
     hosts = ["", "*.example.com", "https://example.com", "example.com:80", "10.0.0.0/8", "[::1"]
     for rules in [Rules(**{option: [host]}) for option in ("allow_host", "deny_host") for host in hosts]:
         with pytest.raises(ValueError, match="is not a host"):
             Policy(rules)
 
 
-def test_a_refusal_says_what_the_operator_could_allow() -> None:
+def test_a_refusal_names_the_option_that_allows_the_address() -> None:
     policy = Policy(Rules(allow_private=["10.0.0.0/8:*"]))
     for host, address, port, option in [
         ("fd00::1", "fd00::1", 443, "--allow-private [fd00::1]"),
@@ -130,18 +129,18 @@ def test_a_refusal_says_what_the_operator_could_allow() -> None:
         assert caught.value.suggestion == f"The operator can allow it with {option}"
 
 
-def test_only_a_name_that_is_allowed_to_be_private_is_named() -> None:
+def test_is_named_holds_for_names_in_allow_private_only() -> None:
     policy = Policy(Rules(allow_private=["intranet.test:8080", "10.0.0.0/8"], allow_host=["intranet.test"]))
     assert policy.is_named("intranet.test", 8080)
     assert not policy.is_named("intranet.test", 80)
     assert not policy.is_named("10.0.0.1", 80)
 
 
-# Item H4, where clouds hand out credentials
+# Cloud metadata, which hands out credentials
 
 
 @pytest.mark.parametrize("allowed", [[], EVERYTHING], ids=["nothing", "everything"])
-async def test_h4_a_name_never_leads_to_credentials(allowed: list[str]) -> None:
+async def test_a_name_never_resolves_to_a_metadata_address(allowed: list[str]) -> None:
     names = Answers(**{f"metadata{at}_test": [address] for at, address in enumerate(METADATA)})
     rules = [*allowed, *(f"metadata{at}.test:*" for at in range(len(METADATA)) if allowed)]
     async with reaching(names, allow_private=rules) as web:
@@ -149,7 +148,7 @@ async def test_h4_a_name_never_leads_to_credentials(allowed: list[str]) -> None:
     assert {one.code for one in refused} == {"blocked_address"}
 
 
-async def test_h4_no_spelling_of_the_address_leads_there() -> None:
+async def test_every_spelling_of_the_metadata_address_is_blocked() -> None:
     async with reaching(allow_private=EVERYTHING) as web:
         refused = {host: (await web.refused(f"http://{host}/latest/")).code for host in SPELLINGS}
         told = await web.refused("http://169.254.169.254/latest/meta-data/")
@@ -158,7 +157,7 @@ async def test_h4_no_spelling_of_the_address_leads_there() -> None:
 
 
 @pytest.mark.parametrize("address", METADATA)
-def test_h4_an_operator_may_name_one_by_its_address(address: str) -> None:
+def test_allow_private_may_name_a_metadata_address(address: str) -> None:
     policy = Policy(Rules(allow_private=[f"[{address}]" if ":" in address else address]))
     policy.check_address(address, address, 80)
     for other in {*METADATA} - {address}:
@@ -166,16 +165,16 @@ def test_h4_an_operator_may_name_one_by_its_address(address: str) -> None:
             policy.check_address(other, other, 80)
 
 
-# Item H18, this server itself
+# The server's own endpoints
 
 
-def test_h18_another_port_of_this_machine_is_no_endpoint_of_ours() -> None:
+def test_another_port_of_this_machine_is_not_blocked_as_the_server() -> None:
     policy = Policy(Rules(allow_private=["0.0.0.0/0:*"]), lambda: [("127.0.0.1", 8000)])
     policy.check_address("127.0.0.1", "127.0.0.1", 8001)
 
 
 @pytest.mark.parametrize("bound", ["192.0.2.7", "2001:db8::7"])
-def test_h18_the_address_it_is_bound_to_is_its_own(bound: str) -> None:
+def test_the_bound_address_is_blocked_as_the_server(bound: str) -> None:
     policy = Policy(Rules(allow_private=["0.0.0.0/0:*", "[::/0]:*"]), lambda: [(bound, 8000)])
     with pytest.raises(FetchError, match="is this server, which never"):
         policy.check_address("own.test", bound, 8000)

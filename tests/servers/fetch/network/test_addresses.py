@@ -1,4 +1,4 @@
-"""Which addresses are public."""
+"""Public and special-purpose addresses."""
 
 from ipaddress import IPv4Address, ip_address, ip_network
 
@@ -6,7 +6,7 @@ import pytest
 
 from servers.fetch.network.addresses import METADATA, find_embedded, is_public, parse_address
 
-# The registries of IANA for special purposes, with multicast and what was never given out.
+# The special-purpose registries of IANA, with multicast and unallocated networks.
 SPECIAL = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32", "192.0.0.170/32", "192.0.0.171/32",
@@ -25,17 +25,17 @@ BESIDE = [
 ]  # fmt: skip
 
 
-def test_no_address_with_a_special_purpose_is_public() -> None:
+def test_special_purpose_addresses_are_not_public() -> None:
     networks = [ip_network(network) for network in SPECIAL]
     tried = [address for one in networks for address in (one[0], one[one.num_addresses // 2], one[-1])]
     assert [str(address) for address in tried if is_public(address)] == []
 
 
-def test_the_addresses_beside_them_are() -> None:
+def test_addresses_beside_special_networks_are_public() -> None:
     assert [address for address in BESIDE if not is_public(parse_address(address))] == []
 
 
-def test_an_address_may_hold_others() -> None:
+def test_addresses_embedded_in_ipv6_are_extracted() -> None:
     rows = [
         ("::8.8.8.8", ["8.8.8.8"]),
         ("::ffff:0:8.8.8.8", ["8.8.8.8"]),
@@ -51,26 +51,26 @@ def test_an_address_may_hold_others() -> None:
     assert [(address, [*map(str, find_embedded(ip_address(address)))]) for address, _ in rows] == rows
 
 
-def test_a_local_translator_may_use_a_longer_prefix() -> None:
+def test_addresses_behind_longer_nat64_prefixes_are_extracted() -> None:
     # RFC 6052, 2.2, with prefixes of 48, 56, 64 and 96 bits.
     tried = ["64:ff9b:1:c000:2:2100::", "64:ff9b:1:99c0:0:221::", "64:ff9b:1:99:c0:2:2100:0", "64:ff9b:1::192.0.2.33"]
     assert [one for one in tried if IPv4Address("192.0.2.33") not in set(find_embedded(ip_address(one)))] == []
 
 
-def test_a_translated_address_is_what_it_is_translated_to() -> None:
+def test_a_nat64_address_is_public_if_its_target_is() -> None:
     assert is_public(parse_address("64:ff9b::8.8.8.8"))
     assert not is_public(parse_address("64:ff9b::10.0.0.1"))
 
 
-def test_a_mapped_address_is_one_of_version_4() -> None:
+def test_an_ipv4_mapped_address_is_parsed_as_ipv4() -> None:
     assert parse_address("::ffff:8.8.8.8") == IPv4Address("8.8.8.8")
 
 
-def test_nothing_else_is_an_address() -> None:
+def test_invalid_addresses_are_refused() -> None:
     for text in ("", "fe80::1%1", "::1%", "1.2.3", "1.2.3.4.5", "example.com", "01.2.3.4", "[::1]"):
         with pytest.raises(ValueError):
             parse_address(text)
 
 
-def test_credentials_are_nowhere_public() -> None:
+def test_metadata_addresses_are_not_public() -> None:
     assert not any(map(is_public, METADATA))

@@ -1,4 +1,4 @@
-"""The client: what it sends, what it keeps, and what becomes of failures."""
+"""The HTTP client: requests, proxies, HTTP/2 and errors."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ NAMES = Answers(
 LOCAL = ["site.test:*", "127.0.0.1:*"]
 
 
-async def test_it_keeps_no_cookies() -> None:
+async def test_the_client_stores_no_cookies() -> None:
     async with listening() as site, reaching(NAMES, allow_private=LOCAL) as web:
         for _ in range(2):
             await web.get(f"http://site.test:{site.port}/")
@@ -40,7 +40,7 @@ async def test_it_keeps_no_cookies() -> None:
         assert not web.client.cookies
 
 
-async def test_it_follows_no_redirects() -> None:
+async def test_the_client_follows_no_redirects() -> None:
     async with listening() as site, reaching(NAMES, allow_private=LOCAL) as web:
         site.answer = ANSWER.replace(b"200 OK", b"302 Found\r\nLocation: /other")
         answer = await web.client.get(f"http://site.test:{site.port}/")
@@ -48,7 +48,7 @@ async def test_it_follows_no_redirects() -> None:
         assert await site.count() == 1
 
 
-async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_variables_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     async with listening() as site, listening() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -66,14 +66,14 @@ async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno chunk",
     ],
 )
-async def test_what_is_no_http_is_said_to_be_none(answer: bytes) -> None:
+async def test_an_invalid_http_response_is_a_bad_response(answer: bytes) -> None:
     async with listening() as site, reaching(NAMES, allow_private=LOCAL) as web:
         site.answer = answer
         error = await web.refused(f"http://site.test:{site.port}/")
     assert (error.code, str(error)) == ("bad_response", "the site's answer is not valid HTTP")
 
 
-async def test_a_site_that_says_nothing_is_given_up() -> None:
+async def test_a_silent_site_times_out() -> None:
     async with listening() as site, reaching(NAMES, ClientOptions(seconds=0.1), allow_private=LOCAL) as web:
         site.answer = None
         error = await web.refused(f"http://site.test:{site.port}/")
@@ -83,7 +83,7 @@ async def test_a_site_that_says_nothing_is_given_up() -> None:
 # Proxies
 
 
-async def test_a_proxy_is_sent_the_url_and_its_own_credentials() -> None:
+async def test_a_proxy_gets_the_url_and_its_own_credentials() -> None:
     async with listening() as proxy:
         options = ClientOptions(proxy_url=f"http://me:hunt%65r2@127.0.0.1:{proxy.port}")
         async with reaching(NAMES, options) as web:
@@ -93,7 +93,7 @@ async def test_a_proxy_is_sent_the_url_and_its_own_credentials() -> None:
     assert httpx.BasicAuth("me", "hunter2")._auth_header.encode() in request
 
 
-async def test_a_proxy_is_asked_for_a_tunnel_where_tls_is_wanted() -> None:
+async def test_https_through_a_proxy_uses_connect() -> None:
     async with listening() as proxy:
         proxy.answer = b"HTTP/1.1 403 hunter2\r\nContent-Length: 0\r\n\r\n"
         async with reaching(NAMES, ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")) as web:
@@ -102,7 +102,7 @@ async def test_a_proxy_is_asked_for_a_tunnel_where_tls_is_wanted() -> None:
     assert (error.code, error.reason) == ("connect", "the proxy refused to connect to the site")
 
 
-async def test_a_proxy_hears_nothing_of_what_is_not_allowed() -> None:
+async def test_a_proxy_gets_no_request_for_a_blocked_url() -> None:
     rows = {
         "http://site.test/": "blocked_address",
         "http://127.0.0.1/": "blocked_address",
@@ -121,14 +121,14 @@ async def test_a_proxy_hears_nothing_of_what_is_not_allowed() -> None:
         assert await proxy.count() == 0
 
 
-async def test_a_proxy_may_know_a_name_that_the_operator_allows() -> None:
+async def test_a_proxy_may_resolve_a_name_in_allow_private() -> None:
     async with listening() as proxy:
         options = ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")
         async with reaching(NAMES, options, allow_private=["unknown.test"]) as web:
             assert await web.get("http://unknown.test/") == "hello"
 
 
-async def test_a_proxy_that_is_not_there_is_not_shown_with_its_password() -> None:
+async def test_an_unreachable_proxy_is_reported_without_its_password() -> None:
     async with listening() as closed:
         pass
     options = ClientOptions(proxy_url=f"http://me:hunter2@127.0.0.1:{closed.port}")
@@ -138,23 +138,23 @@ async def test_a_proxy_that_is_not_there_is_not_shown_with_its_password() -> Non
     assert "--proxy-url" in error.suggestion
 
 
-def test_a_proxy_is_shown_without_its_credentials() -> None:
+def test_the_repr_of_a_proxy_hides_its_credentials() -> None:
     proxy = parse_proxy("https://me:p%40ss@[::1]:3128/")
     assert proxy == ("https", "::1", 3128, (b"me", b"p@ss"))
     assert repr(proxy) == "Proxy(https://::1:3128)"
 
 
-def test_a_proxy_has_a_port() -> None:
+def test_a_proxy_url_without_a_port_has_the_default_port() -> None:
     ports = {"http://a": 80, "https://a": 443, "http://a:443": 443, "https://a:1": 1, "http://a:65535/": 65_535}
     assert {url: parse_proxy(url).port for url in ports} == ports
 
 
-def test_what_is_left_out_of_credentials_is_empty() -> None:
+def test_missing_parts_of_proxy_credentials_are_empty() -> None:
     rows = {"": None, "me@": (b"me", b""), ":b@": (b"", b"b")}
     assert {user: parse_proxy(f"http://{user}proxy.test").credentials for user in rows} == rows
 
 
-def test_what_is_no_proxy_is_refused() -> None:
+def test_an_invalid_proxy_url_is_refused() -> None:
     for url in ("", "proxy.test", "ftp://proxy.test", "http://", "http://proxy.test/path"):
         with pytest.raises(ValueError, match=r"^a proxy is http\[s\]://\[USER:PASSWORD@\]HOST\[:PORT\]; "):
             parse_proxy(url)
@@ -163,14 +163,14 @@ def test_what_is_no_proxy_is_refused() -> None:
             parse_proxy(f"http://proxy.test:{port}")
 
 
-# Item H18, this server itself, which whoever asks it to fetch may not be able to reach
+# The server itself, which its clients may not be able to reach
 
 ANYWHERE = Rules(allow_private=["0.0.0.0/0:*", "[::/0]:*", "localhost:*", "own.test:*"])
 OWN_NAMES = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "0", "localhost", "own.test", "[::1]", "[::ffff:7f00:1]", "[::]"]
 
 
 def own_address() -> str:
-    """The address of an interface of this machine; loopback where there is no other."""
+    """Returns the address of an interface of this machine, or loopback without any other."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -180,7 +180,7 @@ def own_address() -> str:
 
 
 @pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
-async def test_h18_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -> None:
+async def test_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -> None:
     app, ready, stop = Server(Implementation(name="own", version="1")), anyio.Event(), anyio.Event()
     options = HttpOptions(bound, 0, allowed_hosts=("*",))
     endpoints = list[tuple[str, int]]()
@@ -201,7 +201,7 @@ async def test_h18_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -
         stop.set()
 
 
-# Item H5 in HTTP/2: sites that misuse its streams
+# Sites that misuse HTTP/2 streams
 
 STREAMS = 5
 """How many a site allows to be open at once."""
@@ -210,7 +210,7 @@ Answer = Callable[[h2.connection.H2Connection, int], None]
 
 @asynccontextmanager
 async def opened_http2(answer: Answer, streams: int = STREAMS) -> AsyncIterator[str]:
-    """A site that speaks HTTP/2 from the first byte on; `answer` is called for each request with its stream."""
+    """Runs a site that speaks HTTP/2 without TLS, and calls `answer` with the stream of each request."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -239,7 +239,7 @@ async def opened_http2(answer: Answer, streams: int = STREAMS) -> AsyncIterator[
 
 @asynccontextmanager
 async def http2_loader(timeout: float = 5) -> AsyncIterator[Loader]:
-    """A loader that speaks HTTP/2 without having to agree on it by TLS, for which the client has no option."""
+    """Makes a loader that speaks HTTP/2 without TLS, for which the client has no option."""
     transport = _Transport(httpcore.AsyncConnectionPool(http1=False, http2=True), None)
     policy = Policy(Rules(allow_private=["127.0.0.1:*"]))
     async with httpx.AsyncClient(transport=transport) as client:
@@ -251,7 +251,7 @@ def page(connection: h2.connection.H2Connection, stream: int) -> None:
     connection.send_data(stream, b"page", end_stream=True)
 
 
-async def test_h5_streams_that_are_reset_at_once_are_errors() -> None:
+async def test_http2_streams_reset_at_once_are_errors() -> None:
     asked = 0
 
     def reset(connection: h2.connection.H2Connection, stream: int) -> None:
@@ -268,7 +268,7 @@ async def test_h5_streams_that_are_reset_at_once_are_errors() -> None:
         assert (await loader.load(url)).body == b"page"
 
 
-async def test_h5_a_stream_that_is_reset_within_the_body_is_an_error() -> None:
+async def test_an_http2_stream_reset_within_the_body_is_an_error() -> None:
     def reset(connection: h2.connection.H2Connection, stream: int) -> None:
         connection.send_headers(stream, [(":status", "200")])
         connection.send_data(stream, b"half")
@@ -278,7 +278,7 @@ async def test_h5_a_stream_that_is_reset_within_the_body_is_an_error() -> None:
         assert (await refused(loader, url)).code == "bad_response"
 
 
-async def test_h5_loads_that_are_given_up_do_not_use_up_the_connection() -> None:
+async def test_abandoned_loads_do_not_use_up_the_http2_connection() -> None:
     asked = 0
 
     def large(connection: h2.connection.H2Connection, stream: int) -> None:
@@ -297,7 +297,7 @@ async def test_h5_loads_that_are_given_up_do_not_use_up_the_connection() -> None
         assert (await loader.load(url)).body == b"page"
 
 
-async def test_h5_a_load_that_is_given_up_takes_none_with_it() -> None:
+async def test_an_abandoned_load_does_not_end_others_on_its_http2_connection() -> None:
     begun = anyio.Event()
     asked = 0
 
@@ -318,13 +318,13 @@ async def test_h5_a_load_that_is_given_up_takes_none_with_it() -> None:
         assert (await first).body == b"page"
 
 
-async def test_h16_loads_that_are_given_up_take_none_with_them_however_many() -> None:
+async def test_many_abandoned_loads_do_not_end_others_on_http2() -> None:
     given = 0
 
     def answer(connection: h2.connection.H2Connection, stream: int) -> None:
         nonlocal given
         if stream == 1 and given < 6:
-            # The first on each connection is too large; what comes besides it stays without an answer.
+            # The first response on each connection is too large; the other requests get no response.
             given += 1
             connection.send_headers(stream, [(":status", "200"), ("content-length", "60000")])
         elif given == 6:
@@ -336,7 +336,7 @@ async def test_h16_loads_that_are_given_up_take_none_with_them_however_many() ->
     assert [one.body for one in loads if isinstance(one, LoadedPage)] == [b"page"] * 4
 
 
-async def test_h5_large_headers_are_refused() -> None:
+async def test_large_http2_headers_are_refused() -> None:
     def large(connection: h2.connection.H2Connection, stream: int) -> None:
         fields = [(f"x-{n}", "x" * 1_000) for n in range(100)]
         connection.max_inbound_frame_size = 1 << 20
@@ -347,7 +347,7 @@ async def test_h5_large_headers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_h5_a_site_that_wants_to_go_away_is_left(times: int) -> None:
+async def test_an_http2_goaway_ends_the_load_with_an_error(times: int) -> None:
     def leave(connection: h2.connection.H2Connection, _: int) -> None:
         for _ in range(times):
             connection.close_connection()

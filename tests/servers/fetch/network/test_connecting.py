@@ -1,4 +1,4 @@
-"""Connecting to one of several addresses, and to no other than was checked."""
+"""Connecting to the checked addresses of a host."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ DEAD, SILENT, LIVE = "192.0.78.1", "192.0.78.2", "192.0.78.3"
 
 
 class Network(httpcore.AsyncNetworkBackend):
-    """Where some addresses refuse connections, one never answers, and the others take them."""
+    """A network where some addresses refuse connections, one never answers, and the others accept."""
 
     def __init__(self, dead: Sequence[str] = (DEAD,)) -> None:
         self.dead = dead
@@ -57,27 +57,27 @@ def backend(network: Network, *addresses: str) -> CheckedBackend:
 
 
 @pytest.mark.parametrize("addresses", [[LIVE], [DEAD, LIVE], [LIVE, DEAD], [DEAD, DEAD, LIVE]])
-async def test_the_first_address_that_answers_is_taken(addresses: list[str]) -> None:
+async def test_the_first_address_that_accepts_is_used(addresses: list[str]) -> None:
     network = Network()
     await backend(network, *addresses).connect_tcp("site.test", 80)
     assert network.open == [LIVE]
 
 
 @pytest.mark.slow
-async def test_an_address_that_does_not_answer_holds_up_no_other() -> None:
+async def test_a_silent_address_does_not_delay_the_next() -> None:
     network = Network()
     with anyio.fail_after(PATIENCE):
         await backend(network, SILENT, LIVE).connect_tcp("site.test", 80, timeout=PATIENCE)
     assert (network.tried, network.open) == ([SILENT, LIVE], [LIVE])
 
 
-async def test_a_site_of_which_nothing_answers_can_t_be_reached() -> None:
+async def test_a_site_without_an_accepting_address_is_a_connect_error() -> None:
     with pytest.raises(FetchError, match=r"^site\.test accepts no connections on port 80\. Check the host") as caught:
         await backend(Network(), DEAD).connect_tcp("site.test", 80)
     assert caught.value.code == "connect"
 
 
-async def test_only_so_many_addresses_are_tried() -> None:
+async def test_the_number_of_tried_addresses_is_limited() -> None:
     many = [f"192.0.78.{number}" for number in range(100, 200)]
     network = Network(many)
     with pytest.raises(FetchError):
@@ -85,13 +85,13 @@ async def test_only_so_many_addresses_are_tried() -> None:
     assert network.tried == many[:MAX_ADDRESSES]
 
 
-async def test_connecting_has_its_time() -> None:
+async def test_connecting_times_out() -> None:
     with pytest.raises(FetchError, match=r"^site\.test was not reached within 0\.01 s\. Try again") as caught:
         await backend(Network(), SILENT).connect_tcp("site.test", 80, timeout=0.01)
     assert caught.value.code == "timeout"
 
 
-async def test_h17_a_connection_is_closed_when_tls_is_cancelled() -> None:
+async def test_a_cancelled_tls_handshake_closes_the_connection() -> None:
     network = Network()
     stream = await backend(network, LIVE).connect_tcp("site.test", 80)
     with anyio.move_on_after(0):
@@ -99,7 +99,7 @@ async def test_h17_a_connection_is_closed_when_tls_is_cancelled() -> None:
     assert network.open == []
 
 
-async def test_h17_a_connection_that_comes_too_late_is_closed() -> None:
+async def test_a_connection_made_after_cancellation_is_closed() -> None:
     network = Network()
 
     class Late(httpcore.AsyncNetworkBackend):
@@ -114,7 +114,7 @@ async def test_h17_a_connection_that_comes_too_late_is_closed() -> None:
     assert (network.tried, network.open) == ([LIVE], [])
 
 
-async def test_what_is_no_host_is_not_resolved() -> None:
+async def test_an_invalid_host_is_not_resolved() -> None:
     answers = Answers()
     with pytest.raises(FetchError) as caught:
         await CheckedBackend(Policy(Rules()), answers, Network()).connect_tcp("a..b", 80)
@@ -129,7 +129,9 @@ async def test_what_is_no_host_is_not_resolved() -> None:
         (UnicodeError(), "could not resolve site.test"),
     ],
 )
-async def test_a_resolver_may_fail(failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_resolver_is_a_dns_error(
+    failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise failure
 
@@ -139,19 +141,19 @@ async def test_a_resolver_may_fail(failure: Exception, told: str, monkeypatch: p
     assert (caught.value.code, str(caught.value)) == ("dns", told)
 
 
-async def test_resolving_has_its_time() -> None:
+async def test_resolving_times_out() -> None:
     with pytest.raises(FetchError) as caught:
         await SystemResolver(seconds=0).resolve("localhost")
     told = "the address of localhost was not resolved within 0 s. Try again later"
     assert (caught.value.code, str(caught.value)) == ("dns", told)
 
 
-async def test_a_resolver_without_an_answer_is_no_way_in() -> None:
+async def test_an_empty_dns_answer_is_a_dns_error() -> None:
     async with listening() as site, reaching(Answers(site_test=[[]]), allow_port=[site.port]) as web:
         assert (await web.refused(f"http://site.test:{site.port}/")).code == "dns"
 
 
-# Item H1, this machine, however its address is spelled
+# Every spelling of a loopback address
 
 SPELLINGS = [
     "127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.255.255.254", "2130706433", "0x7f000001", "0X7F.0.0.1",
@@ -192,7 +194,7 @@ def has_ipv6() -> bool:
         return False
 
 
-async def test_h1_no_spelling_of_this_machine_is_reached() -> None:
+async def test_every_spelling_of_this_machine_is_blocked() -> None:
     async with listening(None) as site, reaching(NAMES, allow_port=[site.port]) as web:
         codes = {host: (await web.refused(f"http://{host}:{site.port}/")).code for host in SPELLINGS}
         for address in ("127.0.0.1", "::1") if has_ipv6() else ("127.0.0.1",):
@@ -200,13 +202,13 @@ async def test_h1_no_spelling_of_this_machine_is_reached() -> None:
     assert codes == dict.fromkeys(SPELLINGS, "blocked_address")
 
 
-async def test_h1_what_browsers_and_programs_read_differently_is_no_url() -> None:
+async def test_ambiguous_hosts_are_refused_as_bad_urls() -> None:
     async with reaching(NAMES) as web:
         codes = {host: (await web.refused(f"http://{host}/")).code for host in NOT_URLS}
     assert codes == dict.fromkeys(NOT_URLS, "bad_url")
 
 
-async def test_h1_a_host_that_nobody_has_read_before_is_not_reached_either() -> None:
+async def test_the_backend_blocks_hosts_that_were_not_parsed_before() -> None:
     recorder = Recorder()
     backend = CheckedBackend(Policy(Rules()), NAMES, recorder)
     for host in [*SPELLINGS, *NOT_URLS]:
@@ -216,7 +218,7 @@ async def test_h1_a_host_that_nobody_has_read_before_is_not_reached_either() -> 
     assert recorder.reached == []
 
 
-async def test_h1_the_system_says_that_localhost_is_this_machine() -> None:
+async def test_localhost_is_blocked_unless_allowed_as_private() -> None:
     async with listening() as site:
         async with reaching(SystemResolver(), allow_port=[site.port]) as web:
             assert (await web.refused(f"http://localhost:{site.port}/")).code == "blocked_address"
@@ -225,14 +227,14 @@ async def test_h1_the_system_says_that_localhost_is_this_machine() -> None:
             assert await web.get(f"http://localhost:{site.port}/") == "hello"
 
 
-async def test_h1_a_refusal_does_not_tell_where_a_name_leads() -> None:
+async def test_a_refusal_hides_the_address_of_a_name() -> None:
     async with reaching(Answers(intranet_example=["10.1.2.3"])) as web:
         error = await web.refused("http://intranet.example/")
     assert str(error).startswith("intranet.example is not on the public internet. ")
     assert "10.1.2.3" not in str(error)
 
 
-# Item H2, names that lead to a public address when they are checked, and home when they are connected to
+# DNS rebinding: a name that is public when checked, and private when connected to
 
 PUBLIC, PRIVATE = "93.184.215.14", "127.0.0.1"
 
@@ -241,14 +243,14 @@ def fetching(resolver: Answers, recorder: Recorder) -> httpcore.AsyncConnectionP
     return httpcore.AsyncConnectionPool(network_backend=CheckedBackend(Policy(Rules()), resolver, recorder))
 
 
-async def test_h2_a_name_is_resolved_once_and_the_checked_address_is_connected_to() -> None:
+async def test_a_name_is_resolved_once_and_its_checked_address_is_used() -> None:
     resolver, recorder = Answers(rebinding_test=[[PUBLIC], [PRIVATE]]), Recorder()
     async with fetching(resolver, recorder) as pool:
         assert (await pool.request("GET", "http://rebinding.test/")).content == b"hello"
     assert (resolver.asked, recorder.reached) == (["rebinding.test"], [(PUBLIC, 80)])
 
 
-async def test_h2_each_connection_is_checked_anew() -> None:
+async def test_each_connection_checks_its_address() -> None:
     resolver, recorder = Answers(rebinding_test=[[PUBLIC], [PRIVATE]]), Recorder()
     async with fetching(resolver, recorder) as pool:
         await pool.request("GET", "http://rebinding.test/")
@@ -257,7 +259,7 @@ async def test_h2_each_connection_is_checked_anew() -> None:
     assert recorder.reached == [(PUBLIC, 80)]
 
 
-async def test_h2_one_private_address_among_public_ones_refuses_them_all() -> None:
+async def test_a_private_address_among_public_ones_blocks_the_name() -> None:
     resolver, recorder = Answers(mixed_test=[PUBLIC, "2606:4700::1111", PRIVATE]), Recorder()
     async with fetching(resolver, recorder) as pool:
         with pytest.raises(FetchError):
@@ -265,7 +267,7 @@ async def test_h2_one_private_address_among_public_ones_refuses_them_all() -> No
     assert recorder.reached == []
 
 
-async def test_h2_behind_a_proxy_each_request_is_checked_before_the_proxy_hears_of_it() -> None:
+async def test_each_request_is_checked_before_the_proxy_gets_it() -> None:
     resolver = Answers(rebinding_test=[[PUBLIC], [PRIVATE]])
     async with listening() as proxy:
         options = ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")
@@ -330,7 +332,7 @@ exec "$2" "$3"
 
 
 def isolated(*command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a network and with mounts of its own."""
+    """Runs a command in its own network and mount namespaces."""
     unshare = ["unshare", "--net", "--mount", "--propagation", "private", *command]
     return subprocess.run(unshare, capture_output=True, text=True, timeout=60, check=False)
 
@@ -343,7 +345,7 @@ def can_isolate() -> bool:
 
 
 @pytest.mark.slow
-def test_h2_a_real_name_server_that_changes_its_answer(tmp_path: Path) -> None:
+def test_a_real_name_server_cannot_rebind_a_name(tmp_path: Path) -> None:
     if not can_isolate():
         pytest.skip("a name server of one's own needs root, and network and mount namespaces")
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:5 attempts:1\n")
@@ -351,7 +353,7 @@ def test_h2_a_real_name_server_that_changes_its_answer(tmp_path: Path) -> None:
     arguments = ["rebinding", str(tmp_path / "resolv.conf"), sys.executable, str(tmp_path / "rebinding.py")]
     done = isolated("sh", "-c", SET_UP, *arguments)
     assert done.returncode == 0, done.stderr
-    # Each connection asked once; the second was never made.
+    # Each connection resolved the name once; the second was not made.
     outcome, unknown = done.stdout.splitlines()
     assert json.loads(outcome) == {"text": "hello", "code": "blocked_address", "counts": [1, 0], "asked": 2}
     assert unknown == "dns could not resolve unknown.test. Check the spelling"

@@ -1,4 +1,4 @@
-"""Item H15, who may call themselves by a name, and connections of HTTP/2 that go silent."""
+"""TLS certificates and versions, and HTTP/2 connections that go silent."""
 
 import asyncio
 import socket
@@ -46,7 +46,7 @@ AUTHORITY = authority()
 async def fetched(
     shown: Certificate | ssl.SSLContext, folder: Path, host: str = HOST, issuer: Certificate | None = AUTHORITY
 ) -> str | FetchError:
-    """What a site that shows this certificate gives, or why nothing."""
+    """Fetches a page of a site with this certificate, and returns its text."""
     context = shown if isinstance(shown, ssl.SSLContext) else server_context(shown, folder)
     options = ClientOptions(ca_file=issuer.write_public(folder / "ca.pem") if issuer else None)
     with secure_site(context) as port:
@@ -65,15 +65,15 @@ async def refused(shown: Certificate | ssl.SSLContext, folder: Path, **more: obj
     return error
 
 
-async def test_h15_an_authority_of_the_operators_own_is_trusted(tmp_path: Path) -> None:
+async def test_an_authority_in_ca_file_is_trusted(tmp_path: Path) -> None:
     assert await fetched(certificate(AUTHORITY), tmp_path) == "hello"
 
 
-async def test_h15_a_certificate_may_be_for_an_address(tmp_path: Path) -> None:
+async def test_a_certificate_for_an_ip_address_is_valid(tmp_path: Path) -> None:
     assert await fetched(certificate(AUTHORITY, "127.0.0.1"), tmp_path, "127.0.0.1") == "hello"
 
 
-async def test_h15_without_it_the_authority_is_not_trusted(tmp_path: Path) -> None:
+async def test_an_unknown_authority_is_not_trusted(tmp_path: Path) -> None:
     error = await refused(certificate(AUTHORITY), tmp_path, issuer=None)
     assert str(error) == (
         "the certificate of secure.test comes from an authority that is not trusted. "
@@ -85,28 +85,30 @@ async def test_h15_without_it_the_authority_is_not_trusted(tmp_path: Path) -> No
     ("starts", "ends", "reason"),
     [(NOW - 2 * DAY, NOW - DAY, "has expired"), (NOW + DAY, NOW + 2 * DAY, "is not valid yet")],
 )
-async def test_h15_a_certificate_has_its_time(starts: datetime, ends: datetime, reason: str, tmp_path: Path) -> None:
+async def test_an_expired_or_future_certificate_is_refused(
+    starts: datetime, ends: datetime, reason: str, tmp_path: Path
+) -> None:
     error = await refused(certificate(AUTHORITY, starts=starts, ends=ends), tmp_path)
     assert error.reason == f"the certificate of secure.test {reason}"
 
 
-async def test_h15_a_certificate_is_for_one_host(tmp_path: Path) -> None:
+async def test_a_certificate_for_another_host_is_refused(tmp_path: Path) -> None:
     error = await refused(certificate(AUTHORITY, "other.test"), tmp_path)
     assert error.reason == "the certificate of secure.test is for another host"
 
 
-async def test_h15_a_certificate_for_a_name_is_not_for_its_address(tmp_path: Path) -> None:
+async def test_a_certificate_for_a_name_is_invalid_for_its_address(tmp_path: Path) -> None:
     error = await refused(certificate(AUTHORITY), tmp_path, host="127.0.0.1")
     assert error.reason == "the certificate of 127.0.0.1 is for another address"
 
 
-async def test_h15_nobody_vouches_for_himself(tmp_path: Path) -> None:
+async def test_a_self_signed_certificate_is_refused(tmp_path: Path) -> None:
     error = await refused(certificate(None), tmp_path)
     assert error.reason == "the certificate of secure.test is self-signed and not trusted"
 
 
 @pytest.mark.slow  # keys of RSA take long to make
-async def test_h15_sha_1_proves_nothing(tmp_path: Path) -> None:
+async def test_a_sha_1_signature_is_refused(tmp_path: Path) -> None:
     issuer = authority(rsa.generate_private_key(65_537, 2_048))
     assert await fetched(certificate(issuer), tmp_path, issuer=issuer) == "hello"
     error = await refused(signed_with_sha_1(issuer), tmp_path, issuer=issuer)
@@ -114,7 +116,7 @@ async def test_h15_sha_1_proves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-async def test_h15_old_versions_are_not_spoken(version: ssl.TLSVersion, tmp_path: Path) -> None:
+async def test_tls_1_0_and_1_1_are_refused(version: ssl.TLSVersion, tmp_path: Path) -> None:
     context = server_context(certificate(AUTHORITY), tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -123,13 +125,13 @@ async def test_h15_old_versions_are_not_spoken(version: ssl.TLSVersion, tmp_path
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_h15_new_versions_are(version: ssl.TLSVersion, tmp_path: Path) -> None:
+async def test_tls_1_2_and_1_3_are_supported(version: ssl.TLSVersion, tmp_path: Path) -> None:
     context = server_context(certificate(AUTHORITY), tmp_path)
     context.minimum_version = context.maximum_version = version
     assert await fetched(context, tmp_path) == "hello"
 
 
-async def test_http_2_is_spoken_where_the_site_does(tmp_path: Path) -> None:
+async def test_http2_is_used_if_the_site_offers_it(tmp_path: Path) -> None:
     context = server_context(certificate(AUTHORITY), tmp_path)
     context.set_alpn_protocols(["h2"])
     options = ClientOptions(ca_file=AUTHORITY.write_public(tmp_path / "ca.pem"))
@@ -141,7 +143,7 @@ async def test_http_2_is_spoken_where_the_site_does(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def tunnel(port: int) -> AsyncIterator[int]:
-    """A proxy that connects whatever is asked for to one port of this machine; its own port."""
+    """Runs a proxy that connects every tunnel to one port of this machine, and yields its own port."""
 
     async def pass_on(source: SocketStream, target: SocketStream) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -168,7 +170,7 @@ async def tunnel(port: int) -> AsyncIterator[int]:
     ("host", "outcome"),
     [("secure.test", "hello"), ("other.test", "the certificate of other.test is for another host")],
 )
-async def test_h15_a_proxy_can_t_stand_in_for_the_site(host: str, outcome: str, tmp_path: Path) -> None:
+async def test_a_proxy_cannot_impersonate_the_site(host: str, outcome: str, tmp_path: Path) -> None:
     ca_file = AUTHORITY.write_public(tmp_path / "ca.pem")
     names = Answers(secure_test=["93.184.215.14"], other_test=["93.184.215.14"])
     with secure_site(server_context(certificate(AUTHORITY), tmp_path)) as port:
@@ -183,14 +185,14 @@ async def test_h15_a_proxy_can_t_stand_in_for_the_site(host: str, outcome: str, 
     assert got == outcome
 
 
-async def test_h15_a_site_that_wants_a_certificate_of_ours_gets_none(tmp_path: Path) -> None:
+async def test_a_request_for_a_client_certificate_is_an_error(tmp_path: Path) -> None:
     context = server_context(certificate(AUTHORITY), tmp_path)
     context.load_verify_locations(AUTHORITY.write_public(tmp_path / "clients.pem"))
     context.verify_mode = ssl.CERT_REQUIRED
     assert (await refused(context, tmp_path)).reason == "secure.test requires a client certificate"
 
 
-async def test_h15_http_at_the_port_is_no_tls() -> None:
+async def test_plain_http_on_a_tls_port_is_an_error() -> None:
     names = Answers(secure_test=["127.0.0.1"])
     async with listening() as site, reaching(names, allow_private=["secure.test:*"]) as web:
         site.greeting = b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -198,7 +200,7 @@ async def test_h15_http_at_the_port_is_no_tls() -> None:
     assert (error.code, error.reason) == ("tls", "secure.test does not speak TLS on this port")
 
 
-async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
+async def test_a_silent_tls_handshake_times_out() -> None:
     names = Answers(secure_test=["127.0.0.1"])
     async with (
         listening() as site,
@@ -209,7 +211,7 @@ async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
     assert (error.code, error.reason, error.suggestion) == ("timeout", reason, TRY_LATER)
 
 
-async def test_h15_a_site_may_break_off() -> None:
+async def test_a_reset_during_the_handshake_is_an_error() -> None:
     async def reset(stream: SocketStream) -> None:
         linger = struct.pack("ii", 1, 0)
         stream.extra(anyio.abc.SocketAttribute.raw_socket).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -229,7 +231,7 @@ async def test_h15_a_site_may_break_off() -> None:
 
 
 class Broken(httpcore.AsyncMockStream):
-    """A connection whose encryption fails after it was agreed on."""
+    """A connection that fails after the TLS handshake."""
 
     error = ssl.SSLError()
     error.reason = "SSLV3_ALERT_BAD_RECORD_MAC"
@@ -242,7 +244,7 @@ class Broken(httpcore.AsyncMockStream):
 
 
 @pytest.mark.parametrize("act", [lambda stream: stream.read(1), lambda stream: stream.write(b"x")])
-async def test_h15_encryption_may_fail_later(act: Callable[[TlsStream], Awaitable[object]]) -> None:
+async def test_a_tls_failure_after_the_handshake_is_an_error(act: Callable[[TlsStream], Awaitable[object]]) -> None:
     with pytest.raises(
         FetchError, match=r"^secure\.test failed the TLS handshake\. Check the host and the port"
     ) as caught:
@@ -250,7 +252,7 @@ async def test_h15_encryption_may_fail_later(act: Callable[[TlsStream], Awaitabl
     assert caught.value.code == "tls"
 
 
-def test_h15_a_file_of_authorities_has_to_hold_some(tmp_path: Path) -> None:
+def test_a_ca_file_without_certificates_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_text("nothing")
     with pytest.raises(ValueError, match=r"empty\.pem contains no PEM certificates"):
         tls_context(tmp_path / "empty.pem")
@@ -258,14 +260,14 @@ def test_h15_a_file_of_authorities_has_to_hold_some(tmp_path: Path) -> None:
         tls_context(tmp_path / "none.pem")
 
 
-# Item H5: connections of HTTP/2 that are kept and lead nowhere any more, and answers that are none
+# Dead HTTP/2 connections in the pool, and invalid HTTP/2 responses
 
 TIMEOUT = 4
 """Seconds for a load: a silent peer is left after two fifths of it, and asked again."""
 
 
 class Site:
-    """A site over TLS that goes silent: its connections take what comes, and say nothing more."""
+    """A TLS site whose connections go silent: they read requests and send nothing more."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -311,7 +313,7 @@ class Site:
         connection.send_data(event.stream_id, b"page", end_stream=True)
 
     def answer_all(self) -> None:
-        """Gives the answers that were thought about."""
+        """Sends the delayed responses."""
         for connection, writer, stream in self.waiting:
             connection.send_headers(stream, [(":status", self.status)])
             connection.send_data(stream, b"page", end_stream=True)
@@ -320,7 +322,7 @@ class Site:
 
 @asynccontextmanager
 async def opened(folder: Path, timeout: float = TIMEOUT) -> AsyncIterator[tuple[Site, Loader, str]]:
-    """A site, what loads from it, and its URL."""
+    """Yields a site, a loader that may reach it, and its URL."""
     site = Site()
     context = server_context(certificate(AUTHORITY, "127.0.0.1"), folder)
     context.set_alpn_protocols(["h2"])
@@ -333,7 +335,7 @@ async def opened(folder: Path, timeout: float = TIMEOUT) -> AsyncIterator[tuple[
 
 
 @pytest.mark.slow
-async def test_h5_all_that_waits_on_a_connection_whose_peer_is_gone_is_asked_again(tmp_path: Path) -> None:
+async def test_requests_on_a_dead_http2_connection_are_retried_on_a_new_one(tmp_path: Path) -> None:
     async with opened(tmp_path) as (site, loader, url):
         await loader.load(url)
         site.silent.add(1)
@@ -343,7 +345,7 @@ async def test_h5_all_that_waits_on_a_connection_whose_peer_is_gone_is_asked_aga
 
 
 @pytest.mark.slow
-async def test_h5_a_site_that_is_gone_is_asked_twice_and_not_kept(tmp_path: Path) -> None:
+async def test_a_dead_site_is_retried_once_and_its_connection_dropped(tmp_path: Path) -> None:
     async with opened(tmp_path) as (site, loader, url):
         await loader.load(url)
         site.silent |= {1, 2}
@@ -353,7 +355,7 @@ async def test_h5_a_site_that_is_gone_is_asked_twice_and_not_kept(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_h5_a_site_that_thinks_for_long_is_waited_for(tmp_path: Path) -> None:
+async def test_a_slow_site_that_answers_pings_is_waited_for(tmp_path: Path) -> None:
     async with opened(tmp_path) as (site, loader, url):
         await loader.load(url)
         site.thinking.add(1)
@@ -366,7 +368,7 @@ async def test_h5_a_site_that_thinks_for_long_is_waited_for(tmp_path: Path) -> N
 
 
 class Silent(httpcore.AsyncMockStream):
-    """A connection whose peer says nothing, and which notes how long it was waited for."""
+    """A connection with a silent peer, which records the timeouts of its reads."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -386,22 +388,22 @@ class Silent(httpcore.AsyncMockStream):
 
 
 @pytest.mark.parametrize(("timeout", "silence"), [(None, 3), (60, 3), (15, 3), (5, 1), (0.5, 0.1)])
-async def test_h5_a_peer_has_a_share_of_the_time_to_show_itself(timeout: float | None, silence: float) -> None:
+async def test_a_silent_peer_is_pinged_after_a_share_of_the_timeout(timeout: float | None, silence: float) -> None:
     peer = Silent()
     with pytest.raises(httpcore.ReadTimeout):
         await Http2Stream(peer).read(1, timeout)
     assert peer.waits == [silence] * 2
 
 
-async def test_h5_a_silent_connection_is_closed_though_nobody_waits_any_more() -> None:
+async def test_a_silent_connection_is_closed_in_a_cancelled_scope() -> None:
     peer = Silent()
     with peer.scope, suppress(httpcore.ReadTimeout):
         await Http2Stream(peer).read(1)
     assert peer.is_closed
 
 
-# By its name: through the door it is cancelled in the very moment in which an answer can't be read.
-async def test_h5_what_could_not_be_read_is_closed_though_nobody_waits_any_more() -> None:
+# Called by its name: a client can't cancel in the moment in which a response can't be read.
+async def test_unread_streams_are_closed_in_a_cancelled_scope() -> None:
     peer = Silent()
     with peer.scope:
         peer.scope.cancel()
@@ -409,7 +411,7 @@ async def test_h5_what_could_not_be_read_is_closed_though_nobody_waits_any_more(
     assert peer.is_closed
 
 
-async def test_h5_a_status_that_is_none_is_a_bad_response(tmp_path: Path) -> None:
+async def test_an_invalid_http2_status_is_a_bad_response(tmp_path: Path) -> None:
     async with opened(tmp_path, timeout=30) as (site, loader, url):
         for site.status in ("", "ok", "2 00", "\u0662\u0660\u0660", "1e2", "99999", "-200"):
             assert (await load_refused(loader, url)).code == "bad_response"

@@ -1,4 +1,4 @@
-"""URLs as they are written, and as they are understood."""
+"""Parsing and normalizing URLs."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.network.urls import MAX_URL, parse_url
 
 
-def test_a_url_has_one_form() -> None:
+def test_a_url_is_normalized() -> None:
     rows = [
         ("http://example.com", "http://example.com"),
         ("  https://example.com/a \n", "https://example.com/a"),
@@ -32,7 +32,7 @@ def test_a_url_has_one_form() -> None:
     ]
 
 
-def test_the_fragment_is_kept_apart() -> None:
+def test_the_fragment_is_separate_from_the_path() -> None:
     url = parse_url("https://example.com/page?a=1#part")
     assert (url.raw_path, url.fragment) == (b"/page?a=1", "part")
 
@@ -53,7 +53,7 @@ def refusal(url: str) -> FetchError:
     return caught.value
 
 
-def test_what_is_no_url_to_fetch_is_refused() -> None:
+def test_an_unsupported_url_is_refused() -> None:
     rows = {
         INVALID: ["", "example.com/page", "//example.com/", "example.com:80/page", "/etc/passwd"],
         SCHEME: [
@@ -80,12 +80,12 @@ def test_what_is_no_url_to_fetch_is_refused() -> None:
     assert {reason: [url for url in urls if refusal(url).reason == reason] for reason, urls in rows.items()} == rows
 
 
-def test_an_address_without_brackets_is_told_of_them() -> None:
+def test_an_ipv6_address_without_brackets_is_refused_with_advice() -> None:
     told = "the host contains a colon. Enclose an IPv6 address in brackets"
     assert str(refusal("http://2606:4700::1111/")) == told
 
 
-def test_h11_credentials_are_not_repeated() -> None:
+def test_a_refusal_does_not_repeat_credentials() -> None:
     rows = {
         "https://user:hunter2@example.com/": USERINFO,
         "https://hunter2@example.com/": USERINFO,
@@ -102,7 +102,7 @@ def test_h11_credentials_are_not_repeated() -> None:
     assert "hunter2" not in " ".join(f"{one!s}{one!r}{one.args}" for one in map(refusal, rows))
 
 
-def test_a_url_may_not_grow_too_long_by_being_encoded() -> None:
+def test_the_length_limit_applies_to_the_encoded_url() -> None:
     parse_url("https://example.com/" + "\U0001f600" * 1_000)
     with pytest.raises(FetchError, match=f"longer than {MAX_URL} characters"):
         parse_url("https://example.com/" + "\U0001f600" * 1_400)

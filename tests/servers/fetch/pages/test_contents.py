@@ -1,4 +1,4 @@
-"""What the page that shows a page is given: its title, its headings, its links, and where all of it is."""
+"""The data of the app that shows a page: title, headings, links and resource."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LONG = f"<html><title>Lang</title><main><h1>A</h1><p>{'Wort ' * 300}</p><h2>B</h
 
 
 async def seen(html: str, era: str = "2025-11-25", **arguments: Any) -> tuple[Any, str]:
-    """What is shown of a page, and the URL that it has."""
+    """Returns the data that the app gets of a page, and its URL."""
     page = answer(html, content_type="text/html; charset=utf-8")
     async with opened_site({"/": page}) as site, shown(app, "--allow-private", "127.0.0.1:*", era=era) as (host, _):
         return await view_of(host, "fetch", url=site.url(), **arguments), site.url()
@@ -25,7 +25,7 @@ async def seen(html: str, era: str = "2025-11-25", **arguments: Any) -> tuple[An
 
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_page_has_its_links_and_where_it_is(era: str) -> None:
+async def test_the_view_has_url_title_links_and_resource(era: str) -> None:
     view, url = await seen(PAGE, era)
     assert view == {
         "url": url,
@@ -36,19 +36,19 @@ async def test_a_page_has_its_links_and_where_it_is(era: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_page_that_was_cut_has_its_outline() -> None:
+async def test_the_view_of_a_cut_page_has_its_outline() -> None:
     view, _ = await seen(LONG, max_length=100)
     assert view["outline"] == [{"level": 1, "text": "A"}, {"level": 2, "text": "B"}]
 
 
 @pytest.mark.slow
-async def test_another_form_of_a_page_is_not_what_its_resource_has() -> None:
+async def test_the_view_of_another_format_has_no_resource() -> None:
     for arguments in ({"format": "text"}, {"raw": True}, {"section": "Brot"}):
         view, _ = await seen(PAGE, **arguments)
         assert "resource" not in view
 
 
-def test_headings_are_those_that_a_reader_sees() -> None:
+def test_list_headings_skips_code_blocks() -> None:
     text = (
         "# A *b* `c_d` [e](https://x.y/a) \\# f\n\ntext\n# \n```\n# no\n```\n~~~~\n# no\n```\n# no\n~~~~~\n### g_h_i"
     )
@@ -59,7 +59,7 @@ def test_headings_are_those_that_a_reader_sees() -> None:
     ]
 
 
-def test_links_lead_to_the_web_and_come_once() -> None:
+def test_list_links_lists_each_web_link_once() -> None:
     text = (
         '[a\\]b](https://x/1) ![i](https://img/1) [![alt](https://img/2 "t")](https://x/2) [c](ftp://x) '
         "[d](mailto:a@b.c) [again](https://x/1) [](http://x/3)"
@@ -82,14 +82,14 @@ def test_links_lead_to_the_web_and_come_once() -> None:
     ],
     ids=["long", "many"],
 )
-def test_what_a_page_has_too_much_of_is_left_out(text: str) -> None:
+def test_headings_and_links_beyond_max_view_are_left_out(text: str) -> None:
     found = {"outline": list_headings(text), "links": list_links(text)}
     assert all(found.values())
     assert size_of(found) <= MAX_VIEW
 
 
-def test_no_text_takes_long() -> None:
-    # A pattern that looks at the rest of a line for each sign on it would take an hour.
+def test_hostile_text_takes_linear_time() -> None:
+    # A pattern that searches the rest of the line at each character would take an hour.
     for part in ("![](", "[", "[a](http://x ", "_", "\\", "# _", "`", '[a](http://x "'):
         for text in (part * (100_000 // len(part)), "# " + part * (100_000 // len(part))):
             list_headings(text)

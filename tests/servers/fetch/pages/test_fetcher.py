@@ -1,4 +1,4 @@
-"""What is asked for, and which form of a page is taken."""
+"""The choice between a page and its Markdown version."""
 
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ MARKDOWN = f"# Bread\n\n{WORDS}\n\nAs Markdown."
 
 @asynccontextmanager
 async def fetching(page: Route, markdown: Route | None = None) -> AsyncIterator[tuple[Site, Fetcher]]:
-    """A site with a page and its Markdown, and a fetcher that may reach it."""
+    """Yields a site with a page and its Markdown, and a fetcher that may reach it."""
     routes = {"/": page} | ({} if markdown is None else {"/page.md": markdown})
     settings = Settings(allow_private=["127.0.0.1:*"])
     async with opened_site(routes) as site, open_fetcher(settings, tuple, None) as fetcher:
@@ -38,7 +38,7 @@ def markdown(text: str = MARKDOWN, **headers: str) -> bytes:
     return answer(text, content_type="text/markdown", **headers)
 
 
-async def test_markdown_that_a_page_names_is_taken_and_told() -> None:
+async def test_markdown_named_by_a_page_replaces_it_and_is_noted() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert snapshot.page.text == MARKDOWN
@@ -59,7 +59,7 @@ async def test_markdown_that_a_page_names_is_taken_and_told() -> None:
         answer(b"\0" * 1_000, content_type="image/png"),
     ],
 )
-async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes | None) -> None:
+async def test_the_html_is_used_if_its_markdown_is_unusable(alternate: bytes | None) -> None:
     async with fetching(html(), alternate) as (site, fetcher):
         snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert (snapshot.page.kind, snapshot.named_by) == ("html", ())
@@ -67,7 +67,7 @@ async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes 
 
 
 @pytest.mark.parametrize("anew", [{"refresh": True}, {"confirmed_after": time.time() + 3_600}])
-async def test_what_is_asked_for_anew_is_the_page_and_its_markdown(anew: dict[str, Any]) -> None:
+async def test_a_refresh_requests_the_page_and_its_markdown(anew: dict[str, Any]) -> None:
     fresh = {"cache_control": "max-age=3600"}
     async with fetching(html(**fresh), markdown(**fresh)) as (site, fetcher):
         request = PageRequest(site.url())
@@ -76,7 +76,7 @@ async def test_what_is_asked_for_anew_is_the_page_and_its_markdown(anew: dict[st
         assert [path for path in site.paths if path != "/robots.txt"] == ["/", "/page.md"] * 2
 
 
-async def test_robots_forbid_the_markdown_as_any_page() -> None:
+async def test_robots_txt_applies_to_the_markdown() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         site.routes["/robots.txt"] = answer("User-agent: *\nDisallow: /page.md", content_type="text/plain")
         assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "html"
@@ -84,20 +84,20 @@ async def test_robots_forbid_the_markdown_as_any_page() -> None:
 
 
 @pytest.mark.parametrize("format", ["raw", "html", "links", "metadata", "text"])
-async def test_other_formats_are_made_of_the_html(format: RequestedFormat) -> None:
+async def test_other_formats_use_the_html(format: RequestedFormat) -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url(), format))).loaded.media_type == "text/html"
         assert site.paths == ["/"]
         assert site.asked[0].headers["accept"].startswith("text/html,")
 
 
-async def test_a_section_is_of_the_html_which_selectors_need() -> None:
+async def test_a_section_uses_the_html() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url(), section="main h1"))).page.text == "# Bread"
         assert site.asked[0].headers["accept"].startswith("text/html,")
 
 
-async def test_a_site_that_can_choose_is_asked_for_markdown() -> None:
+async def test_the_request_accepts_markdown_before_html() -> None:
     async with fetching(markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "markdown"
         assert site.asked[0].headers["accept"].startswith("text/markdown,text/html;q=0.9,")
@@ -109,16 +109,16 @@ async def test_llms_txt_is_not_followed() -> None:
         assert site.paths == ["/"]
 
 
-async def test_kept_markdown_is_no_answer_where_html_is_wanted() -> None:
+async def test_cached_markdown_is_not_used_for_an_html_format() -> None:
     async with fetching(markdown(cache_control="max-age=60")) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "markdown"
         site.routes["/"] = html(cache_control="max-age=60")
         assert (await fetcher.fetch(PageRequest(site.url(), "html"))).page.kind == "html"
-        # An HTML page that does not say that it varies is the same for both.
+        # An HTML page without Vary is the same for both.
         assert (await fetcher.fetch(PageRequest(site.url(), "links"))).loaded.from_cache
 
 
-async def test_a_look_at_a_cached_page_says_for_how_long_it_is_still_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_checking_a_cached_page_returns_its_remaining_freshness(monkeypatch: pytest.MonkeyPatch) -> None:
     async with fetching(html("<p>Bread", cache_control="max-age=3600")) as (site, fetcher):
         fetched_at = (await fetcher.fetch(PageRequest(site.url()))).loaded.fetched_at
         for later, left in ((3_000, 600), (3_700, 1)):

@@ -1,4 +1,4 @@
-"""The passages of a text that answer a question."""
+"""Passages of a text that match a question."""
 
 import pytest
 
@@ -27,7 +27,7 @@ oven --heat 230
 """
 
 
-def test_the_passage_that_answers_stands_below_its_headings_and_place() -> None:
+def test_a_passage_follows_its_start_index_and_headings() -> None:
     parts = find_passages(MANUAL, "How do I loosen a crust?", 200)
     start = MANUAL.index("Crusts")
     assert (
@@ -36,12 +36,12 @@ def test_the_passage_that_answers_stands_below_its_headings_and_place() -> None:
     assert (parts.starts, parts.shown, parts.total) == ((start,), 1, 1)
 
 
-def test_a_sign_in_code_is_no_heading() -> None:
+def test_a_number_sign_in_code_is_not_a_heading() -> None:
     parts = find_passages(MANUAL, "heat 230", 300)
     assert parts.text.endswith("Ovens > Baking\n```sh\n# Heating\noven --heat 230\n```")
 
 
-def test_passages_come_in_the_order_of_the_text_and_the_best_that_fit() -> None:
+def test_the_best_passages_that_fit_keep_the_order_of_the_text() -> None:
     text = "\n\n".join(
         [f"Rye. {FILLER * 4}", f"Rye bread with rye and rye. {FILLER * 3}", f"Bread and rye. {FILLER * 3}"]
     )
@@ -51,7 +51,7 @@ def test_passages_come_in_the_order_of_the_text_and_the_best_that_fit() -> None:
     assert text[start:].startswith("Rye bread with rye")
 
 
-def test_the_beginning_of_the_best_passage_is_given_where_none_fits() -> None:
+def test_the_best_passage_is_cut_if_none_fits() -> None:
     assert find_passages(f"Rye. {FILLER * 5}", "rye", 30).text == f"[start_index 0]\nRye. {FILLER}"[:30]
 
 
@@ -67,7 +67,7 @@ def test_the_beginning_of_the_best_passage_is_given_where_none_fits() -> None:
         ("Il fait beau. " * 100 + "\n\nLe café est fermé.", "CAFE ferme"),
     ],
 )
-def test_words_are_matched_in_scripts_without_spaces_and_beneath_accents(text: str, question: str) -> None:
+def test_words_match_without_spaces_and_regardless_of_accents(text: str, question: str) -> None:
     answer = text.rpartition("\n\n")[2]
     assert answer in find_passages(text, question, 300).text
 
@@ -81,16 +81,16 @@ def test_a_text_without_the_words_and_a_question_without_words_are_refused() -> 
     assert caught.value.code == "bad_argument"
 
 
-def test_what_stands_in_a_question_is_no_syntax() -> None:
+def test_query_syntax_in_a_question_is_literal() -> None:
     for question in ('vinegar" OR x', "vinegar* NEAR(", "body: vinegar", "vinegar AND NOT"):
         assert "vinegar" in find_passages(MANUAL, question, 300).text
 
 
-def test_lone_surrogates_and_zeros_are_no_obstacle() -> None:
+def test_lone_surrogates_and_nul_characters_are_searched() -> None:
     assert find_passages("a \ud800 rye\0 \n", "rye \udfff", 100).total == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["b\n\n" * 333_000, "# a\n\nb\n\n" * 125_000, "rye " * 250_000, "漢" * 1_000_000])
-def test_a_text_made_to_be_slow_is_searched_within_seconds(text: str) -> None:
+def test_a_hostile_text_is_searched_quickly(text: str) -> None:
     assert find_passages(text, "what is a b rye 漢漢 the", 1_000).shown >= 1

@@ -1,4 +1,4 @@
-"""Pages that are kept to go on with, and several at once."""
+"""Snapshots of pages for later pieces, and fetching several pages at once."""
 
 import anyio
 import pytest
@@ -18,7 +18,7 @@ def snapshot(text: str, image: bytes = b"") -> Snapshot:
 A, B, C = PageRequest("http://a/"), PageRequest("http://b/"), PageRequest("http://c/")
 
 
-def test_what_was_put_last_is_there() -> None:
+def test_get_returns_the_latest_snapshot() -> None:
     kept = Snapshots()
     kept.put("me", A, snapshot("old"))
     kept.put("me", A, snapshot("new"))
@@ -27,20 +27,20 @@ def test_what_was_put_last_is_there() -> None:
     assert found.page.text == "new"
 
 
-def test_another_client_has_nothing_of_it() -> None:
+def test_snapshots_are_private_to_a_client() -> None:
     kept = Snapshots()
     kept.put("me", A, snapshot("mine"))
     assert kept.get("you", A) is None
     assert kept.recent("you") == []
 
 
-def test_another_format_is_another_text() -> None:
+def test_each_format_has_its_own_snapshot() -> None:
     kept = Snapshots()
     kept.put(None, A, snapshot("as markdown"))
     assert kept.get(None, A._replace(format="text")) is None
 
 
-def test_the_longest_unused_goes_first() -> None:
+def test_the_least_recently_used_snapshot_is_evicted_first() -> None:
     kept = Snapshots(pages=2)
     kept.put(None, A, snapshot("a"))
     kept.put(None, B, snapshot("b"))
@@ -56,7 +56,7 @@ def test_texts_and_images_are_bounded_together() -> None:
     assert [wanted for wanted, _ in kept.recent(None)] == [B]
 
 
-def test_one_that_is_too_large_is_kept_alone() -> None:
+def test_a_snapshot_beyond_the_limit_evicts_all_others() -> None:
     kept = Snapshots(characters=10)
     kept.put(None, A, snapshot("12345"))
     kept.put(None, B, snapshot("12345678901"))
@@ -66,7 +66,7 @@ def test_one_that_is_too_large_is_kept_alone() -> None:
 # Earlier versions
 
 
-def test_a_text_that_another_one_replaced_is_an_earlier_version() -> None:
+def test_a_replaced_text_is_an_earlier_version() -> None:
     kept = Snapshots()
     old = snapshot("old")
     for page in (old, snapshot("new"), snapshot("new")):
@@ -94,10 +94,10 @@ WANTED = [A, B]
 
 
 async def no_one(_: int) -> None:
-    """Is told, and does nothing."""
+    """Ignores the progress."""
 
 
-async def test_one_that_fails_disturbs_no_other() -> None:
+async def test_a_failing_fetch_does_not_affect_the_others() -> None:
     async def fetch(wanted: PageRequest) -> Snapshot:
         if wanted is WANTED[0]:
             raise FetchError("dns", "unknown")
@@ -108,7 +108,7 @@ async def test_one_that_fails_disturbs_no_other() -> None:
     assert isinstance(came, Snapshot)
 
 
-async def test_what_came_until_the_end_is_given() -> None:
+async def test_pages_loaded_before_the_timeout_are_returned() -> None:
     async def fetch(wanted: PageRequest) -> Snapshot:
         if wanted is WANTED[0]:
             await anyio.sleep_forever()
@@ -120,7 +120,7 @@ async def test_what_came_until_the_end_is_given() -> None:
     assert isinstance(came, Snapshot)
 
 
-async def test_progress_counts_what_is_settled() -> None:
+async def test_progress_counts_finished_pages() -> None:
     counts = []
 
     async def fetch(_: PageRequest) -> Snapshot:
@@ -133,7 +133,7 @@ async def test_progress_counts_what_is_settled() -> None:
     assert counts == [1, 2]
 
 
-async def test_of_large_pages_no_more_is_held_than_may_be_shown() -> None:
+async def test_large_pages_are_cut_to_the_shown_length_while_loading() -> None:
     async def fetch(_: PageRequest) -> Snapshot:
         return snapshot("x" * 1_000)
 

@@ -1,4 +1,4 @@
-"""Pages that are watched: what is asked of a site, how often, and what is told."""
+"""Watched pages: their requests, intervals and updates."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ def page(words: str, **headers: str) -> bytes:
 
 
 class Watching:
-    """A site, and a watch over its pages."""
+    """A site, and the watcher of its pages."""
 
     def __init__(self, site: Site, watcher: Watcher, told: list[str]) -> None:
         self.site, self.watcher, self.told = site, watcher, told
@@ -32,14 +32,14 @@ class Watching:
         return await self.watcher.watch(self.site.url(path), owner)
 
     def pause(self, path: str = "/") -> float:
-        """Seconds until the next look."""
+        """Returns the seconds until the next check."""
         return self.watcher._pages[self.site.url(path)].pause
 
     async def next_look(self, path: str = "/") -> int:
-        """Has the next look come now, and gives how many requests it took."""
+        """Makes the next check run now, and returns the number of its requests."""
         watched = self.watcher._pages[self.site.url(path)]
         before, checked_at = len(self.site.asked), watched.checked_at
-        # The next wait has to have begun, for the clock to end it.
+        # The next wait has to begin first, so that the clock ends it.
         for _ in range(5):
             await asyncio.sleep(0)
         forward(watched.pause + 0.1)
@@ -50,7 +50,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(routes: dict[str, Route], fetcher: Fetcher | None = None) -> AsyncIterator[Watching]:
-    """A watch over the pages of a site of these routes."""
+    """Yields a watcher of a site with these routes."""
     told: list[str] = []
     settings = Settings(allow_private=["127.0.0.1:*"], timeout=2)
     async with (
@@ -66,7 +66,7 @@ async def watching(routes: dict[str, Route], fetcher: Fetcher | None = None) -> 
         tasks.cancel_scope.cancel()
 
 
-async def test_a_change_of_the_text_is_told_once() -> None:
+async def test_a_changed_text_sends_one_update() -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
         assert key == it.site.url()
@@ -78,7 +78,7 @@ async def test_a_change_of_the_text_is_told_once() -> None:
         assert it.told == [key]
 
 
-async def test_a_page_is_asked_for_with_its_validators_and_304_is_no_change() -> None:
+async def test_checks_are_conditional_and_a_304_is_not_a_change() -> None:
     async with watching({"/": page("old", etag='"1"')}) as it:
         await it.watch()
         it.site.routes["/"] = answer(status=304, etag='"1"')
@@ -87,7 +87,7 @@ async def test_a_page_is_asked_for_with_its_validators_and_304_is_no_change() ->
         assert it.told == []
 
 
-async def test_new_validators_of_the_same_text_are_no_change() -> None:
+async def test_new_validators_of_the_same_text_are_not_a_change() -> None:
     async with watching({"/": page("same", etag='"1"')}) as it:
         await it.watch()
         it.site.routes["/"] = page("same", etag='"2"')
@@ -95,7 +95,7 @@ async def test_new_validators_of_the_same_text_are_no_change() -> None:
         assert it.told == []
 
 
-async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> None:
+async def test_a_site_that_always_sends_304_is_checked_unconditionally_at_times() -> None:
     async def lying(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(answer(status=304) if "if-none-match" in asked.headers else page("new", etag='"1"'))
 
@@ -119,13 +119,13 @@ async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> No
         ({"cache_control": "max-age=31536000"}, watch.MAX_SECONDS),
     ],
 )
-async def test_the_pace_is_that_of_the_sites_caching_with_a_floor(headers: dict[str, str], pause: float) -> None:
+async def test_the_interval_follows_the_freshness_of_the_page(headers: dict[str, str], pause: float) -> None:
     async with watching({"/": page("x", **headers)}) as it:
         await it.watch()
         assert pause - 2 <= it.pause() <= pause
 
 
-async def test_what_was_fetched_since_the_last_look_saves_a_request() -> None:
+async def test_a_fetch_since_the_last_check_saves_a_request() -> None:
     async with watching({"/": page("old", etag='"1"')}) as it:
         key = await it.watch()
         it.site.routes["/"] = page("new", etag='"2"')
@@ -135,7 +135,7 @@ async def test_what_was_fetched_since_the_last_look_saves_a_request() -> None:
         assert it.told == [key]
 
 
-async def test_all_pages_of_a_site_together_keep_to_its_crawl_delay() -> None:
+async def test_the_pages_of_a_site_share_its_crawl_delay() -> None:
     robots = answer("User-agent: *\nCrawl-delay: 200\n", content_type="text/plain")
     async with watching({"/robots.txt": robots, "*": page("x")}) as it:
         for path in ("/1", "/2", "/3"):
@@ -144,7 +144,7 @@ async def test_all_pages_of_a_site_together_keep_to_its_crawl_delay() -> None:
         assert it.pause("/1") == 600
 
 
-async def test_a_page_that_robots_forbid_is_refused_and_not_watched() -> None:
+async def test_a_page_disallowed_by_robots_txt_is_not_watched() -> None:
     robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
     async with watching({"/robots.txt": robots, "*": page("x")}) as it:
         with pytest.raises(FetchError) as caught:
@@ -153,7 +153,7 @@ async def test_a_page_that_robots_forbid_is_refused_and_not_watched() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 500, 503])
-async def test_what_fails_is_asked_for_ever_more_rarely_and_told_when_it_is_another(status: int) -> None:
+async def test_a_failing_page_is_checked_less_often_and_updates_after_recovery(status: int) -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
         it.site.routes["/"] = answer(status=status)
@@ -172,7 +172,7 @@ async def test_what_fails_is_asked_for_ever_more_rarely_and_told_when_it_is_anot
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_that_a_page_is_gone_is_told_once_and_that_it_came_back(status: int) -> None:
+async def test_a_page_sends_an_update_when_gone_and_when_back(status: int) -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
         it.site.routes["/"] = answer(status=status)
@@ -184,14 +184,14 @@ async def test_that_a_page_is_gone_is_told_once_and_that_it_came_back(status: in
         assert it.told == [key, key]
 
 
-async def test_a_page_that_never_was_is_not_gone() -> None:
+async def test_a_page_missing_from_the_start_sends_no_update() -> None:
     async with watching({"/": answer(status=404)}) as it:
         await it.watch()
         await it.next_look()
         assert it.told == []
 
 
-async def test_retry_after_is_heeded() -> None:
+async def test_retry_after_delays_the_next_check() -> None:
     async with watching({"/": page("old")}) as it:
         await it.watch()
         it.site.routes["/"] = answer(status=429, retry_after="3000")
@@ -199,7 +199,7 @@ async def test_retry_after_is_heeded() -> None:
         assert it.pause() == 3_000
 
 
-async def test_a_page_that_could_not_be_had_at_first_is_told_when_it_comes() -> None:
+async def test_a_page_that_failed_at_first_sends_an_update_when_loaded() -> None:
     async with watching({"/": answer(status=500)}) as it:
         key = await it.watch()
         it.site.routes["/"] = page("new")
@@ -208,7 +208,7 @@ async def test_a_page_that_could_not_be_had_at_first_is_told_when_it_comes() -> 
 
 
 @pytest.mark.parametrize("status", [301, 308])
-async def test_a_page_that_moved_is_followed_and_its_address_checked_each_time(status: int) -> None:
+async def test_each_check_follows_redirects_and_checks_their_addresses(status: int) -> None:
     async with watching({"/": redirect("/there", status), "/there": page("old")}) as it:
         key = await it.watch()
         it.site.routes["/there"] = page("new")
@@ -219,7 +219,7 @@ async def test_a_page_that_moved_is_followed_and_its_address_checked_each_time(s
         assert it.told == [key]
 
 
-async def test_a_site_that_drips_is_given_up_and_left_alone_for_longer() -> None:
+async def test_a_dripping_site_times_out_and_is_checked_less_often() -> None:
     async def dripping(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n")
         for _ in range(100_000):
@@ -234,7 +234,7 @@ async def test_a_site_that_drips_is_given_up_and_left_alone_for_longer() -> None
         assert (it.pause(), it.told) == (300, [])
 
 
-async def test_one_watch_is_for_all_and_ends_with_the_last() -> None:
+async def test_subscribers_share_a_watch_that_ends_with_the_last() -> None:
     async with watching({"/": page("old")}) as it:
         async with anyio.create_task_group() as tasks:
             for owner in "abc":
@@ -248,7 +248,7 @@ async def test_one_watch_is_for_all_and_ends_with_the_last() -> None:
         assert (len(it.site.asked), it.watcher.watched) == (1, 0)
 
 
-async def test_all_who_wait_for_a_first_look_hear_why_it_failed() -> None:
+async def test_every_subscriber_gets_the_error_of_the_first_check() -> None:
     robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
     async with watching({"/robots.txt": robots}) as it:
         codes = []
@@ -264,7 +264,7 @@ async def test_all_who_wait_for_a_first_look_hear_why_it_failed() -> None:
         assert codes == ["robots"] * 3
 
 
-async def test_a_change_that_another_replica_tells_of_is_looked_at_now_and_not_told_again() -> None:
+async def test_an_update_from_another_replica_triggers_a_check_without_a_second_update() -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
         it.site.routes["/"] = page("new")
@@ -280,7 +280,7 @@ async def test_a_change_that_another_replica_tells_of_is_looked_at_now_and_not_t
         assert it.told == [key]
 
 
-async def test_nobody_takes_all_pages_that_may_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_owner_may_watch_half_of_the_free_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MAX_PAGES", 4)
     async with watching({"*": page("x")}) as it:
         for path in ("/1", "/2"):

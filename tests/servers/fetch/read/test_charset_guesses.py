@@ -1,4 +1,4 @@
-"""Charsets that nothing names: by letters, by the language of the page, and by its domain."""
+"""Undeclared charsets, detected by letters, language and domain."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def read(text: str, codec: str, html: str = "<p>{}</p>", url: str = "") -> tuple
         (ARABIC, "iso8859_6", "iso-8859-6"),
     ],
 )
-def test_the_letters_say_what_charset_it_is(text: str, codec: str, name: str) -> None:
+def test_letters_determine_the_charset(text: str, codec: str, name: str) -> None:
     assert read(text, codec) == (f"<p>{text}</p>", name)
 
 
@@ -68,7 +68,7 @@ def test_the_letters_say_what_charset_it_is(text: str, codec: str, name: str) ->
         ("水車小屋", "euc_jp", "ja", "jp"),
     ],
 )
-def test_the_language_or_the_domain_decides_where_letters_are_few(
+def test_language_or_domain_determines_the_charset_of_short_text(
     text: str, codec: str, language: str, domain: str
 ) -> None:
     html = f"<html lang='{language}-XX'><p>{{}}</p>"
@@ -76,15 +76,15 @@ def test_the_language_or_the_domain_decides_where_letters_are_few(
     assert read(text, codec, url=f"https://www.example.{domain}/a")[0] == f"<p>{text}</p>"
 
 
-def test_english_with_typographic_signs_is_western() -> None:
+def test_english_with_typographic_signs_is_windows_1252() -> None:
     for text in ("“Don’t,” she said – it costs £5…", "a café in the fiancé’s town", "100 € or 5 ½ · ©"):
         assert read(text, "cp1252") == (f"<p>{text}</p>", "windows-1252")
 
 
-def test_a_wrong_language_does_not_hide_what_the_letters_say() -> None:
+def test_letters_override_a_wrong_language() -> None:
     assert read(RUSSIAN, "cp1251", "<html lang=en><p>{}</p>")[1] == "windows-1251"
     assert read(FRENCH, "cp1252", "<html lang=pl><p>{}</p>")[1] == "windows-1252"
 
 
-def test_an_escape_of_a_terminal_is_no_japanese() -> None:
+def test_terminal_escapes_are_not_decoded_as_japanese() -> None:
     assert decode(b"a \x1b[1mbold\x1b[0m word", None, "text/plain") == ("a \x1b[1mbold\x1b[0m word", "utf-8")

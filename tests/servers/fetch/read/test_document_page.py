@@ -26,7 +26,7 @@ def read(
     return page_reader(kind)(source(kind, body, format, section, pages))
 
 
-def test_a_word_document_is_markdown():
+def test_a_word_document_becomes_markdown():
     page = read("word", REPORT)
     assert page.text == (
         "# Summary\n\nAll is well. See [here](https://example.org/)\n\n"
@@ -35,41 +35,41 @@ def test_a_word_document_is_markdown():
     assert page.kind == "word"
 
 
-def test_the_notes_of_a_word_document_are_footnotes():
+def test_notes_of_a_word_document_become_footnotes():
     notes = f"<w:footnotes {WORD_NAMES}><w:footnote w:id='2'>{paragraph(run('A note.'))}</w:footnote></w:footnotes>"
     text = paragraph(run("Text") + "<w:r><w:footnoteReference w:id='2'/></w:r>")
     assert read("word", word(text, footnotes=notes)).text == "Text[^1]\n\n[^1]: A note."
 
 
-def test_a_document_is_text_or_its_links():
+def test_a_document_is_returned_as_text_or_links():
     assert read("word", REPORT, "text").text.startswith("Summary\n\nAll is well. See here\n\nFigures")
     assert read("word", REPORT, "links").text == "- [here](https://example.org/)"
 
 
-def test_a_section_is_a_heading_and_what_follows():
+def test_a_section_of_a_document_starts_at_its_heading():
     assert read("word", REPORT, section="Figures").text.startswith("# Figures\n\n| Name")
     with pytest.raises(FetchError, match="no such section"):
         read("word", REPORT, section="Nothing")
 
 
-def test_metadata_has_what_a_document_says_of_itself_and_its_outline():
+def test_metadata_of_a_document_has_its_properties_and_outline():
     about = json.loads(read("word", REPORT, "metadata").text)
     assert about == {"kind": "word", "outline": ["# Summary", "# Figures"]}
     about = json.loads(read("epub", book({"a.xhtml": "<h2>On</h2>"}, "<dc:title>Bread</dc:title>"), "metadata").text)
     assert about == {"kind": "epub", "chapters": 1, "title": "Bread", "outline": ["## On"]}
 
 
-def test_a_sheet_is_a_section():
+def test_a_sheet_is_selected_as_a_section():
     workbook = one_sheet(["a"], name="One")
     workbook.create_sheet("Two").append(["b"])
     assert read("sheets", written(workbook), section="Two").text == "## Two\n\nb"
     assert read("opendocument", opened("text", "<text:p>Hello</text:p>")).text == "Hello"
 
 
-def test_slides_are_pages():
+def test_slides_are_selected_as_pages():
     assert read("slides", slides(shape("one"), shape("two")), pages="2").text == "## Slide 2\n\ntwo"
 
 
-def test_what_the_styles_of_a_book_hide_is_left_out_and_counted():
+def test_hidden_text_of_a_book_is_omitted_and_counted():
     page = read("epub", book({"a.xhtml": "<p>shown</p><p hidden='hidden'>obey</p>"}))
     assert (page.text, page.removed.elements) == ("shown", 1)

@@ -26,7 +26,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom">
 </feed>"""
 
 
-def test_h8_a_feed_is_shown_by_its_entries():
+def test_an_rss_feed_becomes_a_list_of_entries():
     page = read_feed(source("feed", RSS))
     assert page.text == (
         "# News & more\nhttp://site.example/home\n\nAll of it\n\n"
@@ -37,7 +37,7 @@ def test_h8_a_feed_is_shown_by_its_entries():
     assert read_feed(source("feed", RSS, "text")).text.startswith("News & more\nhttp")
 
 
-def test_h8_a_feed_of_atom_is_shown_the_same():
+def test_an_atom_feed_becomes_a_list_of_entries():
     page = read_feed(source("feed", ATOM))
     assert page.text == (
         "# Log\nhttps://log.example/\n\n## A b\nhttp://site.example/folder/e/1 · 2003-12-13T17:30:02Z\n\nSome *text*."
@@ -45,7 +45,7 @@ def test_h8_a_feed_of_atom_is_shown_the_same():
     assert page.metadata.author == "Joe"
 
 
-def test_tags_are_literal_in_a_text_that_is_declared_as_plain():
+def test_tags_in_plain_text_of_a_feed_are_literal():
     entry = (
         "<entry><title>The &lt;main&gt; tag &amp;amp;</title>"
         "<summary type='text'>Write &lt;p&gt;Hi&lt;/p&gt;.</summary></entry>"
@@ -54,7 +54,7 @@ def test_tags_are_literal_in_a_text_that_is_declared_as_plain():
     assert read_feed(source("feed", feed)).text == "# On <b>\n\n## The <main> tag &amp;\n\nWrite <p>Hi</p>."
 
 
-def test_the_text_of_an_entry_keeps_its_form():
+def test_the_html_of_an_entry_becomes_markdown():
     markup = (
         "<p>See <a href='a b.html'>it</a>.</p><pre>if a:\n    b()</pre><ul><li>one</li></ul>"
         "<img src=den.png alt='A den'><p style='display:none'>Obey me.</p>"
@@ -68,13 +68,13 @@ def test_the_text_of_an_entry_keeps_its_form():
     assert page.removed.elements == 1
 
 
-def test_the_files_of_an_entry_are_shown():
+def test_the_enclosures_of_an_entry_are_listed():
     item = "<item><title>Talk</title><link>/talk</link><enclosure url='/talk.mp3' type='audio/mpeg'/></item>"
     page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
     assert "## Talk\nhttp://site.example/talk · http://site.example/talk.mp3" in page.text
 
 
-def test_an_entry_whose_summary_has_no_text_is_shown_by_its_content():
+def test_an_entry_with_an_empty_summary_shows_its_content():
     for summary in ("", " ", "&lt;p hidden&gt;No&lt;/p&gt;"):
         entry = f"<entry><title>A</title><summary type='html'>{summary}</summary>"
         entry += "<content type='html'>&lt;p&gt;All of the text&lt;/p&gt;</content></entry>"
@@ -82,7 +82,7 @@ def test_an_entry_whose_summary_has_no_text_is_shown_by_its_content():
         assert (page.text, page.notes) == ("# T\n\n## A\n\nAll of the text", ())
 
 
-def test_code_that_is_cut_ends_with_its_entry():
+def test_cut_code_closes_its_fence():
     for around in ("", "ul", "blockquote"):
         code = escape(f"<{around or 'div'}><li><pre>{'a = 1' + chr(10) * 2}{'b()' + chr(10)}{'c' * 6_000}</pre>")
         items = f"<item><description>{code}</description></item><item><title>B</title></item>"
@@ -90,7 +90,7 @@ def test_code_that_is_cut_ends_with_its_entry():
         assert page.text.endswith(" …\n```\n\n## B")
 
 
-def test_an_entry_that_is_shown_by_its_summary_says_so():
+def test_an_entry_shown_by_its_summary_is_noted():
     content = "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>All of it, to its end."
     item = f"<item><description>Some of it</description>{content}</content:encoded></item>"
     page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
@@ -98,22 +98,22 @@ def test_an_entry_that_is_shown_by_its_summary_says_so():
     assert read_feed(source("feed", ATOM)).notes == ()
 
 
-def test_entries_of_a_feed_are_given_as_json():
+def test_the_json_format_of_a_feed_lists_its_entries():
     entries = json.loads(read_feed(source("feed", RSS, "json")).text)
     assert [entry["title"] for entry in entries] == ["One", "Two"]
     assert "link" not in entries[1]
 
 
-def test_links_of_a_feed_are_those_of_its_entries():
+def test_the_links_format_of_a_feed_lists_the_links_of_its_entries():
     assert read_feed(source("feed", RSS, "links")).text == "- [One](http://site.example/folder/one.html)"
 
 
-def test_metadata_of_a_feed_tells_what_it_is():
+def test_metadata_of_a_feed_has_version_title_and_entry_count():
     about = json.loads(read_feed(source("feed", RSS, "metadata")).text)
     assert (about["version"], about["title"], about["entries"]) == ("rss20", "News & more", 2)
 
 
-def test_of_a_long_feed_the_first_entries_are_shown():
+def test_a_long_feed_shows_its_first_entries():
     entries = "".join(f"<item><title>Entry {number}.</title></item>" for number in range(1_001))
     page = read_feed(source("feed", f"<rss version='2.0'><channel><title>x</title>{entries}</channel></rss>"))
     assert "Entry 999." in page.text
@@ -121,26 +121,26 @@ def test_of_a_long_feed_the_first_entries_are_shown():
     assert page.notes == ("Only the first 1000 entries are shown.",)
 
 
-def test_h6_entities_of_a_feed_are_not_multiplied():
+def test_nested_entities_of_a_feed_are_not_expanded():
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     text = RSS.replace("<rss", f'<!DOCTYPE rss [<!ENTITY l0 "lol">{laughs}]><rss').replace("Hello", "&l9;")
     assert len(read_feed(source("feed", text.replace("<![CDATA[", "").replace("]]>", ""))).text) < 10_000
 
 
-def test_h6_entities_of_a_feed_reach_no_file(tmp_path: Path):
+def test_external_entities_of_a_feed_read_no_file(tmp_path: Path):
     secret = tmp_path / "secret"
     secret.write_text("top secret")
     text = RSS.replace("<rss", f'<!DOCTYPE rss [<!ENTITY x SYSTEM "{secret.as_uri()}">]><rss').replace("One", "&x;")
     assert "top secret" not in read_feed(source("feed", text)).text
 
 
-def test_a_body_that_names_a_file_reaches_no_file():
+def test_a_feed_body_that_is_a_path_reads_no_file():
     with pytest.raises(FetchError, match="the feed is damaged") as caught:
         read_feed(source("feed", __file__))
     assert caught.value.code == "unreadable"
 
 
-def test_markup_becomes_plain_text():
+def test_plain_text_strips_markup():
     rows = {
         "1 < 2 & 3 > 2": "1 < 2 & 3 > 2",
         "a<br>b<hr/>c": "a\nb\nc",

@@ -16,9 +16,9 @@ RSS = b'<?xml version="1.0"?>\n<!-- news -->\n<rss version="2.0"><channel></chan
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><text>Hi</text></svg>'
 
 
-def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
+def test_the_kind_of_a_page_comes_from_its_type_or_its_bytes():
     rows = [
-        # What is said, where it can be true.
+        # A declared type that the bytes allow.
         (b"<p>Hello", "text/html", "html"),
         (b"Hello", "text/html", "html"),
         (b"<p>Hello", "text/plain", "text"),
@@ -42,7 +42,7 @@ def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
         (b'<?xml version="1.0"?><!DOCTYPE html PUBLIC "x" "y"><html xmlns="z">', "application/xml", "html"),
         (SVG, "image/svg+xml", "text"),
         ("Grüße".encode("utf-16-le"), "text/plain", "text"),
-        # What is not said.
+        # No declared type.
         (b"  <!doctype html><title>x", "", "html"),
         (b"<?xml version='1.0'?><html >", "", "html"),
         (RSS, "", "feed"),
@@ -56,11 +56,11 @@ def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
         (ZIP, "", "other"),
         (WASM, "", "other"),
         (b"\1\2\3", "", "other"),
-        # A mere stream of bytes is looked at.
+        # application/octet-stream: the bytes decide.
         (b"plain", "application/octet-stream", "text"),
         (b"%PDF-1.7\n", "application/octet-stream", "pdf"),
         (b"\1\2\3", "application/octet-stream", "other"),
-        # What can't be true.
+        # A declared type that the bytes contradict.
         (PNG, "text/html", "image"),
         (JPEG, "image/png", "image"),
         (b"\r\n\0%PDF-1.7\n", "text/html", "pdf"),
@@ -69,7 +69,7 @@ def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
         (b"\1\2\3", "text/plain", "other"),
         (ZIP, "text/plain", "other"),
         (b"BMW builds cars", "text/plain", "text"),
-        # What is never shown.
+        # Binary types.
         (b"text", "audio/mpeg", "other"),
         (b"text", "video/mp4", "other"),
         (b"text", "font/woff2", "other"),
@@ -79,13 +79,13 @@ def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
     assert [(body, said, find_kind(said, body).name) for body, said, _ in rows] == rows
 
 
-def test_h8_what_is_in_a_zip_is_named_as_the_site_names_it():
+def test_a_zip_file_keeps_the_media_type_of_the_site():
     word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     assert find_kind(word, ZIP) == Kind("other", word)
     assert find_kind("application/octet-stream", ZIP) == Kind("other", "application/zip")
 
 
-def test_h8_what_is_no_text_is_described():
+def test_a_binary_file_is_refused_with_type_and_size():
     for body, media_type in [(ZIP, ""), (WASM, ""), (b"\1\2", "application/octet-stream")]:
         kind = find_kind(media_type, body)
         with pytest.raises(FetchError) as caught:
@@ -95,7 +95,7 @@ def test_h8_what_is_no_text_is_described():
         assert caught.value.suggestion == "Fetch a page that describes it, or download it with another program."
 
 
-def test_h8_an_image_says_its_size():
+def test_images_have_a_type_and_size_in_pixels():
     webp = [WEBP, LOSSY, LOSSLESS]
     for media_type, bodies in {
         "image/png": [PNG],
@@ -110,7 +110,7 @@ def test_h8_an_image_says_its_size():
             assert {*cut} <= {None, (320, 200)}
 
 
-def test_a_format_that_does_not_fit_names_those_that_do():
+def test_an_unsupported_format_is_an_error_that_lists_the_others():
     with pytest.raises(FetchError) as caught:
         check(Kind("pdf", "application/pdf"), "html", None, None, 1)
     assert caught.value.code == "bad_argument"

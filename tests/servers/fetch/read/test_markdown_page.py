@@ -1,4 +1,4 @@
-"""Markdown as a site sends it."""
+"""Markdown pages."""
 
 import json
 
@@ -41,7 +41,7 @@ def read(format: Format = "markdown", section: str | None = None, text: str = TE
     return read_markdown(source("markdown", text, format, section)).text
 
 
-def test_it_is_shown_as_it_was_sent_with_its_title() -> None:
+def test_markdown_is_shown_as_sent_with_its_title() -> None:
     page = read_markdown(source("markdown", TEXT))
     assert (page.text, page.kind, page.metadata.title) == (SHOWN, "markdown", "All of bread")
     assert read_markdown(source("markdown", "Text\n\n# The *first*\n\n# Second")).metadata.title == "The first"
@@ -54,11 +54,11 @@ def test_a_section_goes_up_to_the_next_heading_of_its_level(section: str) -> Non
     assert text.endswith("230 degrees.")
 
 
-def test_a_heading_may_be_underlined_and_the_last_one_goes_to_the_end() -> None:
+def test_an_underlined_heading_starts_a_section() -> None:
     assert read(section="Crumb") == "Crumb\n-----\n\nSoft."
 
 
-def test_a_section_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_missing_section_is_an_error_that_lists_the_headings() -> None:
     with pytest.raises(FetchError) as caught:
         read(section="Not a heading")
     assert caught.value.code == "not_found"
@@ -67,7 +67,7 @@ def test_a_section_that_is_not_there_is_told_with_those_that_are() -> None:
         read(section="x", text="plain")
 
 
-def test_links_are_absolute_and_each_stands_once() -> None:
+def test_each_link_is_listed_once_as_absolute() -> None:
     assert read("links") == (
         "- [rye](http://site.example/folder/rye.md)\n- [https://oven.example/](https://oven.example/)"
     )
@@ -95,7 +95,7 @@ def test_relative_links_become_absolute(sent: str, shown: str) -> None:
     assert read(text=sent) == shown
 
 
-def test_a_section_has_absolute_links_as_well() -> None:
+def test_a_section_has_absolute_links() -> None:
     assert read(section="b", text="# A\n\n[x](y)\n\n# B\n\n[x](y)") == "# B\n\n[x](http://site.example/folder/y)"
 
 
@@ -104,7 +104,7 @@ def test_links_within_the_page_are_left_out_and_brackets_are_escaped() -> None:
     assert read("links", text=text) == "- [a \\[b\\]](http://site.example/c)"
 
 
-def test_links_that_are_too_many_are_counted() -> None:
+def test_links_beyond_the_limit_are_counted() -> None:
     page = read_markdown(source("markdown", "".join(f"[{number}](/{number})\n" for number in range(1_002)), "links"))
     assert page.notes == ("2 more links left out.",)
 

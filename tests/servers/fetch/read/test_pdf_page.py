@@ -5,7 +5,7 @@ from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.bodies import source
 
 
-def test_a_page_of_a_pdf_has_its_text_and_what_it_says_of_itself():
+def test_a_page_of_a_pdf_has_text_and_metadata():
     page = read_pdf_page(source("pdf", written(["Hello", "World"]), pages="2"))
     assert page.text == "[page 2 of 2]\n\nWorld"
     assert (page.kind, page.charset, page.notes) == ("pdf", "", ())
@@ -13,6 +13,6 @@ def test_a_page_of_a_pdf_has_its_text_and_what_it_says_of_itself():
     assert page.metadata.published == "2021-09-06T00:01:00+02:00"
 
 
-def test_metadata_of_a_pdf_tells_what_it_is():
+def test_metadata_of_a_pdf_has_page_count_and_title():
     about = json.loads(read_pdf_page(source("pdf", written(["Hello"]), "metadata")).text)
     assert (about["pages"], about["title"]) == (1, "A report")

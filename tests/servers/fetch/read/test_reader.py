@@ -25,18 +25,18 @@ async def reader() -> AsyncIterator[Reader]:
         yield reader
 
 
-async def test_text_is_given_as_it_is(reader: Reader):
+async def test_plain_text_is_returned_unchanged(reader: Reader):
     page = await reader.read(loaded("Grüße\n  aus Köln", "text/plain"), "markdown")
     assert page.text == "Grüße\n  aus Köln"
     assert (page.kind, page.charset) == ("text", "utf-8")
 
 
-async def test_the_source_is_given_as_the_site_sent_it(reader: Reader):
+async def test_raw_returns_the_source_unchanged(reader: Reader):
     page = await reader.read(loaded(b"<title>t</title><p hidden>x</p>", "text/html"), "raw")
     assert page.text == "<title>t</title><p hidden>x</p>"
 
 
-async def test_what_needs_no_parsing_needs_no_process():
+async def test_images_and_binary_files_start_no_process():
     reader = Reader(pool := Pool(PAGES, 1, Limits(10, 256)))
     with pytest.raises(FetchError, match='application/zip", 5 bytes') as caught:
         await reader.read(loaded(b"PK\x03\x04\0", "application/zip"), "markdown")
@@ -47,7 +47,7 @@ async def test_what_needs_no_parsing_needs_no_process():
     assert not pool.pids
 
 
-async def test_h6_xml_and_svg_are_shown_as_they_are_and_no_entity_is_looked_for(reader: Reader):
+async def test_xml_and_svg_are_returned_unchanged_without_expanding_entities(reader: Reader):
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     text = f'<!DOCTYPE svg [<!ENTITY l0 "lol">{laughs}<!ENTITY f SYSTEM "file:///etc/passwd">]><svg>&l9;&f;</svg>'
     for media_type in ("image/svg+xml", "application/xml"):
@@ -55,25 +55,25 @@ async def test_h6_xml_and_svg_are_shown_as_they_are_and_no_entity_is_looked_for(
         assert (page.text, page.kind) == (text, "text")
 
 
-async def test_h6_html_that_is_nested_without_end_is_read_or_refused(reader: Reader):
+async def test_deeply_nested_html_is_read(reader: Reader):
     page = await reader.read(loaded("<html><body>" + "<div>" * 1_500 + "deep", "text/html"), "text")
     assert page.kind == "html"
 
 
-async def test_h12_what_is_not_seen_is_left_out_of_all_kinds(reader: Reader):
+async def test_invisible_characters_are_removed_and_counted(reader: Reader):
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     page = await reader.read(loaded(f"Hello{hidden}\u200b there", "text/plain"), "markdown")
     assert (page.text, page.removed.characters) == ("Hello there", 5)
 
 
-async def test_h7_a_page_tells_its_charset(reader: Reader):
+async def test_a_page_is_decoded_by_its_meta_charset(reader: Reader):
     body = '<html><head><meta charset="windows-1251"></head><body><p>Привет, мир!</p></body></html>'
     page = await reader.read(loaded(body.encode("cp1251"), "text/html"), "text")
     assert "Привет, мир!" in page.text
     assert page.charset == "windows-1251"
 
 
-async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
+async def test_an_error_in_the_reader_process_reaches_the_caller(reader: Reader):
     with pytest.raises(FetchError, match="the JSON has nothing at '/b'") as caught:
         await reader.read(loaded('{"a": 1}', "application/json"), "markdown", "/b")
     assert caught.value.code == "not_found"
@@ -81,14 +81,14 @@ async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
     assert caught.value.quoted == '"a"'
 
 
-async def test_a_damaged_page_is_unreadable_and_the_next_is_read(reader: Reader):
+async def test_a_damaged_page_does_not_affect_the_next(reader: Reader):
     with pytest.raises(FetchError, match="the PDF is damaged") as caught:
         await reader.read(loaded(b"%PDF-1.7\n", "application/pdf"), "markdown")
     assert caught.value.code == "unreadable"
     assert (await reader.read(loaded("one", "text/plain"), "markdown")).text == "one"
 
 
-async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
+async def test_an_invalid_answer_of_a_reader_process_is_refused():
     class Taken(Pool):
         async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
             return answers.pop(), b"\xff"
@@ -108,25 +108,25 @@ async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
         assert caught.value.code == "unreadable"
 
 
-async def test_what_would_steer_a_terminal_is_left_out(reader: Reader):
+async def test_terminal_control_characters_are_removed(reader: Reader):
     page = await reader.read(loaded("a" * 2_000 + "\x1b[31m\x9b1m\x00\b\tb\r\n", "text/plain"), "markdown")
     assert page.text == "a" * 2_000 + "[31m1m\tb\r\n"
     assert page.removed.characters == 4
 
 
-async def test_the_facts_of_a_feed_hold_nothing_invisible(reader: Reader):
+async def test_invisible_characters_are_removed_from_metadata(reader: Reader):
     feed = "<rss version='2.0'><channel><title>a\u202ebc</title><item><title>d</title></item></channel></rss>"
     page = await reader.read(loaded(feed, "application/rss+xml"), "markdown")
     assert page.metadata.title == "abc"
 
 
-async def test_documents_are_read_whatever_they_are_called(reader: Reader):
+async def test_documents_are_recognized_regardless_of_media_type(reader: Reader):
     for media_type in ("application/octet-stream", "application/zip", "text/html", ""):
         page = await reader.read(loaded(word(paragraph(run("Hello"))), media_type), "markdown")
         assert (page.text, page.kind) == ("Hello", "word")
 
 
-async def test_a_document_that_needs_converting_says_so(reader: Reader):
+async def test_a_legacy_document_is_refused_with_advice_to_convert(reader: Reader):
     with pytest.raises(FetchError, match=r"Convert it to \.docx") as caught:
         await reader.read(loaded(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "application/msword"), "markdown")
     assert caught.value.code == "unsupported_type"
@@ -164,7 +164,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
-async def test_h6_a_bomb_in_a_document_ends_within_the_limits(reader: Reader, bomb: str):
+async def test_a_bomb_in_a_document_ends_within_the_limits(reader: Reader, bomb: str):
     make, words = BOMBS[bomb]
     file = make()
     started = time.monotonic()

@@ -1,9 +1,9 @@
-"""Streamed markup is put where a browser would put it, and shadow roots take the place of their hosts' children."""
+"""Streamed markup, which is placed as a browser places it, and shadow roots."""
 
 from tests.servers.common.html.bodies import markdown, read_body
 
 
-def test_react_replaces_what_is_shown_meanwhile():
+def test_react_replaces_the_fallback():
     place = '<main>a<!--$?--><template id="B:0"></template>wait <p>wait</p><!--/$--><p>z</main>'
     for script in (
         '<script>$RC("B:0","S:0")</script>',
@@ -21,7 +21,7 @@ def test_react_without_comments_replaces_the_rest_of_the_parent():
     assert markdown(f'{html}<script>$RC("B:0","S:0")</script>') == "text"
 
 
-def test_react_segments_and_nested_boundaries():
+def test_react_fills_segments_and_nested_boundaries():
     html = """<main><!--$?--><template id="B:0"></template>
         <!--$?--><template id="B:9"></template>x<!--/$-->y<!--/$--></main>
         <div hidden id="S:0">a <template id="P:1"></template><!--$?--><template id="B:1"></template>w<!--/$--></div>
@@ -30,19 +30,19 @@ def test_react_segments_and_nested_boundaries():
     assert markdown(html) == "a b c"
 
 
-def test_a_boundary_that_failed_or_never_came_shows_what_stands_in_its_place():
+def test_a_failed_or_missing_boundary_shows_its_fallback():
     place = '<!--$?--><template id="B:0"></template><p>Not now</p><!--/$-->'
     for rest in ('<script>$RX("B:0","x")</script>', "", '<script>$RC("B:0","S:0")</script>'):
         assert markdown(place + rest) == "Not now"
 
 
-def test_react_without_scripts_pairs_what_has_one_number():
+def test_react_without_scripts_pairs_equal_numbers():
     html = """<main><template id="B:1"></template></main><div hidden id="S:1">a <template id="P:a"></template></div>
         <div hidden id="S:a">b</div><div hidden id="S:2">c</div>"""
     assert markdown(html) == "a b"
 
 
-def test_other_frameworks():
+def test_deferred_markup_of_other_frameworks_is_placed():
     for html in (
         '<template id="pl-0-1"></template>wait<!--pl-0-1--><template id="0-1">text</template>'
         '<script>$df("0-1")</script>',
@@ -54,18 +54,18 @@ def test_other_frameworks():
     assert markdown("<astro-island><template data-astro-template>no</template><p>text</p></astro-island>") == "text"
 
 
-def test_what_no_script_moves_stays_hidden():
+def test_hidden_markup_without_a_moving_script_stays_hidden():
     hidden = '<template id="B:0"></template><div hidden id="S:0">secret</div><!--$RC("B:0","S:0")-->'
     page = read_body(f"<p>a</p>{hidden}<script>start()</script>")
     assert (page.text, page.removed.elements) == ("a", 1)
 
 
-def test_calls_that_make_no_sense_change_nothing():
+def test_invalid_calls_change_nothing():
     for script in ('$RC("B:0","B:0")', '$RC("S:0","B:0")', '$RS("nowhere","B:0")', '$RC("B:0")'):
         assert markdown(f'<p>a</p><template id="B:0"></template><p>b</p><script>{script}</script>') == "a\n\nb"
 
 
-def test_a_shadow_root_takes_the_place_of_its_host():
+def test_a_shadow_root_replaces_the_children_of_its_host():
     root = "<template shadowrootmode=open><h2><slot name=t>None</slot></h2><slot></slot><p>end</p></template>"
     assert markdown(f"<x-a>{root}<i slot=t>T</i>light<b>er</b></x-a>") == "## *T*\n\nlight**er**\n\nend"
     assert markdown(f"<x-a>{root}light</x-a>") == "## None\n\nlight\n\nend"

@@ -1,4 +1,4 @@
-"""A page of HTML as a whole: its main content, its sections, each format, and pages that break rules."""
+"""A whole HTML page: main content, sections, formats, and invalid or hostile pages."""
 
 import json
 
@@ -32,7 +32,7 @@ def read(html: str = ARTICLE, format: Format = "markdown", section: str | None =
     return read_html(html, URL, format, section)
 
 
-def test_the_main_content_as_markdown():
+def test_main_content_becomes_markdown():
     words = WORDS.strip()
     assert read().text == "\n\n".join(
         [
@@ -51,19 +51,19 @@ def test_the_main_content_as_markdown():
     )
 
 
-def test_the_main_content_as_text():
+def test_main_content_becomes_text():
     text = read(format="text").text
     assert text.startswith("Foxes and dogs\n\nThe quick")
     assert "Read more of it." in text
     assert not any(one in text for one in ("Sport", "Copyright", "https:", "##"))
 
 
-def test_a_picture_around_the_content_is_no_part_of_it():
+def test_a_picture_around_the_content_is_omitted():
     page = read(ARTICLE.replace("<nav>", "<header><img src=/logo.png alt=Logo></header><nav>"))
     assert "Logo" not in page.text
 
 
-def test_a_page_says_what_it_is():
+def test_metadata_is_extracted_from_a_page():
     found = read().metadata
     assert found._asdict() == {
         "title": "Foxes and dogs – The Paper",
@@ -76,7 +76,7 @@ def test_a_page_says_what_it_is():
     }
 
 
-def test_metadata():
+def test_the_metadata_format_has_dates_open_graph_feeds_and_headings():
     said = json.loads(read(format="metadata").text)
     assert said["modified"] == "2026-02-03"
     assert said["open_graph"] == {"og:site_name": "The Paper", "og:title": "Foxes and dogs"}
@@ -84,7 +84,7 @@ def test_metadata():
     assert said["headings"][1] == {"level": 2, "text": "How they jump", "id": "how"}
 
 
-def test_the_data_of_a_page():
+def test_the_json_format_lists_the_data_of_a_page():
     assert json.loads(read(format="json").text) == [
         {"type": "application/ld+json", "data": {"@type": "Article", "dateModified": "2026-02-03"}},
         {"type": "application/json", "id": "__NEXT_DATA__", "data": {"props": [1, 2]}},
@@ -92,18 +92,18 @@ def test_the_data_of_a_page():
     assert len(json.loads(read(format="json", section="#__NEXT_DATA__").text)) == 1
 
 
-def test_data_that_can_not_be_read_is_counted():
+def test_unreadable_data_is_counted():
     html = "<script type=application/json>[1]</script><script type=application/json>{</script>"
     assert read(html, "json").notes[-1] == "1 more could not be read."
 
 
-def test_a_page_without_data_says_so():
+def test_the_json_format_of_a_page_without_data_is_an_error():
     with pytest.raises(FetchError) as failed:
         read("<p>x", "json")
     assert failed.value.code == "not_found"
 
 
-def test_links_are_listed_once_by_their_first_words():
+def test_each_link_is_listed_once_with_its_first_text():
     html = '<a href=/a><img src=i alt="pic] (a"></a><a href=/a>again</a><a href=/b></a><a href=#x>x</a>'
     assert (
         read(html, "links").text
@@ -111,20 +111,20 @@ def test_links_are_listed_once_by_their_first_words():
     )
 
 
-def test_links_have_a_limit_and_say_so():
+def test_links_beyond_the_limit_are_counted():
     page = read("".join(f"<a href=/{number}>x</a>" for number in range(1_003)), "links")
     assert len(page.text.splitlines()) == 1_000
     assert page.notes[-1] == "3 more links left out."
 
 
-def test_html_is_clean_and_its_links_absolute():
+def test_the_html_format_is_clean_with_absolute_links():
     html = '<div id=a onclick=x() style="color:red"><script>x</script><a href="/b" data-x=1>c</a><img src=d></div>'
     assert read(html, "html", "#a").text == (
         '<div id="a"><a href="https://example.com/b">c</a><img src="https://example.com/docs/d"></div>'
     )
 
 
-def test_sections():
+def test_a_section_is_selected_by_heading_fragment_or_selector():
     for section, begins, has, has_not in [
         ("#how", "## How they jump", "### Over", "## Why"),
         ("how they JUMP", "## How they jump", "### Over", "## Why"),
@@ -140,7 +140,7 @@ def test_sections():
         assert has_not not in text
 
 
-def test_fragments_name_what_a_browser_would_show():
+def test_a_fragment_selects_the_section_at_its_anchor():
     rows = [
         ("<div><h2 id=a>A</h2></div><p>a<div><h2>B</h2></div><p>b", "#a", "## A\n\na"),
         ("<section id=a><h2>A</h2><p>a</section><p>b", "#a", "## A\n\na"),
@@ -154,14 +154,14 @@ def test_fragments_name_what_a_browser_would_show():
     assert [(html, section, read(html, section=section).text) for html, section, _ in rows] == rows
 
 
-def test_a_section_that_is_not_there_is_answered_with_those_that_are():
+def test_a_missing_section_is_an_error_that_lists_the_headings():
     with pytest.raises(FetchError) as failed:
         read(section="Nowhere")
     assert failed.value.code == "not_found"
     assert failed.value.quoted.splitlines() == ["Foxes and dogs", "How they jump", "Over", "Why", "Most read"]
 
 
-def test_a_section_needs_a_name_of_some_length_and_what_is_no_selector_is_not_found():
+def test_an_empty_long_or_invalid_section_is_an_error():
     for section in (" ", "x" * 501, "[", "a:nope(", "::x", "((((", "*" * 400):
         with pytest.raises(FetchError) as failed:
             read(section=section)
@@ -169,7 +169,7 @@ def test_a_section_needs_a_name_of_some_length_and_what_is_no_selector_is_not_fo
         assert section not in (" ", "x" * 501) or failed.value.code == "bad_argument"
 
 
-def test_a_page_that_needs_javascript_says_so():
+def test_a_page_that_needs_javascript_is_noted():
     for html, wants in [
         ("<body><div id=root></div><script src=/app.js></script>", True),
         ("<body><noscript>You need to enable JavaScript to run this app.</noscript><script>x</script>", True),
@@ -183,13 +183,13 @@ def test_a_page_that_needs_javascript_says_so():
         assert any("JavaScript" in note for note in read(html).notes) is wants, html
 
 
-def test_a_title_is_not_written_twice():
+def test_the_title_is_not_repeated():
     html = f"<title>On dogs – Paper</title><body><article><h2>On dogs</h2><p>{WORDS}</p><p>{WORDS}</p></article>"
     assert read(html).text.startswith("## On dogs")
     assert read(html.replace("<h2>On dogs</h2>", "")).text.startswith("# On dogs – Paper\n\nThe quick")
 
 
-def test_literal_text_of_xhtml_is_text():
+def test_cdata_in_xhtml_is_text():
     script = (
         "<script type='application/ld+json'>/*<![CDATA[*/ {\"@type\": \"Article\"} /*]]>*/</script><script src='x'/>"
     )
@@ -200,7 +200,7 @@ def test_literal_text_of_xhtml_is_text():
     assert "Write `<b> & </b>` here." in read_html_page(page).text
 
 
-def test_pages_that_are_hardly_pages():
+def test_minimal_and_odd_pages_are_read():
     for html, text in [
         ("", ""),
         ("   ", ""),
@@ -216,19 +216,19 @@ def test_pages_that_are_hardly_pages():
         assert read(html).text.replace("*", "") == text.replace("*", ""), html
 
 
-def test_a_large_page_that_shows_hardly_any_text_says_so():
+def test_a_large_page_with_little_text_is_noted():
     hidden = f'<div data-state="{"x" * 12_000}"></div>'
     [note] = read(f"<p>Please wait.</p>{hidden}").notes
     assert note.startswith("The page shows hardly any text for its size")
     assert read("<p>Please wait.</p>").notes == ()
 
 
-def test_h6_deep_nesting_is_read():
+def test_deep_nesting_is_read():
     for tag in ("div", "ul", "blockquote", "b", "table", "a", "form", "svg", "section"):
         assert "before" in read(f"<body><p>before</p>{f'<{tag}>' * 400}deep").text
 
 
-def test_h6_what_lies_deeper_than_can_be_read_is_said_to_be_left_out():
+def test_text_nested_too_deeply_is_omitted_with_a_note():
     page = read("<body><p>before</p>" + "<div>" * 20_000 + "deep")
     assert page.text == "before"
     assert "left out" in page.notes[0]
@@ -253,18 +253,18 @@ def test_h6_what_lies_deeper_than_can_be_read_is_said_to_be_left_out():
     ],
     ids=lambda html: html[:12],
 )
-def test_h6_pages_that_are_made_to_cost_much_are_read(html):
+def test_hostile_pages_are_read(html):
     assert "x" in read(html).text
 
 
-def test_a_page_without_a_body_tag_is_read_whole():
+def test_a_page_without_a_body_tag_is_read():
     for start in ("<main>", "<article>", "<section>", "<nav>Home</nav>", "<my-page>"):
         page = read(f"<title>B</title><meta name=author content=Ada>{start}<h1>B</h1><p>It takes two days.</p>")
         assert "It takes two days." in page.text
         assert page.metadata.author == "Ada"
 
 
-def test_where_no_content_was_found_the_element_called_main_is_shown():
+def test_the_main_element_is_used_if_no_content_is_detected():
     rows = "".join(f"<tr><td><a href=/{n}>Station {n}</a><td>{n} mm" for n in range(90))
     page = read(f"<body><nav>Home</nav><main><h1>Rain</h1><table>{rows}</table></main><footer>Imprint</footer>")
     assert "Station 89" in page.text
@@ -277,14 +277,14 @@ def site_map() -> str:
     return f"<footer><h2>All parts</h2><ul>{parts}</ul></footer>"
 
 
-def test_a_page_of_which_little_is_kept_names_the_headings_of_the_rest() -> None:
+def test_a_page_with_much_omitted_text_lists_the_headings_of_it() -> None:
     page = read(f"<title>Foxes</title><main><h1>Foxes</h1><p>{WORDS * 2}</main>{site_map()}")
     assert page.text == f"# Foxes\n\n{(WORDS * 2).strip()}"
     assert any(note.startswith("Only ") for note in page.notes)
     assert (page.omitted_headings[:2], len(page.omitted_headings)) == (("All parts", "Part 0"), 30)
 
 
-def test_a_page_that_shows_no_text_gives_its_description() -> None:
+def test_a_page_without_text_returns_its_description() -> None:
     description = ("How the quick brown fox came to jump over the lazy dog. " * 8).strip()
     article = f'{{"@type": "Article", "articleBody": "{description}\\nAnd what the *dog* said."}}'
     head = f'<meta name=description content="{description}"><script type="application/ld+json">{article}</script>'
@@ -293,13 +293,13 @@ def test_a_page_that_shows_no_text_gives_its_description() -> None:
     assert any("description in its metadata" in note for note in page.notes)
 
 
-def test_a_page_that_shows_its_text_does_not_add_its_description() -> None:
+def test_a_page_with_text_omits_its_description() -> None:
     text = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 2
     page = read_html(f"<meta name=description content='Of foxes.'><body><p>{text}", URL, "text", None)
     assert (page.text, page.notes) == (text.strip(), ())
 
 
-def test_a_page_without_any_text_says_so() -> None:
+def test_a_page_without_text_and_description_is_noted() -> None:
     for head in ("", "<meta name=description content='Foxes at the best price.'>"):
         page = read_html(f"<html><head>{head}</head><body><div></div></body></html>", URL, "markdown", None)
         assert (page.text, page.notes) == ("", ("The page shows no text.",))

@@ -1,4 +1,4 @@
-"""A page says where a browser would be redirected."""
+"""Notes about redirects that a browser would follow."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def notes(html: str) -> tuple[str, ...]:
     return read_html(f"<title>Moved</title>{html}", URL, "markdown", None).notes
 
 
-def test_a_page_names_the_target_of_a_delayed_refresh() -> None:
+def test_a_delayed_refresh_is_noted_with_its_target() -> None:
     html = '<meta http-equiv=refresh content="5; url=/next"><p>You will be taken there.'
     assert notes(html) == ('A browser would be redirected from here to "https://example.com/next" after 5 s.',)
     for content in ("300", "300; url=page.html", "x; url=/next", "5; url=javascript:alert(1)"):
@@ -31,11 +31,11 @@ def test_a_page_names_the_target_of_a_delayed_refresh() -> None:
         "const target = '/new';\nlocation.href = target;",
     ],
 )
-def test_a_page_names_the_target_of_a_script(script: str) -> None:
+def test_a_redirect_by_script_is_noted_with_its_target(script: str) -> None:
     assert NOTE in notes(f"<script>{script}</script><p>You will be taken there.")
 
 
-def test_a_page_names_the_target_of_its_onload_handler() -> None:
+def test_a_redirect_by_onload_is_noted_with_its_target() -> None:
     assert NOTE in notes("<body onload=\"location.href='/new'\">")
 
 
@@ -50,10 +50,10 @@ def test_a_page_names_the_target_of_its_onload_handler() -> None:
         "location.href = unknown",
     ],
 )
-def test_an_unknown_target_is_not_named(script: str) -> None:
+def test_a_redirect_to_an_unknown_target_is_not_noted(script: str) -> None:
     assert not any("redirect" in note for note in notes(f"<script>{script}</script><p>Text."))
 
 
-def test_a_page_with_a_text_of_its_own_is_not_searched() -> None:
+def test_scripts_of_a_page_with_text_are_not_searched() -> None:
     words = "The quick brown fox jumps over the lazy dog. " * 10
     assert not notes(f"<script>function login() {{ location.href = '/new' }}</script><p>{words}")

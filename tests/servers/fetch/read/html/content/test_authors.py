@@ -1,4 +1,4 @@
-"""The posts of a thread stay with their authors, and without what one can do with a post."""
+"""Threads: posts with their authors, without their action links."""
 
 import pytest
 
@@ -8,7 +8,7 @@ NAMES = ("vixen", "reynard", "tod", "vixen", "brock")
 
 
 def thread_of(author: str) -> str:
-    """Posts with their authors, actions, numbers and dates."""
+    """Makes a thread of posts with authors, actions, numbers and dates."""
     posts = (
         f"<div class='post post-{number}'><div class=text><p>Post {number}: {WORDS}</p></div><div class=meta>"
         f"<div class=author>{author.format(name=name, number=number)}</div>"
@@ -26,11 +26,11 @@ def thread_of(author: str) -> str:
         "By <a href='/who?{name}'>{name}</a>",
     ],
 )
-def test_posts_stay_with_their_authors(author: str) -> None:
+def test_posts_keep_their_authors(author: str) -> None:
     words = text_of(thread_of(author)).split()
     assert [words.count(name) for name in ("vixen", "reynard", "tod", "brock")] == [2, 1, 1, 1]
     assert "Reply" not in words
 
 
-def test_a_link_that_all_posts_have_is_no_author() -> None:
+def test_a_link_repeated_in_every_post_is_not_an_author() -> None:
     assert "Follow" not in text_of(thread_of("<a href=/users/{number}>Follow</a>"))

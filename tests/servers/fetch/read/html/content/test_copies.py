@@ -1,4 +1,4 @@
-"""What a page shows twice is read once, and what only looks alike stays."""
+"""Repeated blocks, and blocks that only look alike."""
 
 import pytest
 
@@ -9,19 +9,19 @@ CARD = "<div><h2>Soft wool</h2><p>It keeps you warm, and cool in summer.</p></di
 STEPS = "<div><p>Open the file again.</p><p>Press the key and wait.</p></div>"
 
 
-def test_a_block_that_is_shown_twice_is_read_once() -> None:
+def test_a_repeated_block_is_read_once() -> None:
     for markup in (CARD * 3, f"<div>{CARD}</div><section>{CARD}</section>"):
         text = text_of(markup)
         assert (text.count("Soft wool"), text.count("It keeps you warm")) == (1, 1)
 
 
-def test_copies_are_counted() -> None:
+def test_repeated_blocks_are_counted_in_a_note() -> None:
     page = f"<title>Foxes</title><main><h1>Foxes</h1>{LONG}{CARD}{CARD}{LONG}</main>"
     [note] = read_html(page, URL, "text", None).notes
     assert "(repeated 47)" in note
 
 
-def test_links_around_the_text_are_left_out() -> None:
+def test_repeated_navigation_around_the_text_is_omitted() -> None:
     links = "<ul><li>Previous: <a href=/1>Practice on Thursday</a><li>Next: <a href=/3>The old ropes</a></ul>"
     page = (
         f"<title>Ropes</title><h1>Ropes</h1>{links}<hr><pre>{'I measured each rope, from hole to floor. ' * 9}</pre>"
@@ -30,7 +30,7 @@ def test_links_around_the_text_are_left_out() -> None:
     assert ("I measured" in text, "Practice" in text, "old ropes" in text) == (True, False, False)
 
 
-def test_one_link_before_and_after_the_text_stays() -> None:
+def test_a_link_repeated_before_and_after_the_text_is_content() -> None:
     link = "<p>To get it, load <a href=/fox.zip>the whole archive of foxes</a></p>"
     assert text_of(f"{link}{LONG}{LONG}{link}").count("archive of foxes") > 0
 
@@ -50,6 +50,6 @@ def test_one_link_before_and_after_the_text_stays() -> None:
         f"<pre>f()</pre>{STEPS}<pre>g()</pre>{STEPS}" + "<pre>h()</pre>" * 8,
     ],
 )
-def test_what_repeats_with_a_meaning_of_its_own_stays(markup: str) -> None:
+def test_repetition_with_a_meaning_is_content(markup: str) -> None:
     text = text_of(markup)
     assert 2 in (text.count("Open the file again"), text.count("Yes."))

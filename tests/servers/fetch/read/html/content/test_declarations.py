@@ -1,4 +1,4 @@
-"""What a page says of its content: kinds of things by the types of schema.org and Open Graph, and descriptions."""
+"""Declared types (schema.org, Open Graph) and descriptions of a page."""
 
 import pytest
 
@@ -15,13 +15,13 @@ from servers.fetch.read.html.content.declarations import combine_declarations
         ([{"@type": None}, {}], {"og:type": "unknown"}, [""], set()),
     ],
 )
-def test_the_kinds_of_things(
+def test_declared_types_name_the_kind_of_content(
     things: list[dict[str, object]], graph: dict[str, str], microdata: list[str], about: set[str]
 ) -> None:
     assert combine_declarations("Title", things, graph, microdata).about == about
 
 
-def test_descriptions_are_those_of_a_thing_and_of_things_within_it_without_markup() -> None:
+def test_descriptions_come_from_nested_things_without_markup() -> None:
     things = [{"name": "Hat", "review": [{"reviewBody": "<b>Warm</b>", "url": "https://x"}], "sku": "1"}]
     assert combine_declarations("", things, {"og:title": "A hat"}, []).descriptions == ["A hat", "Hat", " Warm "]
 

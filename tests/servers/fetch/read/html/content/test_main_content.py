@@ -1,5 +1,4 @@
-"""The main content of a page is whole: no sentence has a hole, no part of a text is left behind, and nothing that
-stands around it comes with it."""
+"""The main content of a page: complete, and without the navigation around it."""
 
 import re
 
@@ -16,14 +15,14 @@ LONG = f"<p>{WORDS * 4}</p>"
 
 
 def text_of(inside: str) -> str:
-    """The main content of an article between a menu and a footer."""
+    """Returns the main content of an article with this markup, between a menu and a footer."""
     page = f"""<!doctype html><title>Foxes</title><body><nav><ul><li><a href="/">Home</a></ul></nav>
 <main><article><h1>Foxes</h1>{LONG}{inside}{LONG}</article></main>
 <footer><p>Copyright The Paper. <a href="/terms">Terms</a></p></footer>"""
     return read_html(page, URL, "text", None).text
 
 
-def test_a_sentence_has_no_hole() -> None:
+def test_inline_elements_stay_in_their_sentence() -> None:
     for sentence, said in [
         ("It opens at <time>half past nine</time> today.", "It opens at half past nine today."),
         ("The sum is <output>forty-two</output> of them.", "The sum is forty-two of them."),
@@ -37,7 +36,7 @@ def test_a_sentence_has_no_hole() -> None:
         assert said in text_of(f"<p>{sentence}</p>")
 
 
-def test_bare_text_between_paragraphs_stays() -> None:
+def test_bare_text_between_paragraphs_is_content() -> None:
     said = [f"Said before paragraph {number}, and in none." for number in range(5)]
     page = f"<title>F</title><body><div>{''.join(f'{one}<p>More.</p>' for one in said)}{LONG}</div>"
     text = read_html(page, URL, "text", None).text
@@ -47,7 +46,7 @@ def test_bare_text_between_paragraphs_stays() -> None:
     assert "And after it." in text
 
 
-def test_a_short_example_between_paragraphs_stays() -> None:
+def test_a_short_example_between_paragraphs_is_content() -> None:
     links = "".join(f"<a href=/{number}>Chapter {number} of it</a> | " for number in range(3))
     text = f"<p>{WORDS}</p>"
     for code in ("num = 103;", "set logscale y", "$ make"):
@@ -57,14 +56,14 @@ def test_a_short_example_between_paragraphs_stays() -> None:
         assert "Chapter" not in written
 
 
-def test_the_label_of_a_button_between_paragraphs_is_left_out() -> None:
+def test_a_button_between_paragraphs_is_omitted() -> None:
     assert "Copy" not in text_of("<div><pre>pip install foxes</pre><button>Copy</button></div>")
     assert "Save it before you leave, or it is lost." in text_of(
         "<p><button>Save</button> it before you leave, or it is lost.</p>"
     )
 
 
-def test_the_only_headline_stays() -> None:
+def test_the_only_headline_is_content() -> None:
     links = "<ul><li><a href=/x>java.lang.Object</a></li><li><a href=/y>ProjectComponent</a></li></ul>"
     page = (
         f"<title>Manual</title><body><div><a href=/p>Package foxes</a></div><h1>Class Fox</h1>{links}<p>{WORDS * 4}"
@@ -74,7 +73,7 @@ def test_the_only_headline_stays() -> None:
     assert "All foxes" not in read_html(page, URL, "text", None).text
 
 
-def test_a_block_between_paragraphs_stays() -> None:
+def test_a_block_between_paragraphs_is_content() -> None:
     for inside, said in [
         (
             "<aside><h3>Note</h3><p>Foxes sleep by day, in summer too.</p></aside>",
@@ -98,7 +97,7 @@ def test_a_block_between_paragraphs_stays() -> None:
         "<div class='item'><h3 class='navbar-anchor'>{}</h3>{}</div>",
     ],
 )
-def test_every_question_of_an_faq_stays(question: str) -> None:
+def test_every_question_of_an_faq_is_content(question: str) -> None:
     asked = [f"Is this question number {number}?" for number in range(4)]
     items = "".join(question.format(one, LONG) for one in asked)
     text = read_html(f"<title>FAQ</title><body><h1>FAQ</h1><div class='faq'>{items}</div>", URL, "text", None).text
@@ -115,19 +114,19 @@ def test_every_question_of_an_faq_stays(question: str) -> None:
         "<section class='entry-content' role='tabpanel'>{}</section>",
     ],
 )
-def test_all_parts_of_a_kind_are_content(part: str) -> None:
+def test_all_similar_parts_are_content(part: str) -> None:
     parts = "".join(part.format(f"<p>This is part {number}.</p>{LONG}") for number in range(5))
     text = read_html(f"<title>Foxes</title><body><h1>Foxes</h1><div>{parts}</div>", URL, "text", None).text
     assert [number for number in range(5) if f"This is part {number}." not in text] == []
 
 
-def test_a_sentence_under_the_headline_stays() -> None:
+def test_a_sentence_under_the_headline_is_content() -> None:
     lead = "Foxes are said to be clever, and some of them are cleverer than that."
     page = f"<title>F</title><body><header><h1>Foxes</h1><p class=standfirst>{lead}</p></header><article>{LONG * 2}"
     assert lead in read_html(page, URL, "text", None).text
 
 
-def test_what_stands_around_content_stays_out() -> None:
+def test_navigation_header_and_footer_are_omitted() -> None:
     links = "".join(f"<li><a href=/{number}>Elsewhere foxes sing {number}</a>" for number in range(8))
     around = {
         "before": [
@@ -150,7 +149,7 @@ def test_what_stands_around_content_stays_out() -> None:
             assert WORDS.strip() in text
 
 
-def test_links_within_a_text_stay() -> None:
+def test_links_within_a_text_are_content() -> None:
     for said in (
         "<p>The ones are <a href=/a>foxes that sing at night</a><br>and dogs</p>",
         "<p>It is told at<br>" + "<a href=/a>https://example.com/foxes/singing</a><br>" * 3 + "</p>",
@@ -201,31 +200,31 @@ def test_links_within_a_text_stay() -> None:
         ),
     ],
 )
-def test_no_name_makes_furniture_of_content(markup: str, said: list[str]) -> None:
+def test_class_names_alone_do_not_omit_content(markup: str, said: list[str]) -> None:
     text = text_of(markup)
     assert [one for one in said if one not in text] == []
 
 
 @pytest.mark.parametrize("kind", ["article", "div"])
-def test_what_is_left_out_is_counted(kind: str) -> None:
+def test_omitted_text_is_counted_in_a_note(kind: str) -> None:
     links = "".join(f"<li><a href=/{number}>Elsewhere foxes sing</a>" for number in range(10))
     page = f"<title>F</title><body><nav><ul>{links}</ul></nav><{kind}><h1>Foxes</h1>{LONG * 4}</{kind}>"
     [note] = read_html(page, URL, "text", None).notes
     assert re.fullmatch(r"Left out around the content: 200 of [\d,]+ characters \(nav 200\)\.", note)
 
 
-def test_text_in_an_anchor_without_address_is_no_link() -> None:
+def test_an_anchor_without_href_is_not_a_link() -> None:
     text = text_of("<a>They dig dens.</a><h2><a>In spring</a></h2>They have cubs.")
     assert all(part in text for part in ("They dig dens.", "In spring", "They have cubs."))
 
 
-def test_a_page_of_few_words_is_content_but_for_its_landmarks() -> None:
+def test_a_short_page_is_content_except_its_landmarks() -> None:
     page = "<title>F</title><body><nav><a href=/a>Home</a></nav><p>One fox.</p><p><a href=/b>Two</a></p>"
     assert read_html(page, URL, "text", None).text == "One fox.\n\nTwo"
 
 
 @pytest.mark.parametrize("share", [50, pytest.param(1, marks=pytest.mark.slow)])
-def test_h6_a_page_of_many_small_parts_is_read(share: int) -> None:
+def test_a_page_of_many_small_parts_is_read(share: int) -> None:
     for part, times, around in [
         ("<div>x</div>", 38_000, ""),
         ("<b>x</b>y", 3_000, "<p>"),
@@ -252,7 +251,7 @@ Node = int | tuple[str, list["Node"]]
 
 
 def markup_of(node: Node, words: list[str]) -> str:
-    """A tree as HTML; each leaf is a word of its own, repeated to a length. The words are added."""
+    """Returns a tree as HTML. Each leaf is a new word, repeated to a length, which is appended to `words`."""
     if isinstance(node, int):
         words.append(f"w{len(words):03}" * (1 + node // 4) + "e")
         return f" {words[-1]} "
@@ -265,7 +264,7 @@ def markup_of(node: Node, words: list[str]) -> str:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(NODES, max_size=12))
-def test_all_text_is_in_the_answer_or_counted(nodes: list[Node]) -> None:
+def test_all_text_is_returned_or_counted(nodes: list[Node]) -> None:
     words: list[str] = []
     body = "".join(markup_of(node, words) for node in nodes)
     page = read_html(f"<title>Foxes</title><body>{body}", URL, "text", None)
@@ -290,13 +289,13 @@ def test_the_text_of_a_page_of_fields_alone_is_counted() -> None:
         ("<table><tr><th>Year</th><td>1850</td></tr></table>", "1850"),
     ],
 )
-def test_what_is_short_stays_at_the_end_of_an_article(markup: str, said: str) -> None:
+def test_a_short_end_of_an_article_is_content(markup: str, said: str) -> None:
     page = f"<title>Foxes</title><body><main><article><h1>Foxes</h1>{LONG * 5}{markup}</article></main>"
     assert said in read_html(page, URL, "text", None).text
 
 
 @pytest.mark.parametrize("tag", ["p", "div", "li", "blockquote", "h3"])
-def test_a_long_text_of_like_parts_is_whole(tag: str) -> None:
+def test_a_long_text_of_similar_parts_is_complete(tag: str) -> None:
     said = "tells of the weather, of the sea and of what the boats brought home"
     parts = [f"Paragraph number {number} {said}." for number in range(300)]
     marked = "".join(f"<{tag}>{part}</{tag}>" for part in parts)
@@ -306,7 +305,7 @@ def test_a_long_text_of_like_parts_is_whole(tag: str) -> None:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_table_between_paragraphs_stays(linked: bool) -> None:
+def test_a_table_between_paragraphs_is_content(linked: bool) -> None:
     labels = ("Description:", "Syntax:", "Default:", "Context:", "Status:", "Module:")
     values = ("The group that answers requests", "Group {0}-group", "Group #-1", "server config", "Base", "mod_{0}")
     sections = "".join(
@@ -324,7 +323,7 @@ def test_a_table_between_paragraphs_stays(linked: bool) -> None:
     assert [value for value in values if value.format("user") not in text] == []
 
 
-def test_a_table_of_links_around_a_manual_is_left_out() -> None:
+def test_a_navigation_table_around_a_manual_is_omitted() -> None:
     table = (
         "<div><hr><table><tr><td><a href=a>Prev</a></td><td><a href=u>Up</a></td><td><a href=n>Next</a></td></tr>"
         "<tr><td>10.6. Selections of Columns</td><td><a href=i>Home</a></td><td>11.1. Introduction</td></tr>"
@@ -334,13 +333,13 @@ def test_a_table_of_links_around_a_manual_is_left_out() -> None:
     assert ("quick brown" in text, "Selections" in text) == (True, False)
 
 
-def test_a_quote_between_paragraphs_stays() -> None:
+def test_a_quote_between_paragraphs_is_content() -> None:
     quote = "<blockquote><p>A crust is dried dough.</p></blockquote>"
     page = f"<title>Bread</title><div><h1>Bread</h1><p>{WORDS * 3}</p>{quote}<p>So says my baker.</p></div>"
     assert "dried dough" in read_html(page, URL, "text", None).text
 
 
-def test_a_section_of_links_stays_in_a_manual() -> None:
+def test_a_section_of_links_in_a_manual_is_content() -> None:
     names = ("Name", "Synopsis", "Options", "Status", "Examples")
     sections = "".join(
         f"<section><h2>{name}</h2><p>{WORDS}</p><pre>trowel -{name[0]}</pre></section>" for name in names
@@ -357,7 +356,7 @@ def test_a_section_of_links_stays_in_a_manual() -> None:
         "<div><h2>Dens</h2><span>[<a href=/e>Edit</a>]</span></div>",
     ],
 )
-def test_the_actions_of_a_section_are_left_out(heading: str) -> None:
+def test_edit_links_of_section_headings_are_omitted(heading: str) -> None:
     text = text_of(f"{heading}<p>{WORDS}</p>{heading}")
     assert text.count("Dens") == 2
     assert "Edit" not in text
@@ -373,23 +372,23 @@ def test_the_actions_of_a_section_are_left_out(heading: str) -> None:
         ("<div><pre><a href=/dig>{}</a></pre></div>", "dig"),
     ],
 )
-def test_code_in_a_block_of_its_own_stays(block: str, code: str) -> None:
+def test_code_in_its_own_block_is_content(block: str, code: str) -> None:
     assert code in text_of(block.format(code)).splitlines()
 
 
-def test_the_label_of_an_answer_stays_where_a_block_opens_it() -> None:
+def test_the_label_of_a_collapsed_block_is_content() -> None:
     label = "<div role=button aria-controls=a aria-expanded=false><a>How long?</a></div>"
     text = text_of(f"<div>{label}<div id=a style='display:none'><p>Three years long.</p></div></div>")
     assert [said for said in ("How long?", "Three years long.") if said not in text] == []
 
 
-def test_a_table_of_links_stays_below_its_headers() -> None:
+def test_a_table_of_links_with_headers_is_content() -> None:
     rows = "".join(f"<tr><td><a href=/{n}>Den {n}</a><td><a href=/{n}.pdf>Plan of den {n}</a>" for n in range(6))
     text = text_of(f"<table><tr><th>Name<th>File{rows}</table>")
     assert [said for said in ("Name", "Den 0", "Plan of den 5") if said not in text] == []
 
 
-def test_the_last_of_many_similar_blocks_stays() -> None:
+def test_the_last_of_many_similar_blocks_is_content() -> None:
     items = "".join(
         f"<div class=q><span>“Saying {n} is wise.”</span><span>by <small>Author {n}</small></span>"
         f"<div>Tags: <a href=/t>life</a></div></div>"
@@ -399,20 +398,20 @@ def test_the_last_of_many_similar_blocks_stays() -> None:
     assert [n for n in range(6) if f"Author {n}" not in text] == []
 
 
-def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
+def test_a_term_keeps_a_definition_of_links() -> None:
     text = text_of(
         "<dl><dt>Tags:</dt><dd><ul><li><a href=/a>dens</a></li><li><a href=/b>snow</a></li></ul></dd></dl>"
     )
     assert [word for word in ("Tags:", "dens", "snow") if word not in text] == []
 
 
-def test_a_list_that_a_sentence_introduces_stays() -> None:
+def test_a_list_introduced_by_a_sentence_is_content() -> None:
     links = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("Dens", "Snow", "Food"))
     for items in (f"<ul>{links}</ul>", f"<div><div><ol>{links}</ol></div></div>"):
         assert "Dens" in text_of(f"<p>These pages say more:</p>{items}")
 
 
-def test_a_footnote_stays_with_the_text_that_refers_to_it() -> None:
+def test_footnotes_with_references_are_content() -> None:
     notes = "".join(
         f"<li id=n{number}><a href=#r{number}>^</a> <cite>Holm (1994). p. 8{number}.</cite></li>" for number in (1, 2)
     )
@@ -422,7 +421,7 @@ def test_a_footnote_stays_with_the_text_that_refers_to_it() -> None:
     assert [said for said in ("References", "p. 81.", "p. 82.") if said not in text] == []
 
 
-def test_a_table_in_a_figure_stays_with_its_caption() -> None:
+def test_a_table_in_a_figure_keeps_its_caption() -> None:
     figure = (
         "<figure><figcaption>Table 1: Dens.</figcaption><table><tr><th>Year<td>1850<tr><th>Dens<td>8</table></figure>"
     )
@@ -433,7 +432,7 @@ def test_a_table_in_a_figure_stays_with_its_caption() -> None:
     assert [said for said in ("Table 1: Dens.", "1850") if said not in text] == []
 
 
-def test_an_unlikely_line_after_a_text_is_left_out() -> None:
+def test_a_share_line_after_a_text_is_omitted() -> None:
     article = f"<article><h1>Foxes</h1>{LONG * 10}<div><p>Share this:</p></div></article>"
     page = f"<title>Foxes</title><main>{article}</main>"
     assert "Share this:" not in read_html(page, URL, "text", None).text
@@ -446,7 +445,7 @@ def test_many_brackets_take_linear_time():
 
 
 @pytest.mark.parametrize("caption", ["Foxes, 1925", "A den", "<a href=/shop>Buy prints of our foxes</a>"])
-def test_a_text_below_a_picture_between_paragraphs_is_its_caption(caption: str) -> None:
+def test_text_below_a_picture_between_paragraphs_is_its_caption(caption: str) -> None:
     page = f"""<title>Foxes</title><body><main><h1>Foxes</h1><div><div>From the encyclopedia</div><p>{WORDS * 2}</p>
 <div class=thumb><div><a href=/fox.html><img alt="" src=/fox.jpg></a><div>{caption}</div></div></div>
 <div role=navigation><h2>Contents</h2><ul><li><a href=#work>1 Work</a><li><a href=#tools>2 Tools</a></ul></div>
@@ -454,7 +453,7 @@ def test_a_text_below_a_picture_between_paragraphs_is_its_caption(caption: str) 
     assert (caption in read_html(page, URL, "text", None).text) is not caption.startswith("<a")
 
 
-def test_all_cells_of_a_row_stay() -> None:
+def test_all_cells_of_a_row_are_content() -> None:
     rows = "".join(
         f"<tr><td><a href=/count>Fox::count</a></td><td><a href=#{name}>{name}</a> (int days, bool wild)</td></tr>"
         for name in ("foxes", "dens", "litters")
@@ -463,7 +462,7 @@ def test_all_cells_of_a_row_stay() -> None:
     assert text_of(table).count("Fox::count") == 3
 
 
-def test_all_sections_of_a_page_about_code_stay() -> None:
+def test_all_sections_of_api_documentation_are_content() -> None:
     source = "<a href=/source>[src]</a>"
     sections = (
         ("Declaration " + source, "<pre><code>Den* vixen_get_den (Vixen* self)</code></pre>"),

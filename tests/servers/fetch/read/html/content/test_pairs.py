@@ -1,4 +1,4 @@
-"""The names of a list whose terms and meanings are blocks side by side, or follow each other, are content."""
+"""Lists of names and descriptions that are blocks side by side, or follow each other."""
 
 from servers.fetch.read.html.page import read_html
 from tests.servers.fetch.read.html.content.test_main_content import URL, WORDS, text_of
@@ -13,17 +13,17 @@ def pairs_of(name: str, meaning: str) -> str:
     return f"<div class=grid>{''.join(pairs)}</div>"
 
 
-def test_a_name_with_a_description_beside_it_stays() -> None:
+def test_a_name_with_a_description_beside_it_is_content() -> None:
     text = text_of(pairs_of("<code><a href=#{0}>{0}()</a></code>", "<div>Makes the fox do it at once.</div>"))
     assert [name for name in NAMES if f"{name}()" not in text] == []
 
 
-def test_a_link_with_links_beside_it_leads_away() -> None:
+def test_a_link_with_links_beside_it_is_omitted() -> None:
     text = text_of(pairs_of("<a href=#{0}>{0}()</a>", "<a href=/{0}>More about foxes</a>") + f"<p>{WORDS}</p>")
     assert [name for name in NAMES if f"{name}()" in text] == []
 
 
-def test_a_name_at_the_beginning_of_similar_blocks_stays() -> None:
+def test_a_name_at_the_start_of_similar_blocks_is_content() -> None:
     parameters = (
         f"<div class=parameter><div class=head><label for={name}>{name}</label> <span>integer</span></div>"
         f"<div><p>How long the fox is to {name}, from 1 to 30 days. Without it, the fox decides.</p></div>"
