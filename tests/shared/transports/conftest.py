@@ -12,14 +12,14 @@ from tests.shared.transports.http.http_wire import Site, Two, listening, make_se
 
 @pytest.fixture(scope="module")
 def standing() -> Iterator[Site]:
-    """A server for all tests of a file that leave nothing behind in it."""
+    """A server shared by those tests of a file that leave no state in it."""
     with served_meanwhile() as site:
         yield site
 
 
 @pytest.fixture
 def two(request: pytest.FixtureRequest) -> Two:
-    """Two runs at two endpoints, with what they share in memory, or as `IN_BOTH` says also in Redis."""
+    """Two runs at two endpoints with a shared store: in memory, and with `IN_BOTH` also in Redis."""
     in_redis = getattr(request, "param", "memory") == "redis"
     stores = InRedis(request.getfixturevalue("redis_server")) if in_redis else None
 

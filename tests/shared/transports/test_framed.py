@@ -1,4 +1,4 @@
-"""A stream of bytes that somebody else has written, served as any transport is."""
+"""Custom byte streams as a transport."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
 
 
 class SocketStream:
-    """All that a transport of one's own has to be."""
+    """The minimal custom stream."""
 
     def __init__(self, end: socket.socket, most: int = 65_536) -> None:
         end.setblocking(False)
@@ -56,7 +56,7 @@ def server() -> Server[None]:
 
 @asynccontextmanager
 async def served(stream: ByteStream) -> AsyncIterator[None]:
-    """A server on `stream` until that ends, which has to be before the block does."""
+    """Serves on `stream`, which must end within the block."""
     with anyio.fail_after(PATIENCE):
         async with server().open() as running, anyio.create_task_group() as tasks:
             tasks.start_soon(serve, running, framed(stream, Codec()))
@@ -95,7 +95,7 @@ async def test_requests_sent_before_the_end_are_answered() -> None:
 
 
 class Pieces:
-    """A stream that receives what it was made with and then breaks off, as sockets do; what is sent is kept."""
+    """A stream that receives given pieces and then breaks, as a reset socket does. `sent` has the pieces sent."""
 
     def __init__(self, *received: bytes) -> None:
         self.sent: list[bytes] = []

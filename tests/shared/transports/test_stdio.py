@@ -1,4 +1,4 @@
-"""The stdio transport on pipes and files. What whole servers do with it is tested in `tests/checks/faults`."""
+"""The stdio transport on pipes and files. `tests/checks/faults` tests whole servers with it."""
 
 import fcntl
 import itertools
@@ -33,7 +33,7 @@ PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}'
 
 @contextmanager
 def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, int]]:
-    """A transport, the descriptor to send it something, and the one to read what it sends."""
+    """Yields a transport, the descriptor to write its input, and the one to read its output."""
     fd_in, ours_out = os.pipe()
     ours_in, fd_out = os.pipe()
     transport = StdioTransport(fd_in, fd_out, max_message)
@@ -51,7 +51,7 @@ def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, i
 
 @pytest.fixture(params=["waiting", "threads"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to handle pipes; threads are what Windows gets."""
+    """Both ways to handle pipes; Windows has threads."""
     if request.param == "threads":
         monkeypatch.setattr(stdio, "_CAN_WAIT", False)  # a property of the system
 
@@ -210,7 +210,7 @@ async def test_sending_without_a_reader_raises_broken_resource_error() -> None:
 
 @pytest.mark.usefixtures("way")
 async def test_answers_keep_their_order_for_slow_and_fast_readers() -> None:
-    """Some leave at once, and some wait for a pipe that is full, or are too many or too long to leave at once."""
+    """Some are sent at once; others wait for a full pipe, or are too many or too long for one write."""
     names = [f"{number:05}{'x' * (number % 23 * 300)}" for number in range(1_000)]
     received = bytearray()
 
@@ -291,7 +291,7 @@ async def test_a_peer_that_closed_its_output_and_reads_nothing_is_gone(leaves: b
     with piped() as (transport, outbox, _), anyio.fail_after(1_000):
         os.write(outbox, PING % 1 + b"\n")
         assert len(await transport.receive()) == 1
-        os.write(outbox, PING % 2 + b"\n")  # not received, because the answer to the first has no reader
+        os.write(outbox, PING % 2 + b"\n")  # not received, because nobody reads the answer to the first
         if leaves:
             os.close(outbox)
         async with anyio.create_task_group() as tasks:
@@ -310,7 +310,7 @@ async def test_reading_again_stops_the_check_of_the_peer() -> None:
     with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
         for number in (1, 2):
             os.write(outbox, PING % number + b"\n")
-            while number == 2 and transport._in._timer is None:  # until it is seen that nothing reads
+            while number == 2 and transport._in._timer is None:  # until the transport notices that nothing reads
                 await anyio.lowlevel.checkpoint()
             assert len(await transport.receive()) == 1
         assert transport._in._timer is None  # an idle server sleeps
@@ -482,5 +482,5 @@ def test_stdin_and_stdout_are_restored() -> None:
         [sys.executable, "-c", TWICE], cwd=ROOT, input=b"mine", capture_output=True, timeout=PATIENCE, check=True
     )
     assert done.stdout == b"before, in order: mine\n"
-    # A line of the log for each line that was printed, before what came after it.
+    # One log line per printed line, in order.
     assert done.stderr.decode().splitlines() == ["stray: two", "lines, \\udc80", "stray"] * 2

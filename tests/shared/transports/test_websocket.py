@@ -1,4 +1,4 @@
-"""What a client of WebSockets has of its own: the handshake with our server, and with servers that are none."""
+"""The WebSocket client: handshakes with our server, and with servers that refuse or break it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -95,7 +95,7 @@ async def test_the_error_of_an_unusable_proxy_hides_its_credentials(
 
 
 async def answered(head: bytes, auth: Credentials | None = None) -> type[Exception]:
-    """What it raises where a server answers the handshake so."""
+    """Returns the exception type raised for this answer to the handshake."""
 
     async def answer(stream: SocketStream) -> None:
         async with stream:
@@ -122,7 +122,7 @@ async def test_a_404_to_the_handshake_raises_peer_error() -> None:
 
 
 class Listening:
-    """Credentials that remember what they see."""
+    """Credentials that record the headers of answers."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, str]] = []
@@ -154,7 +154,7 @@ async def test_a_wrong_accept_header_raises_connection_error() -> None:
 
 
 async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
-    """Raises what a client raises that is served so."""
+    """Connects a client to this handler, and raises its exception."""
     async with serve(handler, "127.0.0.1", 0, subprotocols=["mcp"]) as server:  # type: ignore[list-item]
         port = server.sockets[0].getsockname()[1]
         with anyio.fail_after(PATIENCE):
@@ -163,7 +163,7 @@ async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
 
 
 async def test_a_cancelled_block_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a server that does not answer a close frame."""
+    """The server does not answer the close frame."""
     monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.05)
     ended = anyio.Event()
 

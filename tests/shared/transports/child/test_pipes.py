@@ -1,4 +1,4 @@
-"""`Child`: pipes that are full, and pipes that nobody reads."""
+"""`Child`: full pipes, and pipes without a reader."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ def python(script: str) -> list[str]:
 
 
 async def fill(stream: ProcessStream) -> int:
-    """Writes to a child that reads nothing, until there is no room; the bytes that were written."""
+    """Writes to a child that reads nothing until the pipe is full; returns the number of bytes written."""
     written = 0
     while stream.try_send(bytes(50_000)):
         written += 50_000
@@ -80,7 +80,7 @@ def test_reading_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.
         while reads < 50:
             await stream.receive()
             reads += 1
-            time.sleep(0.02)  # as it takes to make sense of so much: the pipe is full again
+            time.sleep(0.02)  # the time of processing that much: the pipe fills up again
         pytest.fail("it reads on")
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""A server as a child process: its messages, its end, and nothing left of it."""
+"""A server as a child process: messages, standard error, environment and termination."""
 
 import os
 import select
@@ -30,7 +30,7 @@ def messages(process: ProcessStream) -> ClosableTransport:
 
 
 def _python(script: str) -> list[str]:
-    return [sys.executable, "-S", "-c", script]  # without what is installed, which takes a while to find
+    return [sys.executable, "-S", "-c", script]  # without site-packages, which are slow to load
 
 
 @pytest.fixture
@@ -226,14 +226,14 @@ read x
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
 async def test_descendants_of_a_child_end_with_it(tmp_path: Path) -> None:
-    """It has the pipes of the child as well, so that they do not end with the child."""
+    """A descendant inherits the pipes, which therefore do not end with the child."""
     os.mkfifo(tmp_path / "held")
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
         with anyio.fail_after(30):
             async with start_process(["/bin/sh", "-c", LEAVES], cwd=tmp_path, stderr="keep") as process:
-                assert await messages(process).receive() == [HELLO]  # by now it is there
-        # The end of the pipe comes when nobody holds the other side.
+                assert await messages(process).receive() == [HELLO]  # the descendant has started
+        # The pipe ends when no process has its other side open.
         assert select.select([held], [], [], 10)[0] == [held]
     finally:
         os.close(held)

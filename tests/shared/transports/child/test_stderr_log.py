@@ -1,4 +1,4 @@
-"""`StderrLog`: lines as they come, and no more of them than anybody reads."""
+"""`StderrLog`: whole lines, with limits on their length and rate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An HTTP client made of httpx and bytes, and the small server that the HTTP tests talk to."""
+"""An HTTP client made of httpx and bytes, and the small server of the HTTP tests."""
 
 import json
 import ssl
@@ -42,7 +42,7 @@ class Likes(BaseModel):
 
 
 class Probe:
-    """What the tools of the server saw."""
+    """Events that the tools of the server set and await."""
 
     def __init__(self) -> None:
         self.started = anyio.Event()
@@ -56,7 +56,7 @@ async def probed(_opening: Any) -> AsyncIterator[Probe]:
 
 
 def make_server(lifespan: Any = probed) -> Server[Probe]:  # noqa: C901 - a list of small functions
-    """A server with one tool per behaviour."""
+    """Makes a server with one tool per behaviour."""
     app = Server[Probe](Implementation(name="sample", version="7"), capabilities={"logging": {}})
 
     app.lifespan(lifespan)
@@ -128,7 +128,7 @@ def make_server(lifespan: Any = probed) -> Server[Probe]:  # noqa: C901 - a list
 
 
 def endless_server() -> Server[Probe]:
-    """The same, and a tool that logs a list which contains itself: that can't be written."""
+    """Makes the same server with a tool that logs a self-containing list, which can't be encoded."""
     app = make_server()
 
     @app.tool()
@@ -154,20 +154,20 @@ class Site:
 
     @property
     def probe(self) -> Probe:
-        """What the tools saw."""
+        """The events of the tools."""
         state: Probe = self.running.state
         return state
 
     @asynccontextmanager
     async def raw(self, *lines: str, body: bytes = b"", request: str = "POST /mcp") -> AsyncIterator[SocketStream]:
-        """A connection on which a request, or the beginning of one, was written by hand."""
+        """Opens a connection and sends a handwritten request or the beginning of one."""
         head = [f"{request} HTTP/1.1", f"Host: localhost:{self.port}", *lines, "", ""]
         async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
             await stream.send("\r\n".join(head).encode() + body)
             yield stream
 
     def message(self, method: str, params: Json | None = None, id: Any = None) -> Json:
-        """A request with a fresh id."""
+        """Makes a request with a fresh id."""
         self._last_id += 1
         message = {"jsonrpc": "2.0", "id": self._last_id if id is None else id, "method": method}
         return message if params is None else {**message, "params": params}
@@ -183,19 +183,19 @@ class Site:
         return self.client.stream("POST", "/mcp", content=content, headers=merged(headers))
 
     def stateless(self, method: str, params: Json | None = None, **meta: Any) -> tuple[Json, Json]:
-        """A request of 2026-07-28 and the headers that go with it."""
+        """Makes a stateless (2026-07-28) request and its headers."""
         params = {**(params or {}), "_meta": {**envelope(), **meta}}
         named = params.get("uri") if method == "resources/read" else params.get("name")
         return self.message(method, params), routing(method, named)
 
     async def call(self, method: str, params: Json | None = None, **meta: Any) -> httpx.Response:
-        """Sends a request of 2026-07-28."""
+        """Sends a stateless (2026-07-28) request."""
         return await self.post(*self.stateless(method, params, **meta))
 
     async def initialize(
         self, version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None, headers: Json | None = None
     ) -> Json:
-        """Opens a session; the headers of its requests."""
+        """Opens a session; returns the headers of its requests."""
         info = {"name": "test", "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}
         answer = await self.post(self.message("initialize", params), headers)
@@ -210,33 +210,33 @@ class Site:
         return session
 
     async def health(self) -> Json:
-        """What /healthz says."""
+        """Returns the JSON of /healthz."""
         return (await self.client.get("/healthz")).json()
 
     async def idle(self) -> None:
-        """Returns once nothing is being served any more."""
+        """Waits until nothing is being served."""
         while (await self.health())["streams"]:
             await anyio.lowlevel.checkpoint()
 
 
 def envelope() -> Json:
-    """The `_meta` of every request of 2026-07-28."""
+    """Returns the `_meta` of every stateless (2026-07-28) request."""
     return {"io.modelcontextprotocol/protocolVersion": STATELESS, "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 def routing(method: str, name: str | None = None) -> Json:
-    """The headers of a request of 2026-07-28."""
+    """Returns the headers of a stateless (2026-07-28) request."""
     return {"MCP-Protocol-Version": STATELESS, "Mcp-Method": method, "Mcp-Name": name}
 
 
 def merged(headers: Json | None) -> list[tuple[str, str]]:
-    """The usual headers, with `headers` over them."""
+    """Returns the usual headers, overridden by `headers`."""
     usual = {"Accept": ACCEPT, "Content-Type": "application/json"}
     return [(name, value) for name, value in {**usual, **(headers or {})}.items() if value is not None]
 
 
 async def events(response: httpx.Response) -> AsyncIterator[Json]:
-    """The messages of an event stream, as they come."""
+    """Yields the messages of an event stream."""
     assert response.headers["content-type"] == "text/event-stream", response.headers
     async for line in response.aiter_lines():
         if line.removeprefix("data: ") not in (line, ""):
@@ -244,7 +244,7 @@ async def events(response: httpx.Response) -> AsyncIterator[Json]:
 
 
 async def read_events(response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
-    """The events of a stream, those without data too."""
+    """Yields the events of a stream, including those without data."""
     assert response.headers["content-type"] == "text/event-stream", response.headers
     stream = EventStream(10_000_000)
     async for chunk in response.aiter_bytes():
@@ -254,7 +254,7 @@ async def read_events(response: httpx.Response) -> AsyncIterator[ServerSentEvent
 
 
 async def first_events(response: httpx.Response, count: int) -> list[ServerSentEvent]:
-    """The first events of a stream."""
+    """Returns the first events of a stream."""
     events = read_events(response)
     return [await anext(events) for _ in range(count)]
 
@@ -263,14 +263,14 @@ async def first_events(response: httpx.Response, count: int) -> list[ServerSentE
 async def served(
     app: Server[Probe] | None = None, *, patience: float = 3 * PATIENCE, **options: Any
 ) -> AsyncIterator[Site]:
-    """A server on a free port, and its client."""
+    """Opens a server and serves it on a free port; yields the site."""
     async with (app or make_server()).open() as running, listening(running, patience=patience, **options) as site:
         yield site
 
 
 @asynccontextmanager
 async def listening(running: Any, *, patience: float = 3 * PATIENCE, **options: Any) -> AsyncIterator[Site]:
-    """A server that was opened already, on a free port, and its client."""
+    """Serves an open server on a free port; yields the site."""
     ready, stop, ports = anyio.Event(), anyio.Event(), []
 
     def started(_host: str, port: int) -> None:
@@ -300,15 +300,15 @@ def _client(port: int) -> httpx.AsyncClient:
 
 
 def plain_client(**options: Any) -> httpx.AsyncClient:
-    """A client for many connections without TLS. It reads no certificates of authorities, which takes longer than
-    most tests do."""
+    """Makes a client for many connections without TLS. It skips loading CA certificates, which takes longer than most
+    tests."""
     options.setdefault("limits", httpx.Limits(max_connections=200, max_keepalive_connections=20))
     return httpx.AsyncClient(trust_env=False, verify=_NO_TLS, timeout=PATIENCE, **options)
 
 
 @contextmanager
 def served_meanwhile(**options: Any) -> Iterator[Site]:
-    """A server in a thread, for several tests to visit."""
+    """Runs a server in a thread, for several tests to visit."""
     standing = served(patience=600, **options)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(standing) as site:
         yield site
@@ -316,14 +316,14 @@ def served_meanwhile(**options: Any) -> Iterator[Site]:
 
 @asynccontextmanager
 async def visited(site: Site) -> AsyncIterator[Site]:
-    """A server that stands in a thread, with a client of one's own. Its probe belongs to that thread."""
+    """Yields a site of a server in a thread, with its own client. The probe belongs to that thread."""
     async with _client(site.port) as client:
         with anyio.fail_after(3 * PATIENCE):
             yield Site(site.running, site.port, site.stop, client)
 
 
 async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str]:
-    """The first lines of an event stream."""
+    """Yields the first lines of an event stream."""
     async for line in response.aiter_lines():
         yield line
         count -= 1
@@ -333,23 +333,23 @@ async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str
 
 @asynccontextmanager
 async def coming_from(site: Site, address: str) -> AsyncIterator[Site]:
-    """A client with an address of its own."""
+    """Yields a site whose client has an address of its own."""
     transport = httpx.AsyncHTTPTransport(local_address=address)
     async with plain_client(base_url=f"http://127.0.0.1:{site.port}", transport=transport) as client:
         yield Site(site.running, site.port, site.stop, client)
 
 
 async def stopped(site: Site) -> None:
-    """Has one of several replicas stop, and the time pass in which it serves the connections that it has."""
+    """Stops one of several replicas, and lets the time pass in which it serves its open connections."""
     site.stop.set()
-    for _ in range(2):  # a moment for connections that come just now, and then those that there are
+    for _ in range(2):  # a moment for new connections, then the open ones
         await quiet()
         forward(LINGER_SECONDS)
 
 
 @asynccontextmanager
 async def calling(site: Site, *requests: tuple[Json, Json]) -> AsyncIterator[list[httpx.Response]]:
-    """These calls, which wait to be released, are under way within the block; after it the list has their answers."""
+    """Runs these calls, which wait to be released, within the block; the list has their answers after it."""
     answers: list[httpx.Response] = []
 
     async def call(message: Json, headers: Json) -> None:

@@ -1,5 +1,4 @@
-"""A server of a few bytes on a real socket, for what ours never does: it answers each request as it is told. And the
-transport of a client of such a one."""
+"""A scripted server on a real socket, for answers that ours never gives, and a client transport to it."""
 
 import asyncio
 import json
@@ -21,7 +20,7 @@ Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
 
 @dataclass
 class Asked:
-    """A request. The names of its headers are in small letters."""
+    """A received request. Header names are in lower case."""
 
     method: str
     path: str
@@ -30,7 +29,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """The last part of the JSON-RPC method that was posted, or else the method of HTTP."""
+        """The last part of the posted JSON-RPC method, or else the HTTP method."""
         return json.loads(self.body)["method"].rpartition("/")[2] if self.method == "POST" else self.method
 
 
@@ -73,7 +72,7 @@ async def _each(pieces: Pieces) -> AsyncGenerator[bytes, None]:
 
 
 def stream(text: str, *, whole: bool = True) -> Answer:
-    """An event stream that says `text` and ends."""
+    """Makes an event stream that sends `text` and ends."""
     return Answer(headers={"content-type": "text/event-stream"}, pieces=[text.encode()], whole=whole)
 
 
@@ -84,13 +83,13 @@ def said(message: dict[str, Any], status: int = 200, **headers: str) -> Answer:
 
 
 def result(id: int, result: dict[str, Any], **headers: str) -> Answer:
-    """The good answer to request `id`."""
+    """Makes the successful answer to request `id`."""
     return said({"id": id, "result": result}, **headers)
 
 
 class Script:
-    """Answers by name: the last part of a JSON-RPC method, or GET and DELETE. What it is not told is 405. Bytes are
-    written as they are, and end the connection."""
+    """Answers by name: the last part of a JSON-RPC method, or GET and DELETE. Other requests get 405. Bytes are
+    written unchanged, and end the connection."""
 
     def __init__(self, **answers: Answer | bytes | list[Answer | bytes]) -> None:
         self.requests: list[Asked] = []
@@ -103,7 +102,7 @@ class Script:
         return waiting.pop(0) if waiting else Answer(405)
 
     def count(self, method: str) -> int:
-        """How many requests had this method of HTTP."""
+        """Returns the number of requests with this HTTP method."""
         return sum(one.method == method for one in self.requests)
 
 
@@ -111,7 +110,7 @@ class Script:
 async def serving(
     script: Script | Callable[[Asked], Awaitable[Answer | bytes]], path: str = "/mcp"
 ) -> AsyncIterator[str]:
-    """The URL of a server that answers as `script` says."""
+    """Serves the answers of `script`; yields the URL."""
     answer = script.answer if isinstance(script, Script) else script
     tasks: set[asyncio.Task[Any] | None] = set()
 
@@ -158,7 +157,7 @@ CALL = Request(2, "tools/call", {"name": "x", "arguments": {}})
 
 @asynccontextmanager
 async def transport_to(script: Any) -> AsyncIterator[HttpTransport]:
-    """The transport of `connect_http` by itself, to a server that answers as `script` says."""
+    """Yields the bare transport of `connect_http` to a server with the answers of `script`."""
     with anyio.fail_after(30):
         async with serving(script) as url, open_pool(None, url) as http, open_http(url, {}, http) as transport:
             yield transport
@@ -170,19 +169,19 @@ async def say(transport: HttpTransport, *messages: Message) -> None:
 
 
 async def shake_hands(transport: HttpTransport) -> None:
-    """Opens a session; the script has to answer it."""
+    """Opens a session, which the script must answer."""
     await say(transport, Request(1, "initialize", {}))
     assert isinstance((await transport.receive())[0], Response)
     await say(transport, Notification("notifications/initialized"))
 
 
 def handshake(**answers: Any) -> Script:
-    """Opens the session s-1; the stream of notifications is as `answers` have it."""
+    """Makes a script that opens the session s-1, with `answers` to other requests."""
     return Script(initialize=result(1, OPENED, **SESSION), initialized=Answer(202), **answers)
 
 
 async def until_lost(transport: HttpTransport) -> list[Message]:
-    """All that comes before the connection is lost."""
+    """Returns all messages received before the connection is lost."""
     received: list[Message] = []
     with suppress(anyio.BrokenResourceError):
         while True:
@@ -191,7 +190,7 @@ async def until_lost(transport: HttpTransport) -> list[Message]:
 
 
 async def answer_to(answer: Answer | bytes) -> Message:
-    """What becomes of a call that is answered so."""
+    """Returns what a client receives for a call with this answer."""
     async with transport_to(Script(call=answer)) as transport:
         await say(transport, CALL)
         return (await transport.receive())[0]

@@ -1,4 +1,4 @@
-"""A client of HTTP+SSE made of httpx: it reads its stream, and POSTs to the address that came first on it."""
+"""An HTTP+SSE client made of httpx."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ CLIENT = {"name": "test", "version": "1"}
 
 
 class SseClient:
-    """One open stream. What `answer` passes over is in `told`."""
+    """One open stream. `told` has the messages received before an answer."""
 
     def __init__(self, site: Site, events: AsyncIterator[ServerSentEvent], headers: Json) -> None:
         self.address = ""
@@ -25,37 +25,37 @@ class SseClient:
         self._headers = headers
 
     def posts_at(self, site: Site) -> None:
-        """What is posted from now on goes to that site."""
+        """Sends later POSTs to that site."""
         self._site = site
 
     async def event(self) -> ServerSentEvent:
-        """The next event. Raises StopAsyncIteration at the end of the stream."""
+        """Returns the next event. Raises StopAsyncIteration at the end of the stream."""
         return await anext(self._events)
 
     async def next(self) -> Json:
-        """The next message."""
+        """Returns the next message."""
         event = await self.event()
         assert (event.event, event.id, event.retry) == ("message", None, None)
         message: Json = json.loads(event.data)
         return message
 
     async def rest(self) -> list[Json]:
-        """All that comes until the stream ends."""
+        """Returns all messages until the stream ends."""
         return [json.loads(event.data) async for event in self._events]
 
     async def post(self, message: Any, headers: Json | None = None) -> httpx.Response:
-        """POSTs a message as it is, or bytes."""
+        """POSTs a message or bytes, unchanged."""
         content = message if isinstance(message, bytes) else json.dumps(message).encode()
         sent = {"Content-Type": "application/json", **self._headers, **(headers or {})}
         return await self._site.client.post(self.address, content=content, headers=sent)
 
     async def send(self, message: Any, headers: Json | None = None) -> None:
-        """POSTs what has to be taken in."""
+        """POSTs a message that must be accepted."""
         accepted = await self.post(message, headers)
         assert (accepted.status_code, accepted.content) == (202, b""), accepted.text
 
     async def ask(self, method: str, params: Json | None = None) -> Json:
-        """The answer to a request."""
+        """Sends a request; returns its answer."""
         message = self._site.message(method, params)
         await self.send(message)
         while "method" in (answer := await self.next()):
@@ -64,13 +64,13 @@ class SseClient:
         return answer
 
     async def call(self, name: str, arguments: Json | None = None, **meta: Any) -> str:
-        """What a tool says."""
+        """Calls a tool; returns the text of its result."""
         answer = await self.ask("tools/call", {"name": name, "arguments": arguments or {}, "_meta": meta})
         said: str = answer["result"]["content"][0]["text"]
         return said
 
     async def initialize(self, version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None) -> Json:
-        """Shakes hands; the result of `initialize`."""
+        """Runs the handshake; returns the result of `initialize`."""
         params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": CLIENT}
         result: Json = (await self.ask("initialize", params))["result"]
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -79,7 +79,7 @@ class SseClient:
 
 @asynccontextmanager
 async def streaming(site: Site, headers: Json | None = None, path: str = "/sse") -> AsyncIterator[SseClient]:
-    """An open stream, which nobody has initialized."""
+    """Opens a stream without a handshake."""
     sent = {"Accept": "text/event-stream", **(headers or {})}
     async with (
         site.client.stream("GET", path, headers=sent) as response,
@@ -94,7 +94,7 @@ async def streaming(site: Site, headers: Json | None = None, path: str = "/sse")
 
 @asynccontextmanager
 async def initialized(site: Site, headers: Json | None = None, **options: Any) -> AsyncIterator[SseClient]:
-    """A stream, and its session."""
+    """Opens a stream and runs the handshake."""
     async with streaming(site, headers) as client:
         await client.initialize(**options)
         yield client

@@ -1,4 +1,4 @@
-"""The HTTP server as a whole: guards, limits, and clients that misbehave."""
+"""The HTTP server as a whole: guards, limits, misbehaving clients, start and stop."""
 
 import asyncio
 import contextlib
@@ -186,7 +186,7 @@ async def test_an_endless_head_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         with monkeypatch.context() as patch:
             patch.setattr(http_connections, "HEAD_SECONDS", 0.02)
             async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
-                # On a busy machine its end may come before the head that is not whole.
+                # On a busy machine the end may arrive before the incomplete head.
                 with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):  # noqa: PT012
                     await stream.send(b"GET /mcp HTTP/1.1\r\nX: ")
                     await stream.receive()
@@ -255,7 +255,7 @@ async def _settled(tasks: int) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-# Running
+# Start and stop
 
 
 async def test_a_busy_port_raises_os_error() -> None:
@@ -287,7 +287,7 @@ async def test_a_reset_connection_is_freed() -> None:
         async with site.raw(request="GET /healthz") as stream:
             await stream.receive()
             assert kept() == previous + 1
-            # It is reset, and not ended in order.
+            # It is reset, not closed in order.
             raw = stream.extra(SocketAttribute.raw_socket)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         while kept() > previous:
@@ -318,7 +318,7 @@ async def test_a_stopping_worker_closes_connections_and_leaves_new_ones_to_other
             await site.running.state.started.wait()
             assert "connection" not in (await site.call("tools/list")).headers
             site.stop.set()
-            # The connection was idle, and the answer on the other one is still due.
+            # The connection was idle; the answer on the other is still due.
             answers.append(await site.call("tools/list"))
             site.running.state.release.set()
             with socket.create_connection(("127.0.0.1", site.port)):

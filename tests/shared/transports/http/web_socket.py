@@ -1,4 +1,4 @@
-"""A WebSocket client made of bytes: what it sends need not be right (RFC 6455, section 5.2)."""
+"""A WebSocket client made of bytes, which may send invalid frames (RFC 6455, section 5.2)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ MASK = b"\x01\x02\x03\x04"
 
 @dataclass(frozen=True)
 class Frame:
-    """What the server has sent."""
+    """A frame sent by the server."""
 
     opcode: int
     data: bytes
@@ -50,7 +50,7 @@ class WebSocket:
         self._received = received
 
     async def send(self, message: Any) -> None:
-        """Sends a message, or text as it is."""
+        """Sends a message, or text unchanged."""
         await self.frame(TEXT, message if isinstance(message, bytes) else json.dumps(message).encode())
 
     async def frame(self, opcode: int, data: bytes = b"", *, last: bool = True) -> None:
@@ -58,7 +58,7 @@ class WebSocket:
         await self.stream.send(frame(opcode, data, last=last))
 
     async def next(self) -> Frame:
-        """The next frame. Raises EndOfStream or IncompleteRead at the end."""
+        """Returns the next frame. Raises EndOfStream or IncompleteRead at the end."""
         with anyio.fail_after(PATIENCE):
             first, length = await self._received.receive_exactly(2)
             if length > 125:
@@ -66,14 +66,14 @@ class WebSocket:
             return Frame(first & 0x0F, await self._received.receive_exactly(length))
 
     async def receive(self) -> Json:
-        """The next message."""
+        """Returns the next message."""
         frame = await self.next()
         assert frame.opcode == TEXT, frame
         message: Json = json.loads(frame.data)
         return message
 
     async def request(self, method: str, params: Json | None = None) -> Json:
-        """The answer to a request, which is the next message."""
+        """Sends a request; returns the next message, its answer."""
         message = self.site.message(method, params)
         await self.send(message)
         answer = await self.receive()
@@ -81,12 +81,11 @@ class WebSocket:
         return answer
 
     async def call(self, tool: str, **arguments: Any) -> Json:
-        """The answer to a call, which is the next message."""
+        """Calls a tool; returns the next message, its answer."""
         return await self.request("tools/call", {"name": tool, "arguments": arguments})
 
     async def closed(self, *, answers: bool = True) -> tuple[int, str]:
-        """The code and reason of the close frame that comes next, which is answered; then the server has no more to
-        say."""
+        """Reads and answers the next frame, a close frame; returns its code and reason. Nothing may follow it."""
         closing = (await self.next()).closing
         if answers:
             with suppress(anyio.BrokenResourceError):
@@ -99,7 +98,7 @@ class WebSocket:
         raise AssertionError(f"after the close frame came {rest!r}")
 
     async def initialize(self, capabilities: Json | None = None) -> Json:
-        """Shakes hands as MCP does; the answer."""
+        """Runs the MCP handshake; returns the answer."""
         info = {"name": "test", "version": "1"}
         params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": capabilities or {}, "clientInfo": info}
         answer = await self.request("initialize", params)
@@ -108,7 +107,7 @@ class WebSocket:
 
 
 def frame(opcode: int, data: bytes = b"", *, last: bool = True) -> bytes:
-    """One masked frame."""
+    """Encodes one masked frame."""
     size = len(data)
     head = bytes([opcode | (0x80 if last else 0)])
     if size < 126:
@@ -131,8 +130,8 @@ async def upgrading(
     address: str | None = None,
     path: str = "/mcp",
 ) -> AsyncIterator[tuple[SocketStream, BufferedByteReceiveStream, str]]:
-    """A connection on which an upgrade was asked for, what is received on it, and the head of the answer. `headers`
-    go over those of the handshake, those of None are left out; `early_data` is sent with them, from `address`."""
+    """Requests an upgrade; yields the connection, its received bytes and the head of the answer. `headers` override
+    those of the handshake, and None omits one. `early_data` is sent with the handshake."""
     lines = [f"{name}: {value}" for name, value in {**UPGRADE, **(headers or {})}.items() if value is not None]
     head = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: localhost:{site.port}", *lines, "", ""]).encode()
     async with await anyio.connect_tcp("127.0.0.1", site.port, local_host=address) as stream:
@@ -152,7 +151,7 @@ async def web_socket(
     address: str | None = None,
     path: str = "/mcp",
 ) -> AsyncIterator[WebSocket]:
-    """A WebSocket to a server."""
+    """Opens a WebSocket to a server."""
     async with upgrading(site, headers, early_data=early_data, address=address, path=path) as (
         stream,
         received,

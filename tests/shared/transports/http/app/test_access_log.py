@@ -1,4 +1,4 @@
-"""A line of the log for each HTTP request, as text and as JSON, without what is secret."""
+"""The access log: one line per HTTP request, as text and as JSON, without secrets."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 class Lines(logging.Handler):
-    """What is logged, in both formats; made at once, as the real handler does."""
+    """Collects log lines in both formats, each formatted at once as by the real handler."""
 
     def __init__(self) -> None:
         super().__init__()

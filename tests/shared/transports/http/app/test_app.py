@@ -1,5 +1,4 @@
-"""The application: who is asked who sends a request, how often, and what becomes of the answer; what may come
-once; and that nothing of what was sent comes back."""
+"""The application: authentication, headers that may appear once, and answers that echo nothing."""
 
 from typing import Any
 
@@ -21,7 +20,7 @@ PLACES = [("POST", "/mcp"), ("GET", "/x"), ("GET", "/healthz"), ("GET", "/metric
 
 
 class Asked:
-    """An authenticator that takes its time and always answers the same."""
+    """An authenticator that yields to the event loop and always gives the same answer."""
 
     def __init__(self, answer: Principal | Denial | None) -> None:
         self.answer = answer
@@ -34,7 +33,7 @@ class Asked:
 
 
 async def request(asked: Asked, method: str, path: str, *headers: Header) -> tuple[int, dict[bytes, bytes]]:
-    """The status and the headers of the answer to a request without a body."""
+    """Returns the status and headers of the answer to a request without a body."""
     sent: list[Any] = []
     scope = {"type": "http", "method": method, "path": path, "client": ("127.0.0.1", 1), "query_string": b""}
     scope["headers"] = [(b"host", b"localhost:8000"), *headers]
@@ -73,13 +72,13 @@ async def test_a_foreign_origin_is_refused_before_authentication() -> None:
     assert (status, asked.headers) == (403, [])
 
 
-# What an answer never is: an echo
+# No echo of the request
 MARK = "qxz7"
 """What no answer may contain."""
 
 
 async def ask(site: Site, request: str, lines: list[str], body: bytes = b"") -> tuple[int, str]:
-    """The status and all else of the answer to a request written by hand."""
+    """Sends a handwritten request; returns the status and the rest of the answer."""
     head = "\r\n".join([f"{request} HTTP/1.1", *lines, f"Content-Length: {len(body)}", "Connection: close", "", ""])
     async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
         await stream.send(head.encode("latin-1") + body)

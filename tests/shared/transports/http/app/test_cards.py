@@ -1,4 +1,4 @@
-"""What anybody may know of servers before they connect: cards, and the catalog that names them."""
+"""Server cards, and the catalog that lists them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.j
 
 @asynccontextmanager
 async def several(*names: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """Servers of these names behind one listener, which publishes their cards."""
+    """Serves servers of these names behind one listener that publishes their cards."""
     mounts = [Mount(make_server(), f"/{name}/mcp", EndpointLimits(), NoSettings(), name) for name in names]
     app = HttpApp(mounts, HttpOptions(cards=True, **options))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000") as client:
@@ -85,7 +85,7 @@ async def test_the_catalog_lists_the_cards_of_all_servers() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/tools"])
 async def test_cards_and_catalog_use_the_public_url_behind_a_proxy(prefix: str) -> None:
-    """The proxy passes the prefix on, or takes it away."""
+    """The proxy forwards the prefix, or strips it."""
     async with several("files", public_url="https://mcp.example.com/tools") as client:
         [entry] = (await client.get(prefix + CATALOG)).json()["entries"]
         assert entry["identifier"] == "urn:air:mcp.example.com:mcp:files"

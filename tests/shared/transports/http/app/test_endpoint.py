@@ -1,5 +1,4 @@
-"""The endpoint: a token that does not allow enough, principals with a run of the server to themselves, and large
-bodies, where those of one client leave room for what others ask."""
+"""The endpoint: large bodies, insufficient scopes, and principals with settings of their own."""
 
 import asyncio
 import json
@@ -77,7 +76,7 @@ async def test_one_large_body_is_decoded_per_turn_of_the_event_loop(stateless: b
 
 
 async def test_room_for_large_bodies_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)  # as much as four of the largest bodies take
+    monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)  # the minimum: four of the largest bodies
     async with served(limits=EndpointLimits(body_bytes=120_000)) as site:
         assert [(await site.post(LARGE.encode())).status_code for _ in range(COUNT)] == [400] * COUNT
 
@@ -87,12 +86,12 @@ async def test_the_slot_of_a_stateless_request_is_released() -> None:
         assert [(await site.call("tools/list")).status_code for _ in range(COUNT)] == [200] * COUNT
 
 
-# A token that does not allow enough
+# Insufficient scopes
 ECHO = {"name": "echo", "arguments": {"text": "x"}}
 
 
 class Scoped:
-    """Knows everybody, with the scopes that a header names."""
+    """Authenticates every request, with the scopes of a header."""
 
     async def authenticate(self, request: HttpRequest) -> Principal | None:
         return Principal("ada", "ada", frozenset((request.headers.get("x-scopes") or "").split()))
@@ -152,7 +151,7 @@ async def test_a_stream_of_a_narrower_token_ends_when_a_call_needs_more_scopes()
                 if headers is narrow:
                     with pytest.raises(httpx.RemoteProtocolError):
                         assert [event async for event in events(stream)] == []
-                else:  # with what the other was not given
+                else:  # with the scope that the narrow token lacks
                     assert (await anext(events(stream)))["method"] == "notifications/tools/list_changed"
 
 
@@ -203,7 +202,7 @@ async def test_a_batched_call_without_its_scope_is_answered_with_an_error() -> N
         assert [one["error"]["data"] for one in told if "error" in one] == [{"scopes": ["sample:write"]}]
 
 
-# A run to oneself
+# Settings per principal
 CALL = {"name": "whose", "arguments": {}}
 
 
@@ -212,7 +211,7 @@ class Settings(BaseModel):
 
 
 class Named:
-    """Knows everybody by a header."""
+    """Authenticates every request by the name in a header."""
 
     async def authenticate(self, request: HttpRequest) -> Principal | None:
         name = request.headers.get("x-name") or ""

@@ -1,4 +1,4 @@
-"""Several servers behind one listener: what becomes of one happens to no other."""
+"""Several servers behind one listener, isolated from each other's failures."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,19 +29,19 @@ Opening = Callable[[Any], AsyncIterator[Any]]
 
 
 class Hosted(Site):
-    """A listener with several servers, and a client of it."""
+    """A listener with several servers, and a client of the listener."""
 
     ended: bool | None = None
     mounts: Sequence[Mount] = ()
 
     def at(self, name: str) -> Site:
-        """The site as the clients of one server see it."""
+        """Returns the site as seen by the clients of one server."""
         port = self.port
         client = plain_client(base_url=f"http://127.0.0.1:{port}/{name}", limits=_LIMITS)
         return Site(self.running, port, self.stop, client)
 
     async def ready(self) -> Json:
-        """The servers by what /readyz says of them; that it says so as a whole is checked."""
+        """Returns the entry of each server in /readyz, and checks the overall status."""
         answer = await self.client.get("/readyz")
         servers: Json = answer.json()["servers"]
         is_ready = all(one["status"] == "ready" for one in servers.values())
@@ -49,7 +49,7 @@ class Hosted(Site):
         return servers
 
     async def until(self, name: str, status: str) -> Json:
-        """Waits until a server is so; what is said of it then."""
+        """Waits until a server has this status; returns its entry."""
         while (said := (await self.ready())[name])["status"] != status:
             await anyio.lowlevel.checkpoint()
         return said
@@ -59,7 +59,7 @@ _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=0)
 
 
 def a_server(name: str, opening: Opening | None = None) -> Server[Any]:
-    """A server that echoes; `opening` is its lifespan."""
+    """Makes a server with an echo tool and the lifespan `opening`."""
     app = Server[Any](Implementation(name=name, version="1"))
 
     @app.tool()
@@ -74,7 +74,7 @@ def a_server(name: str, opening: Opening | None = None) -> Server[Any]:
 
 
 def failing(when: anyio.Event) -> Opening:
-    """A lifespan that fails while its server serves."""
+    """Returns a lifespan that fails while its server is serving."""
 
     async def open_and_fail(_settings: object) -> AsyncIterator[Any]:
         async def break_down() -> None:
@@ -94,7 +94,7 @@ async def front(_request: Request) -> Response:
 
 @asynccontextmanager
 async def hosted(*apps: Server[Any], limits: EndpointLimits | None = None, **options: Any) -> AsyncIterator[Hosted]:
-    """These servers, each under its name, on a free port."""
+    """Serves these servers on a free port, each under its name."""
     ready, stop, ports = anyio.Event(), anyio.Event(), []
     mounts = [Mount(app, f"/{app.implementation.name}/mcp", limits or EndpointLimits(), NoSettings()) for app in apps]
 
@@ -126,7 +126,7 @@ async def echoed(site: Site, text: str = "x", **headers: str) -> httpx.Response:
 
 
 async def serves(site: Hosted, name: str) -> None:
-    """Checks that a server does its work."""
+    """Checks that a server answers a call."""
     answer = await echoed(site.at(name))
     assert answer.json()["result"]["content"][0]["text"] == f"{name}: x", answer.text
 

@@ -1,5 +1,4 @@
-"""The metadata of protected resources; and a server that takes the tokens of an issuer, through its door: on
-every transport, and while a session lasts."""
+"""Protected resource metadata (RFC 9728), and tokens of an issuer on every transport."""
 
 import time
 from collections.abc import AsyncIterator
@@ -35,7 +34,7 @@ HOST = "http://localhost:8000"
 
 
 class Nobody:
-    """Refuses everybody, and says what for."""
+    """Denies every request, with the challenge of its resource."""
 
     async def authenticate(self, request: HttpRequest) -> Denial:
         assert request.resource is not None
@@ -45,7 +44,7 @@ class Nobody:
 async def answers(
     *paths: str, public_url: str | None = None, mounts: tuple[str, ...] = ("/mcp",)
 ) -> list[httpx.Response]:
-    """The answers to GET at these paths."""
+    """Returns the answers to GET at these paths."""
     options = HttpOptions(
         authenticator=Nobody(), issuers=Issuers((ISSUER,), public_url, ("ES256",), needs_proof=True)
     )
@@ -118,13 +117,13 @@ async def test_metadata_is_readable_by_pages_of_any_origin() -> None:
     assert elsewhere.status_code == 200
 
 
-# Through the door
+# Tokens of an issuer
 ECHO = {"name": "echo", "arguments": {"text": "hi"}}
 
 
 @dataclass
 class Door:
-    """A listener, and who issues tokens for it."""
+    """A listener and its token issuer."""
 
     site: Site
     issuer: FakeIssuer
@@ -138,14 +137,14 @@ class Door:
         return {"Authorization": f"Bearer {token}"}
 
     async def call(self, headers: dict[str, str]) -> Any:
-        """Sends a call of 2026-07-28."""
+        """Sends a stateless (2026-07-28) call."""
         message, routed = self.site.stateless("tools/call", ECHO)
         return await self.site.post(message, {**routed, **headers})
 
 
 @asynccontextmanager
 async def protected(**options: Any) -> AsyncIterator[Door]:
-    """A server whose tools need scopes, of tokens that an issuer of the test signs."""
+    """Serves tools that need scopes, with an issuer of the test."""
     async with issuing() as issuer:
         guard = trusting(issuer, **options)
         extensions = [access(Policy("sample"))]
@@ -169,7 +168,7 @@ async def test_every_endpoint_refuses_requests_without_a_token(method: str, path
 
 async def test_a_websocket_without_a_token_is_refused_before_the_upgrade() -> None:
     async with protected() as door:
-        # Which is what its client calls it.
+        # The URL that its client uses.
         url = f"http://localhost:{door.site.port}"
         async with upgrading(door.site) as (_stream, _received, head):
             assert head.startswith("http/1.1 401 ")
@@ -225,7 +224,7 @@ async def test_a_token_for_another_listener_on_the_same_machine_is_refused(host:
     async with protected() as door:
         refused = await door.call({**door.bearer(aud=f"http://{host}/mcp"), "Host": host})
         assert refused.status_code == 401
-        name = host.removesuffix(":9").replace("[::1]", "localhost")  # where this one does not listen
+        name = host.removesuffix(":9").replace("[::1]", "localhost")  # a port on which the server does not listen
         assert f'"http://{name}:{door.site.port}{WELL_KNOWN}/mcp"' in refused.headers["www-authenticate"]
         own = door.bearer(aud=f"http://{name}:{door.site.port}/mcp")
         assert (await door.call({**own, "Host": f"{name}:{door.site.port}"})).status_code == 200
@@ -260,7 +259,7 @@ async def test_a_bound_token_needs_a_proof_with_the_nonce_of_the_server() -> Non
 
 @pytest.mark.parametrize("is_shared", [True, False])
 async def test_a_proof_is_accepted_once_across_replicas(redis_server: RedisServer, is_shared: bool) -> None:
-    """Of each server of a listener, also where the first of them has not started."""
+    """This holds for each server of a listener, even while the first has not started."""
     server, key, stores = make_server(), new_key(), InRedis(redis_server) if is_shared else None
     async with issuing() as issuer, server.open(stores=stores) as one, server.open(stores=stores) as other:
         token = issuer.sign(aud=["https://a.test/late", "https://a.test/mcp"], cnf={"jkt": key.thumbprint()})

@@ -1,5 +1,4 @@
-"""What operators ask a listener: /readyz and /metrics, of one server; and what they are told of a store: whether it
-can be reached, how often a lease was lost, and by which replica."""
+"""The probes /readyz and /metrics of a server, and what they report of its store."""
 
 import json
 import sys
@@ -32,7 +31,7 @@ SECRET = {"Authorization": "Bearer secret"}
 
 
 def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
-    """The metrics by name, and by the values of their labels."""
+    """Parses metrics; keys are the name and the label values."""
     assert answer.status_code == 200, answer.text
     return {
         (sample.name, "/".join(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -277,7 +276,7 @@ CLOSE = {"Connection": "close"}
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """One that may be stopped."""
+    """A Redis server that the test may stop."""
     server = RedisServer(tmp_path)
     server.start()
     yield server
@@ -285,7 +284,7 @@ def own_server(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 async def counted_of_store(site: Site) -> dict[str, float]:
-    """What /metrics says of the store."""
+    """Returns the store metrics of /metrics."""
     answer = await site.client.get("/metrics", headers=CLOSE)
     families = text_string_to_metric_families(answer.text)
     found = [sample for family in families for sample in family.samples if sample.name.startswith("mcp_store_")]
@@ -298,7 +297,7 @@ async def stated(site: Site) -> Any:
 
 
 async def until(site: Site, **expected: float) -> None:
-    """Waits until /metrics says so."""
+    """Waits until /metrics shows these values."""
     with anyio.fail_after(PATIENCE):
         while not (await counted_of_store(site)).items() >= expected.items():
             await anyio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""/debug/state: who is connected, what runs, what waits, and who may know."""
+"""/debug/state: connections, running and queued calls, and access to it."""
 
 import json
 from typing import Any
@@ -143,10 +143,10 @@ async def test_state_is_readable_only_by_authorized_requests(
 
 
 class Named:
-    """Knows everybody by the name that is sent as the token; `root` is an operator, and `all` has no limits."""
+    """Takes the token as the principal's name; `root` is an operator, and `all` has unlimited scopes."""
 
     async def authenticate(self, request: HttpRequest) -> Principal:
-        """Who sends it."""
+        """Returns the principal named by the token."""
         name = (request.headers.get("authorization") or "").removeprefix("Bearer ")
         scopes = {"root": frozenset({"operator"}), "all": None}.get(name, frozenset({"sample:write"}))
         return Principal(f"of {name}", name, scopes)

@@ -1,4 +1,4 @@
-"""What a client makes of answers that are odd, too long, or none."""
+"""How a client handles unusual, oversized and missing answers."""
 
 import gzip
 import socket

@@ -1,6 +1,4 @@
-"""`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one; and its
-transport by itself: what it makes of a session that is over, of what is cancelled, and of what need not be
-waited for."""
+"""`connect_http` and its transport, against our own HTTP server and against a scripted one."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -42,12 +40,12 @@ from tests.shared.transports.http.scripted import (
 
 @pytest.fixture(autouse=True)
 def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the transport makes of an answer, without the client's asking again."""
+    """Turns off the client's retries, which would hide the transport's own result."""
     monkeypatch.setattr("shared.client.connection.retry.MAX_ATTEMPTS", 1)
 
 
 class Recorder:
-    """Keeps what every request said, as a middleware of the HTTP session."""
+    """Records every request, as a middleware of the HTTP session."""
 
     def __init__(self) -> None:
         self.requests: list[Asked] = []
@@ -61,7 +59,7 @@ class Recorder:
         return await handler(request)
 
     def of(self, method: str) -> dict[str, str]:
-        """The headers of the last POST with that JSON-RPC method."""
+        """Returns the headers of the last POST with that JSON-RPC method."""
         posts = [one for one in self.requests if one.method == "POST"]
         return next(one.headers for one in reversed(posts) if json.loads(one.body).get("method") == method)
 
@@ -113,7 +111,7 @@ async def test_a_token_is_sent_and_required() -> None:
         assert caught.value.code == 401
 
 
-# Servers that are odd
+# Unusual servers
 OPEN = {
     "initialize": result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
     "initialized": Answer(202),
@@ -148,7 +146,7 @@ async def test_the_answer_to_a_notification_is_not_read_to_its_end() -> None:
     server = Script(**{**OPEN, "initialized": Answer(202, pieces=endless())}, list=result(2, {"tools": []}))
     async with _scripted(server) as client:
         await client.plain.list_tools()
-    assert len(chunks) < 500  # the rest fits into the buffers of the two sockets
+    assert len(chunks) < 500  # more fits into the buffers of the two sockets
 
 
 async def test_a_server_without_sessions_gets_no_delete() -> None:
@@ -343,7 +341,7 @@ async def test_calls_over_the_limit_wait_but_open_streams_do_not_count(monkeypat
 
 
 async def test_try_send_fails_when_the_session_is_over() -> None:
-    """Its client has yet to see that, and then has what it wanted to send."""
+    """The client learns of the end by `receive`, and still has its unsent message."""
     script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
     async with transport_to(script) as transport:
         await shake_hands(transport)

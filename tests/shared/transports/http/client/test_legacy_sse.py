@@ -1,4 +1,4 @@
-"""`connect_sse`, and `connect_http` that falls back to it, against our own server and against odd ones."""
+"""`connect_sse` and the fallback of `connect` to it, against our own server and unusual ones."""
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -32,7 +32,7 @@ TOKEN = "secret-secret-secret"
 
 @asynccontextmanager
 async def served(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
-    """The URL of `small` without the path, and what stops it."""
+    """Yields the URL of `small` without a path, and an event that stops it."""
     async with listening(small, *tokens) as (address, stop):
         yield f"http://{address}", stop
 
@@ -105,7 +105,7 @@ async def test_the_http_error_is_raised_when_the_fallback_fails(path: str, optio
                 pass
 
 
-# Servers that are odd
+# Unusual servers
 
 
 @asynccontextmanager
@@ -118,7 +118,7 @@ async def answering(
     body: str = "",
     stays: bool = True,
 ) -> AsyncIterator[str]:
-    """The URL of a server that answers GET with `said`, and POSTs with `body`; without a status, with nothing."""
+    """Serves a raw answer `said` to GET, and `body` to POST (no answer without a status); yields the URL."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n\r\n{said}" if status else ""
     answer = f"HTTP/1.1 {post}\r\nContent-Length: {len(body)}\r\n\r\n{body}" if post else ""
 
@@ -155,7 +155,7 @@ async def test_a_refused_endpoint_releases_its_connection_in_a_given_session() -
     async with answering("event: endpoint\ndata: //evil.example/x\n\n") as url:
         connector = aiohttp.TCPConnector(limit=1)
         async with aiohttp.ClientSession(connector=connector) as http:
-            for _ in range(2):  # the second one would wait for the connection of the first one
+            for _ in range(2):  # the second would wait for the connection of the first
                 with pytest.raises(ConnectionError, match="another origin"):
                     async with open_sse(url, {}, Pool(http), seconds=5):
                         pass
@@ -243,7 +243,7 @@ async def test_getting_credentials_does_not_count_against_the_timeout() -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    """Whoever gives us a session does not mean the token for another place."""
+    """The token of a given session is not meant for another host."""
     script = Script(GET=Answer(307, headers={"location": "/elsewhere"}))
     async with serving(script) as url, aiohttp.ClientSession() as http:
         with pytest.raises(PeerError, match="HTTP 307"):
@@ -287,7 +287,7 @@ async def test_an_endless_answer_is_not_read() -> None:
         with anyio.fail_after(30), pytest.raises(ConnectionError, match="ended the connection"):
             async with connect_sse(url):
                 pass
-    assert len(pieces) < 500  # the rest fits into the buffers of the two sockets
+    assert len(pieces) < 500  # more fits into the buffers of the two sockets
 
 
 SUSPENDED = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is suspended"}}'
@@ -345,7 +345,7 @@ async def test_clients_leave_no_descriptors_behind() -> None:
             with pytest.raises(PeerError):
                 async with connect(f"{url}/none"):
                     pass
-        while left_open(previous):  # the servers close their side when they hear of it
+        while left_open(previous):  # the servers close their side when they notice
             await anyio.lowlevel.checkpoint()
 
 

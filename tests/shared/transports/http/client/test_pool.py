@@ -1,4 +1,4 @@
-"""The connections of a client: one serves for what comes one after the other, and a proxy may be between."""
+"""The connection pool of a client: reuse of connections, proxies and URLs."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ async def test_successive_calls_share_a_connection() -> None:
 
 
 class Talkative(Answer):
-    """An answer that is followed by a response to nothing, as soon as that is wanted."""
+    """An answer that is followed by an unsolicited HTTP response when `wanted` is set."""
 
     def __init__(self, answer: Answer, wanted: anyio.Event) -> None:
         super().__init__(body=answer.body, headers=answer.headers)
@@ -55,7 +55,7 @@ async def test_an_unsolicited_http_response_answers_no_request() -> None:
         await say(transport, CALL)
         assert await transport.receive() == [Response(2, {})]
         wanted.set()
-        for _ in range(20):  # turns in which it comes
+        for _ in range(20):  # turns in which it arrives
             await anyio.lowlevel.checkpoint()
         await say(transport, CALL)
         assert await transport.receive() == [Response(2, {"n": 1})]

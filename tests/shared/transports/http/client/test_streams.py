@@ -1,4 +1,4 @@
-"""The stream of notifications: one that is opened anew, resumed, or given up."""
+"""The GET stream of a client: reopening, resuming and giving up."""
 
 import anyio
 import anyio.lowlevel

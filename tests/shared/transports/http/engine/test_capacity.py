@@ -1,4 +1,4 @@
-"""How many connections a process may have."""
+"""The limit on connections of a process."""
 
 import subprocess
 import sys

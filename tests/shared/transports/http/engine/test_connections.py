@@ -1,4 +1,4 @@
-"""What strangers send: heads, bodies and trailers that never end, and how a connection ends."""
+"""Hostile requests, and the end of a connection."""
 
 import asyncio
 import json
@@ -117,7 +117,7 @@ async def test_a_refusal_reaches_a_client_that_is_still_sending(token: str, stat
 async def test_the_number_of_headers_has_a_limit() -> None:
     async with served() as site:
         for count, status in ((http_connections.MAX_HEADERS, 200), (http_connections.MAX_HEADERS + 1, 400)):
-            lines = [f"X-{number}: {number}" for number in range(count - 2)]  # and Host and Connection
+            lines = [f"X-{number}: {number}" for number in range(count - 2)]  # Host and Connection make up the rest
             async with site.raw("Connection: close", *lines, request="GET /healthz") as stream:
                 assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode())
 
@@ -133,7 +133,7 @@ async def test_credentials_in_a_trailer_are_ignored(name: str) -> None:
 
 @pytest.mark.slow
 async def test_a_body_in_tiny_chunks_is_accepted() -> None:
-    """As clients send them that write each piece of JSON as it is made."""
+    """Clients that stream JSON piece by piece send such chunks."""
     async with served() as site:
         session = await site.initialize()
         body = json.dumps(site.message("tools/call", {"name": "echo", "arguments": {"text": "x" * 50_000}})).encode()
@@ -148,7 +148,7 @@ async def test_a_body_in_tiny_chunks_is_accepted() -> None:
 
 @pytest.mark.slow
 async def test_closing_does_not_wait_for_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of a connection does not wait for a client that does not take what was written."""
+    """The connection is dropped after the linger time."""
     monkeypatch.setattr(http_connections, "_LINGER_SECONDS", 0.05)
     monkeypatch.setattr(http_server, "KEEP_ALIVE_SECONDS", 0.05)
     app = make_server()
@@ -165,7 +165,7 @@ async def test_closing_does_not_wait_for_a_client_that_does_not_read(monkeypatch
                         await anyio.sleep(0.01)
 
 
-# Which host is asked for
+# The requested host
 TARGETS = [
     ("http://localhost:1/healthz", 200),
     ("HTTP://127.0.0.1/healthz", 200),
@@ -178,7 +178,7 @@ TARGETS = [
 
 
 async def test_the_host_of_an_absolute_target_replaces_the_header() -> None:
-    """RFC 9112, section 3.2.2: the header does not count then."""
+    """RFC 9112, section 3.2.2: the header is ignored."""
     async with served() as site:
         for target, status in TARGETS:
             async with site.raw("Connection: close", request=f"GET {target}") as stream:
@@ -186,7 +186,7 @@ async def test_the_host_of_an_absolute_target_replaces_the_header() -> None:
 
 
 async def test_writing_to_a_closed_transport_does_not_raise() -> None:
-    """As a program with uvloop would see it: there, writing to a transport that is closed raises."""
+    """In uvloop, writing to a closed transport raises."""
     faults: list[object] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

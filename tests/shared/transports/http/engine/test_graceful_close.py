@@ -1,4 +1,4 @@
-"""The port of a replica that stops: whoever is connected is served, and nobody else is any more."""
+"""The listening socket of a stopping replica."""
 
 import socket
 import sys

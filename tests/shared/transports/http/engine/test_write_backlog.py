@@ -1,4 +1,4 @@
-"""How many bytes may wait for clients that do not read, and who is cut off for them."""
+"""The limit on unread bytes, and which connections are cut off for it."""
 
 import asyncio
 import socket as sockets
@@ -27,7 +27,7 @@ LARGE = 800_000
 
 
 class Transport:
-    """A transport of one address, as far as it is counted."""
+    """A transport of one address with a number of unread bytes."""
 
     def __init__(self, address: str, size: int) -> None:
         self._peer = address, 1
@@ -187,7 +187,7 @@ async def test_a_websocket_that_does_not_read_is_cut_off(reads: bool, monkeypatc
                 if reads:
                     await socket.next()
                     answers += 1
-                # Half of the time after each answer: it may only be counted once the one before has been read.
+                # Half of the time after each answer: it counts only once the one before has been read.
                 await pass_time(PAUSE_SECONDS / 2 if reads else PAUSE_SECONDS)
             while answers < 20:
                 await socket.next()
@@ -197,7 +197,7 @@ async def test_a_websocket_that_does_not_read_is_cut_off(reads: bool, monkeypatc
 
 @asynccontextmanager
 async def unread_answer(site: Site) -> AsyncIterator[SocketStream]:
-    """A connection on which an answer waits that is larger than the buffers of the system."""
+    """Opens a connection with an unread answer that is larger than the buffers of the system."""
     async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
         await stream.send(requested(site, "huge"))
         while not site.running.calls.room.used:
@@ -239,7 +239,7 @@ async def test_an_answer_sent_before_an_upgrade_can_be_read() -> None:
         await socket.initialize()
 
 
-# Calls that wait for their clients to read
+# Calls of clients with unread answers
 
 HUGE = 6_000_000  # more than the system buffers
 HUGE_CALL = "tools/call", {"name": "huge", "arguments": {}}
@@ -309,6 +309,6 @@ async def test_calls_wait_while_large_answers_are_unread(answer: Answer, is_narr
             assert len(ran) < 4
             may_read.set()
         for running in site.running.parts.all:
-            while running.calls.room.used:  # nothing of what was read takes room
+            while running.calls.room.used:  # answers that were read take no room
                 await asyncio.sleep(0)
     assert [size > HUGE for size in sizes] == 6 * [True]

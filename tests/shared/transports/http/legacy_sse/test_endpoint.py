@@ -1,4 +1,4 @@
-"""HTTP+SSE, the transport of 2024-11-05, over real sockets: one stream, and POSTs to the address it names."""
+"""HTTP+SSE, the transport of 2024-11-05, over real sockets."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ UNKNOWN = "/messages?session_id=" + "x" * 43
 
 
 async def closed(site: Site, but: int = 0) -> None:
-    """Returns once no more than so many sessions are left."""
+    """Waits until at most so many sessions are open."""
     with anyio.fail_after(PATIENCE):
         while (await site.health())["sessions"] > but:
             await anyio.lowlevel.checkpoint()
@@ -75,7 +75,7 @@ async def test_the_stream_matches_the_example_in_the_documentation(standing: Sit
         while not (found := re.findall("data: (.*)\n\n", said)):
             said += await anext(text)
         await site.client.post(found[0], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        while not said.endswith("}\n\n"):  # which may come in several pieces, and on a slow machine after comments
+        while not said.endswith("}\n\n"):  # it may arrive in several pieces, and on a slow machine after comments
             said = (said + await anext(text)).replace(":\n\n", "")
     assert re.sub(r"(?<=_id=)[\w-]+", "", said) == re.sub(r"(?<=_id=)[\w-]+", "", shown) + "\n"
 
@@ -139,7 +139,7 @@ async def test_comments_keep_the_stream_open() -> None:
         assert (lines[0], lines[3:]) == ("event: endpoint", [":", "", ":", ""])
 
 
-# What is refused
+# Refusals
 REFUSED: list[tuple[str, str, Json, int]] = [
     ("POST", "/sse", {}, 405),
     ("DELETE", "/sse", {}, 405),
@@ -251,7 +251,7 @@ async def test_a_post_completed_after_the_stream_ended_is_refused() -> None:
         lines = ("Content-Type: application/json", f"Content-Length: {len(ping)}")
         async with initialized(site) as client:
             raw = await stack.enter_async_context(site.raw(*lines, body=ping[:5], request=f"POST {client.address}"))
-            await client.ask("ping")  # which came after that
+            await client.ask("ping")  # sent after the incomplete body
         await closed(site)
         await raw.send(ping[5:])
         assert b" 404 " in await raw.receive()
@@ -312,7 +312,7 @@ async def test_ending_a_stream_does_not_wait_for_a_client_that_does_not_read(
         address = "/" + re.findall(r"messages\?\S+", (await reader.readuntil(b"\n\n")).decode())[0]
         params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
         initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        # Much more than the system buffers, and what ends the stream.
+        # Much more than the system buffers, then the call that ends the stream.
         calls = [site.message("tools/call", {"name": name, "arguments": {}}) for name in ("flood", "endless")]
         for message in (site.message("initialize", params), initialized, *calls):
             assert (await site.client.post(address, json=message)).status_code == 202
@@ -337,7 +337,7 @@ async def test_a_session_without_the_initialized_notification_does_not_expire() 
         params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
         await client.ask("initialize", params)
         async with streaming(site) as idle:
-            assert await idle.rest() == []  # which was opened later
+            assert await idle.rest() == []  # it was opened later
         assert (await client.ask("ping"))["result"] == {}
 
 
@@ -391,7 +391,7 @@ async def test_a_client_that_never_reads_is_cut_off(
 
 
 async def narrow(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection of which neither the system nor the reader holds much that was not read."""
+    """Opens a connection with small buffers in the system and the reader."""
     peer = socket.socket()
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     peer.connect(("127.0.0.1", port))
@@ -425,7 +425,7 @@ async def test_a_slow_client_that_reads_is_not_cut_off(monkeypatch: pytest.Monke
         writer.close()
 
 
-# Where it is
+# Paths
 
 
 def test_sse_paths_derive_from_the_endpoint_path() -> None:

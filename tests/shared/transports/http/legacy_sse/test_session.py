@@ -1,4 +1,4 @@
-"""HTTP+SSE at several replicas: the stream is at one of them, and what is posted may come to any."""
+"""HTTP+SSE with several replicas: one has the stream, and any may get the POSTs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,14 +23,14 @@ from tests.shared.transports.http.sse_wire import SseClient, initialized, stream
 
 @asynccontextmanager
 async def apart(here: Site, there: Site, headers: Json | None = None) -> AsyncIterator[SseClient]:
-    """A client whose stream is `here`, and that posts `there`."""
+    """Yields a client with its stream `here` that posts `there`."""
     async with streaming(here, headers) as client:
         client.posts_at(there)
         yield client
 
 
 async def status(site: Site, address: str, headers: Json | None = None) -> int:
-    """What is answered to a ping that is posted there."""
+    """Posts a ping to a site; returns the status."""
     return (await site.client.post(address, json=site.message("ping"), headers=headers)).status_code
 
 
@@ -68,7 +68,7 @@ async def test_errors_of_a_forwarded_request_arrive_on_the_stream(two: Two) -> N
         await client.send(wrong, {"MCP-Protocol-Version": "2025-03-26"})
         refused = await client.next()
         assert (refused["id"], refused["error"]["code"]) == (wrong["id"], -32600)
-        await client.send(b"no JSON")  # nobody waits for an answer to that
+        await client.send(b"no JSON")  # it gets no answer
         assert (await client.ask("ping"))["result"] == {}
 
 
@@ -78,7 +78,7 @@ async def test_a_session_belongs_to_its_principal_on_every_replica(two: Two) -> 
         await client.initialize()
         assert await status(here, client.address, others) == 404
         assert await status(there, client.address, {}) == 401
-        # Only the replica with the stream knows whose it is, and takes nothing in.
+        # Only the replica with the stream knows its principal; it drops the message.
         assert await status(there, client.address, others) == 202
         assert await client.call("echo", {"text": "mine"}) == "mine"
 

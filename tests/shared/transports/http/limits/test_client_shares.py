@@ -1,4 +1,4 @@
-"""Many clients of one server: nobody can have all of its sessions or subscriptions."""
+"""Fair shares: no client can take all sessions, requests or subscriptions of a server."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -68,7 +68,7 @@ async def test_an_idle_session_is_replaced_before_one_in_use() -> None:
     async with crowded() as site, coming_from(site, "127.0.0.2") as other:
         sessions = [await site.initialize() for _ in range(SESSIONS)]
         async with site.client.stream("GET", "/mcp", headers=merged(sessions[0])):
-            # All are used, and that one was used longest ago.
+            # All are used, and the first was used longest ago.
             assert all([await lives(site, session) for session in sessions[1:]])
             await other.initialize()
             assert [await lives(site, session) for session in sessions] == [True, False, *[True] * (SESSIONS - 2)]

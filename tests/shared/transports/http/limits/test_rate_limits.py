@@ -1,4 +1,4 @@
-"""What one principal may take of a listener, and what is not authenticated."""
+"""Rate limits per principal, and limits on failed authentication."""
 
 import json
 import re
@@ -31,7 +31,7 @@ FEW = ClientLimits(per_second=0.01, burst=5)
 
 
 class Named(StaticTokens):
-    """Knows two people by their tokens, and counts how often it had to find out."""
+    """Knows two tokens, and counts its verifications."""
 
     def __init__(self, *, knows: bool = True) -> None:
         super().__init__(["ada", "bob"])
@@ -52,7 +52,7 @@ class Named(StaticTokens):
 
 @asynccontextmanager
 async def limited(limits: ClientLimits = FEW, **options: Any) -> AsyncIterator[tuple[Site, Clock]]:
-    """A server with limits of its clients, whose clock stands still."""
+    """Serves with limits per client and a stopped clock; yields the site and the clock."""
     clock = Clock(1_000.0)
     made = EndpointLimits(clients=limits)
     async with served(limits=made, limiter=MemoryLimiter(clock), **options) as site:
@@ -73,7 +73,7 @@ def sized(message: Json) -> Json:
 
 
 async def attempts(site: Site, *headers: Json) -> list[int]:
-    """The statuses of calls with these headers, one after the other on one connection: there are hundreds of them."""
+    """Returns the statuses of calls with these headers, sent in sequence on one connection (there are hundreds)."""
     message, routing = site.stateless("tools/call", {"name": "echo", "arguments": {"text": "x"}})
     usual, found = {"Host": f"localhost:{site.port}", **sized(message), **routing}, list[int]()
     async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
@@ -88,12 +88,12 @@ async def attempts(site: Site, *headers: Json) -> list[int]:
 
 
 def guesses(count: int) -> list[Json]:
-    """As many tokens that are none."""
+    """Returns headers with so many invalid tokens."""
     return [{"Authorization": f"Bearer {number}"} for number in range(count)]
 
 
 def limits_named(answer: httpx.Response) -> tuple[int, str, str]:
-    """The status, the limit and the pause that an answer tells of."""
+    """Returns the status, the limit and the Retry-After of an answer."""
     return answer.status_code, answer.json()["error"]["data"]["limit"], answer.headers["retry-after"]
 
 
@@ -173,7 +173,7 @@ async def test_sse_messages_over_the_rate_get_429() -> None:
 
 async def test_each_request_of_a_batch_counts_over_http_sse() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=8)) as (site, _), streaming(site) as client:
-        await client.initialize("2025-03-26")  # with the stream three requests
+        await client.initialize("2025-03-26")  # three requests, including the stream
         pings = [site.message("ping") for _ in range(4)]
         assert (await client.post(pings)).status_code == 202
         assert limits_named(await client.post(pings))[:2] == (429, "rate")
@@ -260,7 +260,7 @@ async def test_websockets_count_as_sessions() -> None:
         assert limits_named(await site.post(site.message("initialize", info)))[:2] == (429, "sessions")
 
 
-# What is not authenticated
+# Failed authentication
 
 
 async def test_token_guesses_over_the_limit_get_429_without_verification() -> None:
@@ -311,7 +311,7 @@ async def test_repeated_invalid_credentials_end_in_429(headers: Json) -> None:
 
 
 class Pausing(Named):
-    """Takes until it may `go` on to find out about a token."""
+    """Verifies tokens only once `go` is set."""
 
     def __init__(self) -> None:
         super().__init__(knows=False)
@@ -341,7 +341,7 @@ async def test_concurrent_token_guesses_are_limited(monkeypatch: pytest.MonkeyPa
 
 
 class Denying(Named):
-    """Lets nobody in but those who are known, and says why."""
+    """Denies all but known tokens, with a given denial."""
 
     def __init__(self, denial: Denial) -> None:
         super().__init__(knows=False)

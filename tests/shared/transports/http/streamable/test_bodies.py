@@ -1,4 +1,4 @@
-"""How large bodies are decoded."""
+"""Decoding of large bodies."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from shared.transports.http.streamable.bodies import Bodies
 
 
 async def test_each_decoding_step_of_a_large_body_yields_to_other_clients() -> None:
-    """Other clients have a turn between the steps of the decoding, and before the validation."""
+    """Other tasks run between the decoding steps, and before the validation."""
     turns = list[str]()
 
     def decode(body: bytes) -> Steps[int]:

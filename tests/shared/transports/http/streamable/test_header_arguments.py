@@ -1,4 +1,4 @@
-"""Arguments that headers repeat, of tools that a server lists without having them, as a gateway does."""
+"""Tool arguments repeated in headers, for tools that a server lists on behalf of others, as a gateway does."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def tool(name: str, schema: Json = REGION) -> Json:
 
 
 def gateway() -> Server[Any]:
-    """A server that answers for another one."""
+    """Makes a server that lists and calls the tools of another server."""
 
     async def answer(_running: object, context: Any, _params: object) -> Json:
         if context.call.method.name == "tools/list":

@@ -1,4 +1,4 @@
-"""How an answer leaves: compressed where that helps, and never a stream."""
+"""Compression and streaming of answers."""
 
 import gzip
 import json
@@ -58,7 +58,7 @@ async def test_streams_are_never_compressed(standing: Site, stateless: bool) -> 
 
 
 async def test_a_reply_cancelled_while_ending_has_not_ended() -> None:
-    """It has to be broken off."""
+    """Its connection must be aborted."""
 
     async def send(event: Asgi) -> None:
         if not event.get("more_body", True):

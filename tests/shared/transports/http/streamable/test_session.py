@@ -1,4 +1,4 @@
-"""Two runs of one server behind two HTTP endpoints that share what they know: a session has no home, calls have."""
+"""Sessions of replicas: any replica serves a session, and each call runs at one of them."""
 
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -48,7 +48,7 @@ FORMS = {"elicitation": {}}
 
 
 def app() -> Server[Probe]:
-    """The usual server, and a tool that logs before it waits, and after."""
+    """Makes the usual server with tools that log, wait, or lose the replica."""
     made = make_server()
 
     @made.tool()
@@ -90,7 +90,7 @@ def call(site: Site, name: str, id: Any, **arguments: Any) -> Json:
 
 
 async def resume(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
-    """Everything that comes after an event."""
+    """Resumes a stream; returns the events after `Last-Event-ID`."""
     headers = merged({**session, "Last-Event-ID": event_id})
     async with site.client.stream("GET", "/mcp", headers=headers) as response:
         assert response.status_code == 200, await response.aread()
@@ -201,7 +201,7 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
 @IN_BOTH
 @pytest.mark.slow
 async def test_a_flood_waits_for_its_reader_at_another_replica(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Longer than the test may take: only the news that the reader has caught up has it go on.
+    # Longer than the test may take: it continues only when the reader is reported to have caught up.
     monkeypatch.setattr("shared.transports.http.streamable.session.CATCH_UP_SECONDS", 600.0)
     async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
         session = await here.initialize()
@@ -266,7 +266,7 @@ async def test_a_stopping_replica_serves_its_open_connections(two: Two) -> None:
         session = await here.initialize()
         async with here.stream(call(here, "part", "p"), session) as response:
             await first_events(response, 1)
-            assert (await here.post(here.message("ping"), session)).status_code == 200  # on a connection of its own
+            assert (await here.post(here.message("ping"), session)).status_code == 200  # on a new connection
             here.stop.set()
             await quiet()
             assert (await here.post(here.message("ping"), session)).status_code == 200
@@ -275,7 +275,7 @@ async def test_a_stopping_replica_serves_its_open_connections(two: Two) -> None:
 
 
 async def test_request_ids_of_a_replica_are_unique_across_sessions(two: Two) -> None:
-    # One that is given up here, and comes back, is a session like any other: an id of it is never used twice.
+    # An evicted session that returns is a session like any other: its request ids are never reused.
     async with two() as (_, there):
         asked = []
         for _ in range(2):
@@ -398,7 +398,7 @@ async def test_a_stopped_replica_accepts_no_requests() -> None:
         found = await stopped.enter(session["Mcp-Session-Id"], None, (1,))
         assert isinstance(found, Refusal)
         assert (found.status, len(stopped)) == (503, 0)
-        assert ("retry-after", "1") in found.headers  # it may be asked again, elsewhere
+        assert ("retry-after", "1") in found.headers  # to be retried at another replica
         assert (await there.post(there.message("ping", id=1), session)).status_code == 200
 
 
@@ -429,7 +429,7 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             refused = await there.post(there.message("ping", id="p"), session)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
-        # The one that had no room does not have it.
+        # The full replica has no copy of it.
         assert await one.replication.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
 
 
@@ -490,8 +490,7 @@ async def test_an_idle_replica_drops_its_copy_but_the_session_stays(two: Two) ->
 
 
 class Far:
-    """A session store that is far away: one of its methods is `slow`, and answers when `answer` is set; one is
-    `lost`."""
+    """A remote session store: the method named `slow` answers when `answer` is set; the method named `lost` fails."""
 
     def __init__(self, running: Any) -> None:
         self.near = running.replication.replica.sessions
@@ -515,7 +514,7 @@ class Far:
 
 @asynccontextmanager
 async def far_away() -> AsyncIterator[tuple[Any, Far, Sessions]]:
-    """The store of one replica, which has a session, and another replica, whose store is far away."""
+    """Yields the store of a replica with a session, the remote store of another replica, and its sessions."""
     async with replicas(app(), 2) as (one, other), anyio.create_task_group() as tasks:
         near: Any = one.replication.replica
         await near.sessions.create(SessionRecord("s", None, "c", 60, NEW))
@@ -546,7 +545,7 @@ async def test_a_session_that_returns_while_its_former_copy_ends_stays() -> None
         opened: list[Any] = [sessions.open(None, "a") for _ in range(3)]
         for session in opened:
             await sessions.confirm(session)
-        sessions.open(None, "b")  # the first one makes room
+        sessions.open(None, "b")  # evicts the first session
         sessions.end(opened[1])
         back: Any = await sessions.enter(opened[0].id, None)
         assert back[0] is not opened[0]
@@ -579,7 +578,7 @@ async def test_a_session_used_while_it_expires_stays() -> None:
         far.answer.set()
         await quiet()
         assert len(there) == 1
-        assert not await near.lapse("s", busy=False)  # for the other one has it
+        assert not await near.lapse("s", busy=False)  # the other replica still has it
 
 
 async def test_a_session_used_while_another_expires_stays() -> None:
@@ -628,7 +627,7 @@ async def test_ending_a_session_drops_its_streams() -> None:
     async with far_away() as (_, _far, there):
         entered: Any = await there.enter("s", None)
         there.end(entered[0])
-        # Nothing else shows that no memory is kept.
+        # Only the private state shows that the memory is freed.
         assert there._shared_state.log._sessions == {}
 
 

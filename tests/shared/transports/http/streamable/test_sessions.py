@@ -1,4 +1,4 @@
-"""The handshake era over real sockets: sessions of many POSTs and one GET."""
+"""Sessions (handshake versions) over real sockets: many POSTs and one GET stream."""
 
 import anyio
 import pytest
@@ -283,15 +283,15 @@ async def test_idle_sessions_expire() -> None:
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
             lines = stream.aiter_lines()
             while await anext(lines) != "":
-                pass  # what the stream begins with
-            for _ in range(3):  # comments, which are more time than an unused session has
+                pass  # the beginning of the stream
+            for _ in range(3):  # comments, for longer than the lifetime of an unused session
                 forward(25)
                 assert [await anext(lines), await anext(lines)] == [":", ""]
             assert (await site.post(site.message("ping"), session)).status_code == 200
         await quiet()
         forward(61)
         await quiet()
-        closing = {"Connection": "close"}  # those that were idle so long are closed
+        closing = {"Connection": "close"}  # connections idle for so long are closed
         assert (await site.client.get("/healthz", headers=closing)).json()["sessions"] == 0
         assert (await site.post(site.message("ping"), session)).status_code == 404
 
@@ -350,7 +350,7 @@ async def test_a_session_ended_by_a_stop_is_unknown() -> None:
         assert not isinstance(await sessions.enter(session.id, None), Refusal)
         sessions.end_all(orderly=True)
         await quiet()
-        # A body that takes long to read comes here after the stop.
+        # A slowly read body gets here after the stop.
         found = await sessions.enter(session.id, None, (1,))
         assert isinstance(found, Refusal)
         assert (found.status, len(sessions)) == (404, 0)

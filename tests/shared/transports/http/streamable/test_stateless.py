@@ -1,5 +1,4 @@
-"""2026-07-28 over real sockets: one POST, one peer. And messages of dialects, which are served so as well;
-over HTTP+SSE and in WebSockets the first message settles what is spoken."""
+"""Stateless requests (2026-07-28) over real sockets, and requests in dialects on every transport."""
 
 import json
 from collections.abc import AsyncIterator
@@ -101,7 +100,7 @@ async def test_errors_have_their_http_status(standing: Site) -> None:
 
 
 async def test_the_most_basic_fault_is_reported_first() -> None:
-    """Each request has the fault named, and all those below it."""
+    """Each request has the fault of its status, and all faults of the following lines."""
     async with served() as site:
         host, method, accept = {"Host": "evil.example"}, "GET", {"Accept": "text/html"}
         kind, version = {"Content-Type": "text/plain"}, {"MCP-Protocol-Version": "2026-07-28"}
@@ -273,14 +272,14 @@ async def test_request_state_is_valid_only_for_its_principal() -> None:
         assert (await site.post(message, {**headers, "X-API-Key": "two"})).status_code == 400
 
 
-# Dialects: each POST is served by itself, and answered in the form it asks for
+# Dialects: each POST stands alone, and is answered in the form that it accepts
 JSON, STREAM = "application/json", "text/event-stream"
 LIMITS = EndpointLimits(dialects=True, body_bytes=10_000)
 
 
 @asynccontextmanager
 async def spoken() -> AsyncIterator[Site]:
-    """A server that may be spoken to in a dialect."""
+    """Serves with dialects enabled."""
     async with make_server().open(extensions=[DIALECTS]) as running, listening(running, limits=LIMITS) as site:
         yield site
 
@@ -291,7 +290,7 @@ def execute(tool: str, id: Any = 1, **inputs: Any) -> Json:
 
 
 async def raw_answer(site: Site, message: Json, *headers: str) -> tuple[str, Json]:
-    """The status line and the JSON that a POST without an Accept header is answered with."""
+    """POSTs without an Accept header; returns the status line and the JSON of the answer."""
     body = json.dumps(message).encode()
     length = f"Content-Length: {len(body)}"
     async with site.raw("Content-Type: application/json", length, *headers, "Connection: close", body=body) as stream:
@@ -478,7 +477,7 @@ READ: Json = {"method": "read_resource", "params": {"uri": "data://users/123"}, 
 
 @asynccontextmanager
 async def document() -> AsyncIterator[Site]:
-    """A server that may be spoken to as document 002 says."""
+    """Serves the dialect of document 002."""
     async with document_002().open(extensions=[DIALECTS]) as running, listening(running, limits=SPOKEN) as site:
         yield site
 

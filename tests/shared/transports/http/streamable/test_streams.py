@@ -1,5 +1,4 @@
-"""The streams of a session: coming back for the rest of one, responses that end before their stream does, what is
-kept, and which stream each message goes to."""
+"""The streams of a session: resumption, early ends of responses, stored events, and the stream of each message."""
 
 import json
 import re
@@ -43,7 +42,7 @@ EVENT_ID = re.compile(r"([0-9a-f]{16})_([0-9]+)")
 
 
 def wait_server() -> Server[Probe]:
-    """The usual server, and tools that lose their stream."""
+    """Makes the usual server with tools that close their stream."""
     app = make_server()
 
     @app.tool()
@@ -81,7 +80,7 @@ def call(site: Site, name: str, **arguments: Any) -> Json:
 
 
 def data(events: list[ServerSentEvent]) -> list[Any]:
-    """What log messages and answers say."""
+    """Returns the data of log messages and the texts of answers."""
     said = [decode(event.data) for event in events if event.data]
     return [one.params["data"] if isinstance(one, Notification) else one.result["content"][0]["text"] for one in said]
 
@@ -94,19 +93,19 @@ async def resumed(site: Site, session: Json, event_id: str | None) -> AsyncItera
 
 
 async def rest(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
-    """Everything that comes after an event."""
+    """Resumes a stream; returns the events after `Last-Event-ID`."""
     async with resumed(site, session, event_id) as response:
         assert response.status_code == 200, await response.aread()
         return [one async for one in read_events(response)]
 
 
 async def begun(site: Site, session: Json, message: Json, count: int) -> list[ServerSentEvent]:
-    """The first events of a POST, whose connection is then dropped."""
+    """Returns the first events of a POST, and drops its connection."""
     async with site.stream(message, session) as response:
         return await first_events(response, count)
 
 
-# Ids
+# Event ids
 
 
 @pytest.mark.parametrize(("version", "primes"), [("2025-06-18", False), ("2025-11-25", True)])
@@ -143,7 +142,7 @@ async def test_a_silent_call_begins_its_stream_after_the_keep_alive_time() -> No
         assert data(await rest(site, session, first.id)) == ["released"]
 
 
-# Coming back
+# Resumption
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25"])
@@ -307,7 +306,7 @@ async def test_closing_a_stream_has_no_effect_in_other_versions() -> None:
             assert answer.json()["result"]["content"][0]["text"] == "released"
 
 
-# What is kept
+# Stored events
 
 
 def numbered(number: int, about: int | None = 1) -> Outgoing:
@@ -330,7 +329,7 @@ def of_session(id: str, log: MemoryLog) -> Streams:
 
 
 def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:
-    """Has the client see the first event."""
+    """Sends the first event to the client."""
     assert isinstance(reader, Reader)
     session.begin(reader)
     return reader
@@ -379,7 +378,7 @@ async def test_stored_events_of_all_sessions_have_a_limit() -> None:
         for _ in range(5):
             one.send([Outgoing(Notification("notifications/message", {"data": "x" * message}), number)])
             await taken(reader)
-            # The last message of each had to wait for its reader, and so was kept.
+            # The last message of each had to wait for its reader, and so was stored.
             assert log.stored_bytes < limit + 4 * message
     assert log.stored_bytes > limit
 
@@ -453,7 +452,7 @@ def test_an_expired_stream_remembers_its_last_event() -> None:
     assert not stream.has_all_after(4)
 
 
-# Which stream each message goes to
+# The stream of each message
 
 
 def made_streams(limits: SessionLimits | None = None, sessions: SessionStore | None = None) -> Streams:

@@ -1,4 +1,4 @@
-"""What becomes of streams when the token that opened them is no longer valid."""
+"""Streams whose token expires or is revoked."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ LISTEN = "subscriptions/listen"
 
 
 class Clock:
-    """The time, and somebody whose tokens say `END` or `LATER` when they end."""
+    """The time, and an authenticator of tokens named `END`, `LATER` and `NEVER` by their expiry."""
 
     END, LATER, NEVER = "end", "later", "never"
 
@@ -32,7 +32,7 @@ class Clock:
         self.ends = {self.END: 1_000.0, self.LATER: 2_000.0, self.NEVER: None}
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
-        """Whose token it is."""
+        """Returns the principal of the token, with its expiry."""
         kind = (request.headers.get("authorization") or "").removeprefix("Bearer ")
         ends = self.ends[kind]
         if ends is not None and ends <= self.now:
@@ -101,7 +101,7 @@ async def test_an_expired_token_ends_a_get_stream_which_a_new_token_resumes(cloc
 
 
 async def site_streams(site: Site, count: int) -> None:
-    """Returns once so many streams are read."""
+    """Waits until so many streams are read."""
     while (await site.client.get("/healthz", headers=bearer(Clock.NEVER))).json()["streams"] != count:
         await anyio.lowlevel.checkpoint()
 

@@ -1,4 +1,4 @@
-"""Messages on a WebSocket: how it is opened and refused, what is spoken on it, and how it ends in order."""
+"""A WebSocket connection: handshake, messages and orderly end."""
 
 import json
 from contextlib import AsyncExitStack
@@ -22,7 +22,7 @@ from tests.shared.transports.http.web_socket import (
 
 
 async def refusal(site: Site, headers: dict[str, str | None]) -> tuple[str, str]:
-    """The head of the answer to such a handshake, and why it is refused."""
+    """Sends a handshake that is refused; returns the head of the answer and the reason."""
     async with upgrading(site, headers) as (_stream, received, head):
         length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         body = json.loads(await received.receive_exactly(length))
@@ -100,7 +100,7 @@ async def test_frames_sent_with_the_handshake_are_read(standing: Site) -> None:
         assert (await socket.receive())["id"] == "early"
 
 
-# What is spoken
+# Messages
 
 
 async def test_one_websocket_serves_session_and_stateless_requests(standing: Site) -> None:

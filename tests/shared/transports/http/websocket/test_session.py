@@ -1,4 +1,4 @@
-"""What broken or hostile peers do on a WebSocket: each has its close code, and none takes more than its share."""
+"""Broken and hostile WebSocket peers: close codes and limits."""
 
 import asyncio
 import random
@@ -46,7 +46,7 @@ LIMIT = 10_000
 
 @asynccontextmanager
 async def small(pause: float = 15.0, seconds: float = 30.0) -> AsyncIterator[Site]:
-    """A server that takes small messages."""
+    """Serves with a small message limit."""
     limits = EndpointLimits(body_bytes=LIMIT, keep_alive_seconds=pause, body_seconds=seconds)
     async with served(limits=limits) as site:
         yield site
@@ -54,13 +54,13 @@ async def small(pause: float = 15.0, seconds: float = 30.0) -> AsyncIterator[Sit
 
 @pytest.fixture(scope="module")
 def standing() -> Iterator[Site]:
-    """A server that takes small messages, for several tests."""
+    """A server with a small message limit, for several tests."""
     with served_meanwhile(limits=EndpointLimits(body_bytes=LIMIT)) as site:
         yield site
 
 
 async def nothing_left(site: Site, previous: list[str]) -> None:
-    """Waits until no connection is open any more that was not `previous`."""
+    """Waits until only the `previous` descriptors are open."""
     await site.idle()
     await site.client.aclose()
     with anyio.fail_after(PATIENCE):
@@ -69,7 +69,7 @@ async def nothing_left(site: Site, previous: list[str]) -> None:
 
 
 async def serves(site: Site) -> None:
-    """Raises unless another peer is served."""
+    """Checks that another peer is served."""
     async with web_socket(site) as other:
         assert "result" in await other.request("ping")
 
@@ -203,7 +203,7 @@ async def test_a_peer_that_sends_but_never_reads_is_cut_off(data: bytes) -> None
             while True:
                 await socket.stream.send(data * 500)
                 sent += len(data) * 500
-        # What both systems hold for a connection, and some of ours.
+        # The buffers of both systems, and some of ours.
         assert sent < 40_000_000
         await site.idle()
 
@@ -221,7 +221,7 @@ async def test_an_unread_flood_does_not_block_others() -> None:
 async def on_a_socket(
     message_seconds: float = 30.0,
 ) -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
-    """Our side of a WebSocket, and the peer's socket."""
+    """Yields our side of a WebSocket, and the peer's socket."""
     pauses = ExpiryQueue(600.0, methodcaller("look"))
     ours = http_websocket.WebSocket(
         ServerProtocol(state=OPEN, logger=http_websocket.frames_log), pauses, message_seconds
@@ -318,11 +318,11 @@ async def test_unfinished_handshakes_leave_no_descriptors() -> None:
         await nothing_left(site, previous)
 
 
-# Any bytes at all
+# Random bytes
 
 
 def mutated(chance: random.Random) -> bytes:
-    """Some frames, most of them right, of which a few bytes may be changed, left out, or repeated."""
+    """Makes mostly valid frames, of which a few bytes may be changed, dropped or repeated."""
     texts = (
         b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
         b"{}",
@@ -343,7 +343,7 @@ def mutated(chance: random.Random) -> bytes:
 
 @pytest.mark.slow
 async def test_random_frames_cause_no_crash_hang_or_leak() -> None:
-    """What those seeds make is sent on a connection of its own each."""
+    """The frames of each seed are sent on a connection of their own."""
     async with small() as site:
         previous = settled_descriptors()
         for seed in range(1_000):
@@ -367,7 +367,7 @@ async def end(socket: WebSocket) -> None:
 
 
 async def repeat(socket: WebSocket, data: bytes) -> None:
-    """Sends the same for ever, as fast as the server takes it."""
+    """Sends the same data for ever, as fast as the server reads it."""
     with suppress(anyio.BrokenResourceError):
         while True:
             await socket.stream.send(data)
