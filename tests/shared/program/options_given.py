@@ -1,4 +1,4 @@
-"""A value of each option of every server, as a command line, the environment and a file have it."""
+"""Example values of each common option, as written on a command line, in the environment and in a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from shared.program.settings.options import Group, Words
 
 
 class Given(NamedTuple):
-    """Two values of an option: what they are written as, and what they are."""
+    """Two values of an option, written and parsed."""
 
     written: tuple[str, ...]
     """Once for each time that the option is given; nothing for a switch."""
@@ -21,7 +21,7 @@ class Given(NamedTuple):
     other: Any
 
     def words(self, name: str) -> list[str]:
-        """The command line."""
+        """Returns the words of a command line with the value."""
         flag = "--" + name.replace("_", "-")
         return [word for one in self.written for word in (flag, one)] or [flag]
 
@@ -78,14 +78,14 @@ GIVEN: Mapping[str, Given] = {
     },
 }
 SECRETS = {"token", "auth_client_secret"}
-"""They are given by variables and files alone."""
+"""Options that only environment variables and files may set."""
 
 
 def parser() -> OptionParser:
-    """That of the filesystem server."""
+    """Returns the option parser of the filesystem server."""
     return OptionParser("files", [Group(Settings.model_fields, "files"), Group(Options.model_fields, "every server")])
 
 
 def words(*arguments: str) -> Words:
-    """What a command line of the filesystem server says."""
+    """Parses a command line of the filesystem server."""
     return parser().read(arguments)

@@ -1,4 +1,4 @@
-"""A program that serves a port with several processes, and what its tests ask of it."""
+"""A program with several worker processes on one port, for tests."""
 
 import os
 import re
@@ -24,7 +24,7 @@ FREELY = ["--max-rate", "1e9", "--max-burst", "1e9"]
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    """The first true value of the condition, which is asked again and again."""
+    """Polls a condition; returns its first true value."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < deadline, f"it took too long until {what}"
@@ -33,7 +33,7 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Several:
-    """The program while it runs. `url` is that of the listener, without a path."""
+    """The running program. `url` is that of the listener, without a path."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Several:
         for pid in (self.process.pid, *pids):
             self.kill(pid)
         self.process.wait(PATIENCE)
-        # It has ended with the last process that could write.
+        # The thread ends with the last process that has the pipe open.
         self._reading.join(PATIENCE)
         assert self.process.stderr is not None
         self.process.stderr.close()
@@ -89,28 +89,28 @@ class Several:
             assert pid != self.process.pid or self.process.poll() is not None
 
     def ended(self) -> int:
-        """Waits for the end of the parent; its exit code."""
+        """Waits for the end of the parent; returns its exit code."""
         code = self.process.wait(PATIENCE)
         self._reading.join(PATIENCE)
         return code
 
     def pids(self) -> list[int]:
-        """The workers, dead ones excepted."""
+        """Returns the process ids of the live workers."""
         parent = self.process.pid
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         return [pid for pid in map(int, children) if is_alive(pid)]
 
     def pid(self, number: int) -> int:
-        """The worker of that number."""
+        """Returns the process id of the worker of that number."""
         return next(pid for pid in self.pids() if variable(pid, "MCP_WORKER").startswith(f"{number}:"))
 
     def health(self) -> Json:
-        """What the worker says that takes a new connection."""
+        """Returns the JSON of /healthz on a new connection, from any worker."""
         body: Json = httpx.get(f"{self.url}/healthz", timeout=PATIENCE, verify=NO_TLS).json()
         return body
 
     def metrics(self) -> dict[str, float]:
-        """All metrics, without labels: the sums."""
+        """Returns the metrics, summed over their labels."""
         answer = httpx.get(f"{self.url}/metrics", timeout=PATIENCE, verify=NO_TLS)
         assert answer.status_code == 200, answer.text
         sums: dict[str, float] = {}
@@ -122,12 +122,12 @@ class Several:
     def call(self, tool: str, **arguments: Any) -> httpx.Response:
         """Calls a tool on a new connection."""
         message = stateless(call(1, tool, **arguments))
-        # Without messages about it, its answer is no stream, and has its head at its end.
+        # Without log messages, the answer is no stream: its headers are sent with its end.
         del message["params"]["_meta"]["io.modelcontextprotocol/logLevel"]
         return post(f"{self.url}/mcp", message)
 
 
 def variable(pid: int, name: str) -> str:
-    """A variable of the environment that the process was started with; empty where there is none."""
+    """Returns an environment variable of a process at its start; empty if unset."""
     variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
     return next((one.partition("=")[2] for one in variables if one.startswith(f"{name}=")), "")

@@ -1,4 +1,4 @@
-"""Who may use a listener, as its options say: what is refused at the start, and what a process makes of requests."""
+"""Authorization options of a listener: refusals at startup, and requests to a process."""
 
 import os
 import socket
@@ -28,7 +28,7 @@ PUBLIC = "https://mcp.example.org"
 
 
 def made(**options: Any) -> Any:
-    """What the options make of a listener."""
+    """Returns the HTTP options that these options make."""
     read = Options.model_validate({"transport": "http", **options})
     return http_options(read, token_of(read))
 
@@ -141,7 +141,7 @@ class Door:
 
 @asynccontextmanager
 async def door(command: list[str], **environment: str) -> AsyncIterator[Door]:
-    """A program that takes the tokens of an issuer."""
+    """Runs a program that accepts the tokens of an issuer of the test."""
     async with issuing() as issuer, httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
         words = [*command, "--port", "0", "--auth-issuer", issuer.url]
         env = {**os.environ, **environment, "NO_PROXY": "127.0.0.1,localhost"}
@@ -169,7 +169,7 @@ async def test_a_server_accepts_tokens_for_its_own_resource(tmp_path: Path) -> N
             assert (await site.post("/mcp", token)).status_code == status
         for token, status in (("own", 200), ("named", 403), (good, 403)):
             assert (await site.call("/mcp", token, "trigger_resource_change")).status_code == status
-        # HTTP+SSE has the same servers under other URLs, for which its clients get their tokens.
+        # HTTP+SSE serves the same servers under other URLs, for which its clients get their tokens.
         assert (await site.get(f"{WELL_KNOWN}/sse"))["resource"] == f"{site.url}/sse"
 
 
@@ -204,7 +204,7 @@ async def test_each_of_several_servers_is_its_own_resource(tmp_path: Path) -> No
         challenge = refused.headers["www-authenticate"]
         assert (refused.status_code, 'scope="everything:write"' in challenge) == (403, True)
         assert f'resource_metadata="{site.url}{WELL_KNOWN}/mcp"' in challenge
-        # The page says nothing of servers or issuers, and learns from what it asks for that a login is needed.
+        # The page names no servers or issuers; its requests show that a login is needed.
         page = await site.client.get(f"{site.url}/")
         assert (page.status_code, site.issuer.url in page.text) == (200, False)
         figures = await site.client.get(f"{site.url}/metrics")

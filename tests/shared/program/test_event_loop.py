@@ -1,4 +1,4 @@
-"""What `sys.exit()` ends in a program."""
+"""The effect of `sys.exit()` in a program and in a tool."""
 
 import asyncio
 import sys
@@ -13,19 +13,19 @@ from tests.shared.server.peer import talking
 
 
 async def leave() -> None:
-    """Exits in a task, after the loop has turned."""
+    """Exits after a turn of the event loop."""
     await anyio.lowlevel.checkpoint()
     sys.exit(3)
 
 
 async def in_task_group() -> None:
-    """Waits for it in a group."""
+    """Exits in a task group."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(leave)
 
 
 async def in_task() -> None:
-    """Waits for it."""
+    """Exits in an awaited task."""
     await asyncio.create_task(leave())
 
 

@@ -1,4 +1,4 @@
-"""The command that adds an extra works for the way in which a copy was installed, and names no registry."""
+"""The command that installs an extra, for each way of installing the bundle; it names no registry."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ Requires-Dist: aiosqlite>=0.22; extra == 'sqlite'
 
 
 def installed(folder: Path, note: dict[str, Any] | None, *libraries: str) -> Installation:
-    """What an installer has left in an environment, with these libraries."""
+    """Writes the metadata of an installation with these libraries into an environment; returns the installation."""
     site = folder / "lib" / "site-packages"
     info = site / "mcp_server_bundle-0.1.0.dist-info"
     info.mkdir(parents=True)
@@ -63,28 +63,28 @@ def test_the_install_command_matches_the_installer(
             (tmp_path / name / mark).touch()
         return copy.install_command("sqlite").replace(f"{tmp_path}/{name}/bin/python", "PYTHON")
 
-    # pip takes what it took before, and an editable copy stays one.
+    # pip takes the same source again, and an editable copy stays editable.
     assert line("pip", noted(wheel, archive_info={}), "google_re2") == f"PYTHON -m pip install '{wheel}[sqlite]'"
     editable = noted(tmp_path, dir_info={"editable": True})
     assert line("editable", editable) == f"PYTHON -m pip install -e '{tmp_path}[sqlite]'"
-    # pipx and uv are told all extras, which they would drop.
+    # pipx and uv would drop the extras that are not named.
     all_extras = f"'{wheel}[fetch,filesystem,sqlite]'"
     for name, mark, command in (
         ("piped", "pipx_metadata.json", "pipx install --force"),
         ("tool", "uv-receipt.toml", "uv tool install"),
     ):
         assert line(name, noted(wheel), "google_re2", "httpx", mark=mark) == f"{command} {all_extras}"
-    # A copy of uvx is called again by uvx.
+    # A uvx environment is replaced by another call of uvx.
     monkeypatch.setattr("sys.argv", ["/cache/archive-v0/x/bin/mcp-bundle-sqlite", "shop.db"])
     passing = line("uv/archive-v0/x", noted(wheel), "google_re2")
     assert passing == f"uvx --from '{wheel}[filesystem,sqlite]' mcp-bundle-sqlite"
-    # What came from the web comes from there again.
+    # An installation from a URL names that URL.
     web = {"url": "https://a.example/x.whl", "archive_info": {}}
     git = {"url": "https://a.example/r", "vcs_info": {"vcs": "git", "commit_id": "1f"}, "subdirectory": "b"}
     again = "PYTHON -m pip install 'mcp-server-bundle[sqlite] @ "
     assert line("web", web) == f"{again}https://a.example/x.whl'"
     assert line("git", git) == f"{again}git+https://a.example/r@1f#subdirectory=b'"
-    # Where nobody knows the wheel, or it is gone, it is asked for.
+    # An unknown or missing wheel is a placeholder.
     asked_for = "PYTHON -m pip install 'WHEEL[sqlite]', where WHEEL is the bundle's wheel"
     assert line("unknown", None) == line("gone", {"url": "file:///nowhere/x.whl"}) == asked_for
 
@@ -107,7 +107,7 @@ def test_an_environment_without_pip_uses_uv(tmp_path: Path) -> None:
     (site / "shared" / "__init__.py").touch()
     for name in ("text.py", "program/messages.py", "program/installation.py"):
         shutil.copy(ROOT / "shared" / name, site / "shared" / name)
-    # A name that is known to be no module is as good as one that is not installed.
+    # A name set to None in sys.modules counts as not installed.
     needs = "from shared.program.messages import missing_extra_message; print(missing_extra_message('a'))"
     script = f"import sys; sys.modules['pip'] = None; {needs}"
     shown = subprocess.check_output([sys.executable, "-P", "-c", script], env={"PYTHONPATH": str(site)}, text=True)

@@ -1,6 +1,4 @@
-"""`--otlp` and `--audit` of whole programs: what a receiver is sent of them, how traces go through them, and what
-becomes of a program whose receiver is not there.
-"""
+"""`--otlp` and `--audit` of whole programs: exported spans and counts, trace propagation, and missing receivers."""
 
 import json
 import os
@@ -35,7 +33,7 @@ OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
 
 @contextmanager
 def part_of(context: TraceContext) -> Any:
-    """As long as the block what is done is a part of that span."""
+    """Makes that span the parent of the work in the block."""
     token = current.set(context)
     try:
         yield
@@ -45,7 +43,7 @@ def part_of(context: TraceContext) -> Any:
 
 @asynccontextmanager
 async def started(command: Sequence[str], receiver: Receiver | None, **env: str) -> AsyncIterator[Client]:
-    """A client on stdio of a server that sends to `receiver`."""
+    """Yields a stdio client of a server that exports to `receiver`."""
     words = [*command, *([] if receiver is None else ["--otlp", receiver.url])]
     with anyio.fail_after(PATIENCE):
         async with connect_stdio(words, env={**OFTEN, **env}, cwd=ROOT) as client:

@@ -1,4 +1,4 @@
-"""Rules of an operator through the front door: a file of settings, a process, and who comes to it."""
+"""Authorization rules of a settings file, enforced by a process."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Any server as a program: what it refuses, what it does as a process, and what it leaves behind."""
+"""Any server as a program: refused options, behaviour as a process, and traces of it."""
 
 import gc
 import json
@@ -43,7 +43,7 @@ CALLED = "python -m tests.slow_server"
 
 @pytest.fixture(autouse=True)
 def same_process_afterwards() -> Iterator[None]:
-    """Takes back what `run` sets for the whole process, which here is that of all tests."""
+    """Restores the process-wide state that `run` sets, as all tests share a process."""
     root, threshold = logging.getLogger(), gc.get_threshold()
     handlers, level = list(root.handlers), root.level
     yield
@@ -53,18 +53,18 @@ def same_process_afterwards() -> Iterator[None]:
     gc.set_threshold(*threshold)
 
 
-# What is refused
+# Refusals
 
 
 class Refusals:
-    """Ends of the filesystem server, each of which is to be one line that tells no secret."""
+    """Refused starts of the filesystem server. Each must write one line without secrets."""
 
     def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
         self._capfd = capfd
         self.wrong: list[tuple[object, str]] = []
 
     def check(self, given: list[str], reason: str, begins: str = "filesystem: ") -> None:
-        """Runs the server, and keeps what is wrong about its last words."""
+        """Runs the server; adds its exit code and output to `wrong` unless they are as expected."""
         try:
             code: object = run(filesystem, given)
         except SystemExit as ended:
@@ -77,7 +77,7 @@ class Refusals:
 
 @pytest.fixture
 def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refusals:
-    """In a folder of its own."""
+    """Refusals in a directory of their own."""
     monkeypatch.chdir(tmp_path)
     return Refusals(capfd)
 
@@ -185,7 +185,7 @@ def test_invalid_options_are_refused_in_one_line(refusals: Refusals, tmp_path: P
     (tmp_path / "root").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for arguments, environment, reason in REFUSED:
-        # Without a directory of its own, a case gets one, unless that is what it is about.
+        # A case without a directory gets one, unless it is about directories.
         is_about_roots = arguments is None or "MCP_FILESYSTEM_ROOTS" in environment or "DIR: " in reason
         given = [*(arguments or []), *([] if is_about_roots else ["root"])]
         if given[:1] == ["--port"] and len(given) == 2:
@@ -339,7 +339,7 @@ def test_a_busy_port_is_refused_with_advice() -> None:
 
 @pytest.mark.slow
 def test_a_missing_extra_is_reported(tmp_path: Path) -> None:
-    # An interpreter without site-packages, but for what the core needs.
+    # An interpreter without site-packages but the core's dependencies.
     packages = Path(anyio.__file__).parents[1]
     needed = {
         "anyio",
@@ -378,7 +378,7 @@ def test_a_process_reports_a_secret_readable_by_others(tmp_path: Path) -> None:
         assert "hunter2" not in server.stderr()
 
 
-# What it says of itself
+# Version, help and limits
 
 
 def test_version_and_help_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
@@ -405,11 +405,11 @@ def test_limit_options_apply_to_the_server() -> None:
     assert app.limits.call_bytes >= 4_000_000_000  # several of the largest messages at once
 
 
-# What a process does. All else that clients may do to it is in `tests/checks/faults`.
+# The process. Hostile clients are in `tests/checks/faults`.
 
 
 def told(path: Path) -> list[tuple[Any, ...]]:
-    """Of each line of an audit log the server, the tool and what came of it."""
+    """Returns the server, tool and outcome of each line of an audit log."""
     entries = [json.loads(line) for line in path.read_text().splitlines()]
     return [(one["server"], one.get("tool"), one["outcome"]) for one in entries if one.get("tool") or "status" in one]
 

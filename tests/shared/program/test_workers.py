@@ -1,4 +1,4 @@
-"""`--workers`: several processes that serve one port, who starts them again, and how they end."""
+"""`--workers`: several processes on one port, their restart and their end."""
 
 import json
 import os
@@ -27,7 +27,7 @@ STORE = "redis://127.0.0.1:1"
 BUNDLE = [sys.executable, "-m", "servers", "serve"]
 
 
-# What is refused
+# Refusals
 
 
 def refused(*words: str) -> str:
@@ -76,7 +76,7 @@ def test_workers_are_refused_for_external_servers_with_sessions(tmp_path: Path) 
         assert "--workers: theirs has sessions that belong to one process" in program.stderr()
 
 
-# Life and death
+# Restart and end
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_killed_worker_is_restarted(program: Several) -> None:
 
 @contextmanager
 def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[httpx.Response]]:
-    """A call that has begun."""
+    """Starts a call, and yields its future once it is running."""
     with ThreadPoolExecutor() as calls:
         made = calls.submit(program.call, tool, **arguments)
         wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
@@ -114,7 +114,7 @@ def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[
 @pytest.mark.slow
 @pytest.mark.parametrize("to_all", [False, True])
 def test_shutdown_waits_for_running_calls(program: Several, to_all: bool) -> None:
-    """Service managers signal all processes, which is no second signal."""
+    """Service managers signal all processes; that is not a second signal to one."""
     pids = program.pids()
     with under_way(program, "hold", seconds=0.5) as made:
         for pid in pids if to_all else ():
@@ -151,12 +151,12 @@ def test_workers_shut_down_cleanly_when_their_parent_is_killed(program: Several)
     wait_for(lambda: sum("closed in order" in line for line in program.lines) == 2, "both closed in order")
 
 
-# One after another
+# Replacement
 
 
 def keep_calling(program: Several, ended: threading.Event, *, reuse: bool) -> tuple[int, list[str]]:
-    """Calls a tool again and again, on one connection or each time on a new one; how often that went well, and what
-    went wrong."""
+    """Calls a tool repeatedly, on one connection or on a new one each time; returns the number of successes and the
+    errors."""
     message = stateless(call(1, "echo", text="x"))
     headers = {**headers_of(message), **({} if reuse else {"connection": "close"})}
     good, bad = 0, []
@@ -179,7 +179,7 @@ def test_sighup_replaces_all_workers_without_failed_requests(program: Several) -
         calling = [clients.submit(keep_calling, program, ended, reuse=n % 2 == 0) for n in range(4)]
         try:
             wait_for(lambda: program.metrics().get("mcp_requests_total"), "calls come")
-            # As service managers do.
+            # As by service managers.
             for pid in before:
                 os.kill(pid, signal.SIGHUP)
             program.send(signal.SIGHUP)
@@ -190,7 +190,7 @@ def test_sighup_replaces_all_workers_without_failed_requests(program: Several) -
     assert [bad for _, bad in counts] == [[], [], [], []]
     assert not before & set(program.pids())
     assert len(program.pids()) == 2
-    # None is counted twice, and none is forgotten with the process that served it.
+    # Each is counted once, even after the process that served it has ended.
     metrics = program.metrics()
     assert metrics["mcp_requests_total"] == sum(good for good, _ in counts)
     assert metrics["mcp_worker_restarts_total"] == 0
@@ -222,7 +222,7 @@ def test_old_workers_stay_when_new_ones_cannot_start(redis_server: RedisServer, 
         assert program.call("echo", text="x").status_code == 200
 
 
-# What they say
+# Logs, health and state
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The stores that keep to the contracts: each test runs with all of them."""
+"""The stores under test: each contract test runs with all of them."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,10 +14,10 @@ from tests.redis_stores import InRedis
 
 
 class Kind(Stores, Protocol):
-    """Stores, and how their time is made to pass."""
+    """Stores whose time the test controls."""
 
     async def let_pass(self, seconds: float) -> None:
-        """So many seconds pass for what is kept."""
+        """Lets so many seconds pass for stored data."""
 
 
 class InMemory(memory.Stores):
@@ -33,7 +33,7 @@ async def joined(made: Stores, count: int) -> AsyncIterator[list[Replica]]:
 
 
 async def rest(*replicas: Replica) -> None:
-    """Waits until all have done, and have heard, what there is."""
+    """Waits until all replicas have run their operations and received their news."""
     for one in (*replicas, *replicas):
         link: Any = getattr(one, "link", None)
         if link is not None:

@@ -1,6 +1,5 @@
-"""What a Bus and a SessionStore promise, in memory and in Redis: news reach one replica once and in order; who a
-session is, who has it, and where its requests are. And what those in memory keep of what is over: nothing, for they
-live as long as the server does."""
+"""The contracts of Bus and SessionStore, in memory and in Redis; and that the stores in memory, which live as long as
+the server, free the memory of ended sessions."""
 
 from dataclasses import replace
 from weakref import ref
@@ -93,7 +92,7 @@ class TestBus:
 
 
 def heard_by(replica: Replica) -> list[Notice]:
-    """The news of one replica, as they come."""
+    """Returns the list in which the news of a replica are recorded."""
     news: list[Notice] = []
     replica.bus.receive(news.append)
     return news
@@ -274,7 +273,7 @@ class TestSessionStore:
 
 
 def kept(log: MemoryLog) -> tuple[int, int]:
-    """How many bytes, of how many sessions. Nothing else can tell that an empty session is still there."""
+    """Returns the number of stored bytes and of sessions; only this private state shows an empty session."""
     return log.stored_bytes, len(log._sessions)
 
 
@@ -302,7 +301,7 @@ async def test_an_ended_session_leaves_nothing_in_memory() -> None:
 
 
 class Traced(MemoryEvents):
-    """The streams of a session, of which a weak reference can be had."""
+    """The streams of a session, with support for weak references."""
 
 
 async def test_streams_of_an_ended_session_are_freed_without_garbage_collection() -> None:

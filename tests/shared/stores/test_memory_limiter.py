@@ -1,4 +1,4 @@
-"""Counts by name: what may be done now, how long to wait, and who is remembered."""
+"""The limiter: allowed and refused requests, waits, and names that are dropped."""
 
 import asyncio
 import time
@@ -83,7 +83,7 @@ async def test_many_names_take_little_memory() -> None:
 
 
 async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: int = 2_000) -> float:
-    """How much they are allowed in turn, until each of them was refused."""
+    """Takes from the replicas in turn until each has refused; returns the sum of allowed costs."""
     allowed, refused = 0.0, set()
     for turn in range(times):
         one = replicas[turn % len(replicas)]
@@ -97,7 +97,7 @@ async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: 
 
 
 class TestLimiter:
-    """What every limiter promises, over all replicas."""
+    """The contract of every limiter, across replicas."""
 
     async def test_replicas_share_a_count(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:

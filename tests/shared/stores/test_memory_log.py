@@ -1,6 +1,5 @@
-"""What an EventLog promises, in memory and in Redis: the messages of a stream in order, to one reader over all
-replicas, bounded. How much is kept, and what goes first, is tested where streams are served:
-tests/shared/transports/http/streamable/test_streams.py"""
+"""The contract of EventLog, in memory and in Redis: one reader across replicas gets the messages in order.
+The limits on stored events are tested in tests/shared/transports/http/streamable/test_streams.py"""
 
 from shared.contracts import EventReader, EventStream, Replica, SessionEvents, SessionRecord
 from shared.protocol.http.rules import refuse
@@ -13,7 +12,7 @@ ENDED = refuse(404, "the session has ended")
 
 
 class Heard(EventReader):
-    """A reader that writes down what it is told."""
+    """A reader that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -29,7 +28,7 @@ class Heard(EventReader):
 
 
 async def events(*replicas: Replica) -> list[SessionEvents]:
-    """The same session, as each of them sees it."""
+    """Returns the events of one session at each replica."""
     await replicas[0].sessions.create(SessionRecord("s", None, "", 60, NEW))
     return [one.log(LIMITS).session("s") for one in replicas]
 
@@ -41,7 +40,7 @@ async def found(session: SessionEvents, name: str | None = None) -> EventStream:
 
 
 async def read(stream: EventStream, after: int | None = None) -> Heard:
-    """A reader, when there is what there is for it."""
+    """Starts a reader, and waits until the stream is replicated."""
     reader = Heard()
     stream.read(reader, after)
     settled = stream.pending_replication()

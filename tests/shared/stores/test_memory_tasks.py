@@ -1,4 +1,4 @@
-"""What a TaskStore promises: what is kept of whom, and for how long, at all replicas."""
+"""The contract of TaskStore across replicas: limits, expiry and listeners."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,13 +18,13 @@ def task(id_: str, client: str = "", principal: str | None = None) -> TaskRecord
 
 
 def done(before: TaskRecord, size: int, *, kind: str = "result") -> TaskRecord:
-    """That task, which has come to so much."""
+    """Returns that task, completed with an outcome of so many bytes."""
     outcome = {kind: "a" * size}
     return replace(before, status="completed", outcome=outcome, revision=before.revision + 1)
 
 
 async def ended(store: TaskStore, id_: str, size: int, client: str = "", *, kind: str = "result") -> None:
-    """A new task that has come to so much."""
+    """Creates a task, and completes it with an outcome of so many bytes."""
     before = task(id_, client)
     await store.create(before)
     kept = await store.get(id_)
@@ -34,7 +34,7 @@ async def ended(store: TaskStore, id_: str, size: int, client: str = "", *, kind
 
 @asynccontextmanager
 async def both(stores: Kind) -> AsyncIterator[tuple[TaskStore, TaskStore, tuple[Replica, ...]]]:
-    """The tasks of two replicas."""
+    """Yields the task stores of two replicas, and the replicas."""
     async with joined(stores, 2) as replicas:
         here, there = (one.tasks(LIMITS) for one in replicas)
         yield here, there, tuple(replicas)

@@ -1,4 +1,4 @@
-"""The files and directories of the tests of `servers.common.files`, which does its work by what is tested here."""
+"""Shares the files and directories of the tests of `servers.common.files`, which is built on these modules."""
 
 from tests.servers.common.files.conftest import either, no_leak, outside, root, way
 

@@ -21,7 +21,7 @@ from tests import disk
 
 @pytest.fixture(params=["descriptor", "path"])
 def entry(root, request):
-    """The entry "file" of the root, which is held open, or named by its path."""
+    """The entry "file" of the root, by an open directory descriptor or by its path."""
     if request.param == "path":
         yield entry_at(root / "file")
         return
@@ -143,7 +143,7 @@ def test_a_new_file_is_hard_linked_instead_of_renamed(entry, root, monkeypatch):
 
 
 def of_others(file):
-    """What is found of the file, with the next owner and the next group."""
+    """Returns the stat of the file, with another owner and group."""
     found = list(file.stat())
     found[stat.ST_UID] += 1
     found[stat.ST_GID] += 1
@@ -177,7 +177,7 @@ def test_a_replacement_keeps_owner_and_group(entry, root):
 
 @pytest.mark.parametrize(("full", "works"), [(fcntl.F_GETFD, True), (99_999, False), (None, False)])
 def test_sync_prefers_full_fsync_and_falls_back_to_fsync(full, works):
-    """A pipe tells which was asked: it refuses `fsync`."""
+    """A pipe shows which call was made: it refuses `fsync`."""
     read, write = os.pipe()
     try:
         if works:

@@ -1,4 +1,4 @@
-"""What is done with an entry, in either form: by a descriptor of its directory, or by its whole path."""
+"""Operations on an entry, by a descriptor of its directory or by its whole path."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ from shared.program.files.entries import (
 
 @pytest.fixture
 def found(either):
-    """Finds entries of the root, whose directories stay open to the end of the test."""
+    """Finds entries of the root; their directories stay open to the end of the test."""
     held = []
 
     def find(path):
@@ -64,7 +64,7 @@ def test_opening_a_pipe_without_a_reader_fails_at_once(found, root):
 
 
 class Unknown:
-    """What a directory names, and may not be asked about."""
+    """A directory entry that may not be examined."""
 
     def is_file(self, *, follow_symlinks):
         raise PermissionError
@@ -126,7 +126,7 @@ def test_remove_tree_does_not_follow_links(found, root, outside, no_leak):
     (root / "dir" / "a" / "b").mkdir(parents=True)
     (root / "dir" / "a" / "file").touch()
     (root / "dir" / "a" / "link").symlink_to(outside)
-    for _ in range(2):  # one that is not there is no error
+    for _ in range(2):  # a missing tree is no error
         entries.remove_tree(found("dir"))
     assert (os.listdir(root), os.listdir(outside)) == ([], ["secret"])
 

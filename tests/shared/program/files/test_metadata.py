@@ -1,5 +1,5 @@
-"""What files have besides their bytes, through every act that writes: owner, group, mode, access control lists, and
-extended attributes, on the file system of temporary files and on one in memory."""
+"""File metadata through every write: owner, group, mode, access control lists and extended attributes, on the file
+system of temporary files and on one in memory."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ BASES = [Path(tempfile.gettempdir()), Path("/dev/shm")]
 
 
 def acl(*entries):
-    """An access control list: tag, permissions and id of each entry (acl(5), linux/posix_acl_xattr.h)."""
+    """Encodes an access control list: tag, permissions and id of each entry (acl(5), linux/posix_acl_xattr.h)."""
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
 
@@ -44,7 +44,7 @@ PRIVILEGED = {"trusted.mark": b"t", "security.selinux": b"system_u:object_r:etc_
 
 @pytest.fixture(params=BASES, ids=str)
 def place(request):
-    """A directory that everybody may enter."""
+    """A directory that all users may enter."""
     if not request.param.is_dir():
         pytest.skip(f"there is no {request.param}")
     made = Path(tempfile.mkdtemp(dir=request.param)).resolve()
@@ -69,7 +69,7 @@ def beneath(*roots):
 
 
 def dress(path, mode=0o664):
-    """Gives a file all that this process may give."""
+    """Gives a file all metadata that this process may set."""
     for name, value in {**ATTRIBUTES, **(PRIVILEGED if IS_ROOT else {})}.items():
         os.setxattr(path, name, value)
     path.chmod(mode)
@@ -78,7 +78,7 @@ def dress(path, mode=0o664):
 
 
 def looks(path):
-    """What it has besides its bytes, the name of the inode and the times."""
+    """Returns the owner, group, mode and extended attributes of a path."""
     found = path.lstat()
     attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
     return found.st_uid, found.st_gid, found.st_mode, attributes
@@ -168,7 +168,7 @@ def refusing(refused):
 
 
 def filled(folder):
-    """A directory with a file, a directory and a link, dressed all."""
+    """Makes a tree of a file, a directory and a link, all with metadata."""
     (folder / "dir/inner").mkdir(parents=True)
     (folder / "dir/inner/file").write_text("old\n")
     (folder / "dir/link").symlink_to("inner/file")
@@ -276,7 +276,7 @@ def test_a_tree_with_a_mount_does_not_move_across_file_systems(place, elsewhere)
 
 @contextmanager
 def without_rights():
-    """This process, but for the way back, is one of nobody's."""
+    """Runs the block as the user nobody."""
     groups = os.getgroups()
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, 0)
@@ -290,7 +290,7 @@ def without_rights():
 
 
 def acts_without_rights(place, elsewhere):
-    """What each act says, or how it is refused."""
+    """Returns the lost metadata or the error code of each act."""
     files, said = beneath(place, elsewhere), {}
     for name, act in {
         "edit": lambda: edit(files, place / "mine")[0].lost,
@@ -328,11 +328,11 @@ def test_without_privileges_lost_metadata_is_reported_or_refused(place, elsewher
     for folder in (place, elsewhere):
         folder.chmod(0o777)
     mine = looks(place / "mine")
-    # What is loaded later can't be read then.
+    # Modules loaded later could not be read without privileges.
     edit(beneath(place), place / "first")
     with without_rights():
         said = acts_without_rights(place, elsewhere)
-    # Some kernels let everybody label their files.
+    # Some kernels let all users label their files.
     label = "security.selinux"
     assert os.getxattr(place / "labelled", label) == PRIVILEGED[label]
     assert said.pop("edit labelled") in ([], "metadata")

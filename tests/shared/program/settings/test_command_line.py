@@ -1,4 +1,4 @@
-"""A command line is read as argparse reads it, and with the place of everything in it."""
+"""Command lines: the same reading as by argparse, with the position of each option and fault."""
 
 import argparse
 from itertools import product

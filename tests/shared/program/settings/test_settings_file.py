@@ -1,4 +1,4 @@
-"""A file of settings: its values, what comes before them, and secrets in it."""
+"""The settings file: its values, their precedence, and its secrets."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def of_file(folder: Path, text: str, *arguments: str, **environment: str) -> tuple[Options, Settings]:
-    """The options of the filesystem server, with a file of settings that has this text."""
+    """Reads the options of the filesystem server with a settings file of this text."""
     file, given = read_settings_file(write(folder / "settings.toml", text), FIELDS).options, words(*arguments)
     return (
         read_options(Options, given, environment, "MCP", file),
@@ -63,12 +63,12 @@ def test_server_settings_come_from_the_settings_file(tmp_path: Path, monkeypatch
     assert settings.roots == [folder / "a", home, Path("/")]
     assert settings.directories[-1] == (folder / "b", True)
     assert (settings.allow_write, settings.deny, settings.max_read) == (True, ["*.log"], 5_000)
-    # A list of the command line takes the place of that of the file.
+    # A list on the command line replaces that of the file.
     assert of_file(folder, text, "--deny", "c")[1].deny == ["c"]
 
 
 class Named(BaseModel):
-    """Settings whose paths follow names."""
+    """Settings with named paths."""
 
     file: list[str] = Field([], json_schema_extra={"paths_after": "="})
 

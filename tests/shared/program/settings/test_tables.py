@@ -1,4 +1,4 @@
-"""The tables of a file that say who may do what: what they mean, and what is wrong with them, in one line."""
+"""The authorization tables of a settings file: their meaning, and their errors in one line."""
 
 import tomllib
 from pathlib import Path

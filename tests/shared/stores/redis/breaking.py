@@ -1,4 +1,4 @@
-"""Ways between replicas and Redis that break, for tests: what they are, and how they are waited for."""
+"""Breakable connections between replicas and Redis, for tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,30 +20,30 @@ PATIENCE = 30.0
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Waits until `holds()` does."""
+    """Waits until `holds()` is true."""
     async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.001)
 
 
 def connecting(url: str) -> Callable[[], Redis]:
-    """Clients as `--store` makes them, which send nothing again by themselves."""
+    """Returns a factory of clients as made for `--store`, without retries."""
     return lambda: Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=2.0, protocol=2)
 
 
 def fresh(server: RedisServer, url: str | None = None, *, lease_seconds: float = 3_000.0) -> Stores:
-    """Stores that nobody else uses."""
+    """Makes stores with a prefix of their own."""
     server.used += 1
     return Stores(connecting(url or server.url), f"{server.used}:", lease_seconds, b"secret")
 
 
 def plain(server: RedisServer) -> PlainRedis:
-    """A client that blocks the loop: nobody here does anything meanwhile."""
+    """Makes a client that blocks the event loop while it waits."""
     return PlainRedis(unix_socket_path=str(server.socket))
 
 
 class Watching(ReplicaWatcher):
-    """Hears what becomes of a replica, and the numbers that it had then."""
+    """Records the losses and returns of a replica, with its numbers."""
 
     def __init__(self, replica: RedisReplica) -> None:
         self.heard: list[tuple[str, int]] = []
@@ -57,12 +57,12 @@ class Watching(ReplicaWatcher):
         self.heard.append(("returned", self._replica.number))
 
     def on_departure(self) -> None:
-        """Others are of no concern here."""
+        """Ignores the departure of other replicas."""
 
 
 class Proxy:
-    """Passes on what clients and Redis say to each other, but for the next batches: of each of them one of
-    `to_break` says what is lost, the "request", the "reply", or, "late", that it comes when `deliver` says so."""
+    """Forwards bytes between clients and Redis, but breaks the next batches. Each entry of `to_break` names what one
+    batch loses: its "request" or its "reply"; a "late" one is sent only by `deliver`."""
 
     def __init__(self, server: RedisServer) -> None:
         self.url = ""
@@ -72,7 +72,7 @@ class Proxy:
         self._late: list[tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serves one connection."""
         answers, redis = await asyncio.open_unix_connection(self._server.socket)
         back = asyncio.create_task(self._pass_on(answers, writer))
         self._tasks |= {back, *filter(None, [asyncio.current_task()])}
@@ -110,12 +110,12 @@ class Proxy:
             await asyncio.wait(self._tasks)
 
     async def deliver_all(self) -> None:
-        """Redis gets all that is late."""
+        """Sends all late batches to Redis."""
         while self._late:
             await self.deliver()
 
     async def deliver(self) -> bytes:
-        """Redis gets the batch that is late; what it says to that."""
+        """Sends the late batch to Redis; returns the reply."""
         data, answers, redis = self._late.pop()
         redis.write(data)
         reply = await answers.read(1_000)
@@ -131,7 +131,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxied(server: RedisServer) -> AsyncIterator[Proxy]:
-    """A proxy before that server, on a port of its own."""
+    """Runs a proxy to that server on a port of its own."""
     proxy = Proxy(server)
     listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.url = f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"

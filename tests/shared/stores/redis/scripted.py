@@ -1,4 +1,4 @@
-"""Replicas that say themselves what they send to Redis, for the tests of its scripts."""
+"""Replicas with operations chosen by the test, for the tests of the Redis scripts."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ ENTRY = 5
 Operation = tuple[Any, ...]
 
 LAST = {"numbers", "replicas"}
-"""The keys that have no end: which number comes next, and who has one."""
+"""The keys without expiry: the next number, and the numbers in use."""
 
 
 class Scripted:
@@ -38,7 +38,7 @@ class Scripted:
         return left
 
     async def send(self, batch: int, *operations: Operation) -> tuple[list[list[bytes]], list[Any]]:
-        """The batch of that number: the entries of the inbox, and the replies."""
+        """Sends a batch under that number; returns the inbox entries and the replies."""
         words: list[Any] = []
         for name, *arguments in operations:
             words += (name, len(arguments), *arguments)
@@ -49,38 +49,38 @@ class Scripted:
         return [inbox[at : at + ENTRY] for at in range(0, len(inbox), ENTRY)], replies
 
     async def batch(self, *operations: Operation) -> list[Any]:
-        """The replies to the next batch."""
+        """Sends the next batch; returns its replies."""
         self.last += 1
         inbox, replies = await self.send(self.last, *operations)
         self._heard += inbox
         return replies
 
     async def do(self, name: str, *arguments: Any) -> Any:
-        """The reply to one operation."""
+        """Runs one operation; returns its reply."""
         (reply,) = await self.batch((name, *arguments))
         return reply
 
     async def inbox(self) -> list[list[bytes]]:
-        """What others have told it since it was asked last, without what is empty."""
+        """Returns the news since the last call, without empty fields."""
         await self.batch(("look",))
         heard, self._heard = self._heard, []
         return [[one for one in entry if one] for entry in heard]
 
     async def die(self) -> None:
-        """Its lease runs out."""
+        """Ends the lease."""
         await self.client.delete(f"{self.prefix}replica:{self.number}")
 
     async def key(self, name: str) -> dict[bytes, bytes]:
-        """A hash, as it is."""
+        """Returns a hash."""
         found: Any = self.client.hgetall(f"{self.prefix}{name}")
         return dict(await found)
 
     async def left(self, name: str) -> int:
-        """The milliseconds that a key is there; -1 where it has no end, -2 where it is not there."""
+        """Returns the milliseconds until a key expires; -1 if it has no expiry, -2 if it does not exist."""
         return int(await self.client.pttl(f"{self.prefix}{name}"))
 
     async def expire(self, name: str) -> None:
-        """A key is over."""
+        """Deletes a key, as its expiry would."""
         assert await self.client.delete(f"{self.prefix}{name}")
 
     async def _eval(self, script: str, *arguments: Any) -> int:
@@ -89,7 +89,7 @@ class Scripted:
 
 
 async def lasting(client: Redis, prefix: str) -> set[str]:
-    """The keys that have no end."""
+    """Returns the keys without expiry."""
     found = set()
     async for key in client.scan_iter(f"{prefix}*"):
         if await client.pttl(key) == -1:
@@ -99,7 +99,7 @@ async def lasting(client: Redis, prefix: str) -> set[str]:
 
 @asynccontextmanager
 async def scripted(server: RedisServer, count: int = 1) -> AsyncIterator[list[Scripted]]:
-    """So many replicas that have joined. Whatever they did, nothing of it may stay for good."""
+    """Yields so many joined replicas. All keys that they leave must expire."""
     prefix = f"{secrets.token_hex(8)}:"
     async with Redis.from_url(server.url) as client:
         made = [Scripted(client, prefix) for _ in range(count)]

@@ -1,5 +1,4 @@
-"""`--store URL`: what is none is refused at once, in words that show nothing of a password; and ways to a real Redis,
-over TLS and by Sentinels, which say where it is when another one takes its place."""
+"""`--store URL`: invalid URLs, and connections to a real Redis over TLS and by Sentinels."""
 
 import asyncio
 import subprocess
@@ -16,7 +15,7 @@ from tests.redis_server import RedisServer
 from tests.shared.stores.redis.breaking import until
 
 SECRET = "geheim"
-PASSWORD = "p@ss/word"  # with what has a meaning in a URL
+PASSWORD = "p@ss/word"  # with characters that are special in a URL
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ async def test_a_store_connects_over_tls_with_a_password(tmp_path: Path) -> None
             assert await replica.blobs.claim("name", 60.0)
         async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}", "another") as replica:
             assert replica.reason == "Redis can't be reached (AuthenticationError)"
-        async with joined(f"rediss://localhost:{port}/0", PASSWORD) as replica:  # nobody vouches for it
+        async with joined(f"rediss://localhost:{port}/0", PASSWORD) as replica:  # its issuer is not trusted
             assert replica.reason == "Redis can't be reached (ConnectionError)"
     finally:
         server.stop()
@@ -86,7 +85,7 @@ async def test_a_store_connects_over_tls_with_a_password(tmp_path: Path) -> None
 
 @pytest.fixture
 def sentinel(tmp_path: Path) -> Iterator[tuple[int, list[RedisServer]]]:
-    """The port of a Sentinel, and the two of which one is the primary."""
+    """Yields the port of a Sentinel, and a primary and its replica."""
     folders = [tmp_path / name for name in ("one", "other")]
     for folder in folders:
         folder.mkdir()
@@ -129,5 +128,5 @@ async def test_a_sentinel_failover_moves_the_store_to_the_new_primary(
 
 
 def replicated(server: RedisServer) -> bytes:
-    """What another one has of it."""
+    """Returns the keys of a Redis server."""
     return subprocess.run(["redis-cli", "-p", str(server.port), "keys", "*"], capture_output=True, check=True).stdout

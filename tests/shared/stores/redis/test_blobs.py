@@ -1,4 +1,4 @@
-"""Data in Redis are there for their time, and a name is claimed once: blobs.lua."""
+"""blobs.lua: data with an expiry, and names claimed once."""
 
 from tests.redis_server import RedisServer
 from tests.shared.stores.redis.scripted import scripted

@@ -1,4 +1,4 @@
-"""Changes that happened while a replica was lost, or that it could not tell any more."""
+"""Changes published while a replica is lost."""
 
 from shared.protocol.session.events import Change
 from shared.stores.redis.bus import MAX_CHANGES

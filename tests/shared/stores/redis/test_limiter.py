@@ -1,4 +1,4 @@
-"""What a limiter in Redis does besides: it takes a part ahead, and counts alone where Redis is away; limits.lua."""
+"""The Redis limiter beyond the contract: prefetched permits, and counting alone without Redis; and limits.lua."""
 
 from shared.contracts import Rate
 from tests.clock import forward
@@ -14,7 +14,7 @@ HOUR = 3_600_000_000
 
 
 def trips(server: RedisServer) -> int:
-    """How many scripts it has run."""
+    """Returns the number of scripts that a server has run."""
     with plain(server) as client:
         said = client.info("commandstats")
     return sum(said.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("eval", "evalsha"))
@@ -27,7 +27,7 @@ async def test_ten_permits_of_a_wide_burst_take_one_round_trip(redis_server: Red
         before = trips(redis_server)
         for _ in range(100):
             assert await one.limiter.take("ada", WIDE) == 0
-        assert trips(redis_server) - before <= 12  # and a look into the inbox
+        assert trips(redis_server) - before <= 12  # including one read of the inbox
 
 
 async def test_prefetched_permits_expire_after_a_second(redis_server: RedisServer) -> None:
@@ -62,7 +62,7 @@ async def test_a_lost_replica_counts_alone_until_it_rejoins(redis_server: RedisS
 
 
 async def take(one: Scripted, least: float = 1, most: float = 1, *, name: str = "a", interval: float = HOUR) -> float:
-    """How many were taken of a burst of 10; where none, minus the microseconds to wait."""
+    """Takes of a burst of 10; returns the count, or minus the microseconds to wait if refused."""
     taken, wait = await one.do("take", name, interval, 10, least, most)
     assert (float(taken) == 0) or (int(wait) == 0)
     return float(taken) or -int(wait)

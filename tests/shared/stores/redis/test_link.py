@@ -1,4 +1,4 @@
-"""The way of a replica to Redis: what breaks on it takes effect once, or not at all where the lease is gone."""
+"""The link of a replica to Redis: a batch takes effect once, or not at all after the lease has expired."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ RECORD = SessionRecord("s", None, "", 60, NEW)
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """One that may be stopped: what it has answered it keeps."""
+    """A Redis server that the test may stop. It persists every answered write."""
     server = RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "always")
     server.start()
     yield server
@@ -38,7 +38,7 @@ def own_server(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 def heard_by(replica: RedisReplica) -> list[str]:
-    """The methods of the news that it gets."""
+    """Returns the list in which the methods of received news are recorded."""
     methods: list[str] = []
     replica.bus.receive(lambda news: methods.append(getattr(news.message, "method", "")))
     return methods
@@ -199,7 +199,7 @@ class TestReplicasThatStop:
             watching, number = Watching(here), here.number
             await rest(here)
             here.link.enqueue("put_blob", "told", b"1", 60_000)
-            with plain(redis_server) as other:  # the loop turns no more until the lease has run out
+            with plain(redis_server) as other:  # blocks the event loop until the lease has expired
                 while other.exists(f"{here.link.prefix}replica:{number}"):
                     pass
             await until(lambda: len(watching.heard) >= 2)
@@ -292,7 +292,7 @@ class TestQueue:
     async def test_a_cancelled_claim_is_released(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
             await here.sessions.create(RECORD)
-            for turns in range(6):  # before it leaves, on its way, in the turn of the answer
+            for turns in range(6):  # before it is sent, on its way, in the turn of the answer
                 asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
                 await asyncio.sleep(0)
                 if turns:
@@ -318,7 +318,7 @@ class TestQueue:
 
 
 class FailingOver:
-    """A name that leads to one Redis, and after `fail_over` to another."""
+    """A socket path that leads to one Redis, and after `fail_over` to another."""
 
     def __init__(self, folder: Path, before: RedisServer, after: RedisServer) -> None:
         self.socket = folder / "redis.sock"
@@ -356,14 +356,14 @@ async def test_a_demoted_primary_is_looked_up_by_name_again(failing_over: Failin
 
 
 class Held(UnixDomainSocketConnection):
-    """With `holds` the last words that the next of these is opened with wait for `go_on`, as all do for a turn of the
-    loop. The library says them twice over a UNIX socket."""
+    """While `holds` is set, the next connection waits for `go_on` before the last command of its handshake, which the
+    library sends twice over a UNIX socket."""
 
     holds: ClassVar[bool] = False
     go_on: ClassVar[asyncio.Event]
     said = 0
 
-    async def _send_packed_command(self, command: Any) -> None:  # the library says it without any other door
+    async def _send_packed_command(self, command: Any) -> None:  # the library has no public hook
         if b"LIB-VER" in b"".join(command):
             self.said += 1
             if Held.holds and self.said == 2:
@@ -394,7 +394,7 @@ async def test_a_failover_while_connecting_does_not_end_the_replica(
 
 
 class SlowToLeave(Redis):
-    """A connection on which the last words take longer than a replica waits before it joins again."""
+    """A client whose leave script takes longer than a replica waits before it rejoins."""
 
     async def eval(self, script: str, *words: Any) -> Any:
         if script == LEAVE:

@@ -1,6 +1,6 @@
-"""What all replicas send to Redis goes by: a batch takes effect once, and only that of a replica that has its lease
-(batch_begin.lua, batch_end.lua); numbers are leased once, and given back by whoever has them (join.lua, leave.lua);
-who there is, and what one tells others (replicas.lua)."""
+"""The scripts behind every operation: batches take effect once and under a lease (batch_begin.lua, batch_end.lua);
+numbers are leased once, and returned by their holder (join.lua, leave.lua); live replicas and their news
+(replicas.lua)."""
 
 import secrets
 from pathlib import Path
@@ -62,7 +62,7 @@ async def test_a_replica_without_its_lease_changes_nothing(redis_server: RedisSe
 
 
 async def test_a_replica_whose_number_was_leased_again_changes_nothing(redis_server: RedisServer) -> None:
-    """Redis was set back to before the first lease, and leased the number again."""
+    """Redis was reset to before the first lease, and leased the number again."""
     async with scripted(redis_server, 1) as (one,):
         await one.client.delete(*[f"{one.prefix}{name}" for name in ("numbers", f"replica:{one.number}")])
         again = Scripted(one.client, one.prefix)

@@ -1,5 +1,5 @@
-"""sessions.lua: an id is claimed once, a resource told of once, a record changed by compare and set, and all has an
-end. What a `SessionStore` promises besides is in tests/shared/stores/test_memory.py, for every store."""
+"""sessions.lua: claims of ids, watched resources, compare-and-set of records, and expiry. The contract of every
+`SessionStore` is tested in tests/shared/stores/test_memory.py."""
 
 from tests.redis_server import RedisServer
 from tests.shared.stores.redis.scripted import Scripted, scripted

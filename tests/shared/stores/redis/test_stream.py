@@ -1,6 +1,6 @@
-"""A stream as one replica sees it, where the others do something at the wrong moment, or are out of reach; and
-streams.lua: the one reader has got all from where it began, and after the end comes nothing. What an `EventLog`
-promises besides is in tests/shared/stores/test_memory_log.py, for every store."""
+"""Streams in Redis while other replicas interfere or are unreachable; and streams.lua: one reader gets all messages
+from its start, and an ended stream gets none. The contract of every `EventLog` is tested in
+tests/shared/stores/test_memory_log.py."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ STREAMS = 3
 
 
 class Sudden:
-    """Another replica, which acts between two turns of the loop."""
+    """Another replica, which acts between two turns of the event loop."""
 
     def __init__(self, server: RedisServer, prefix: str) -> None:
         self._client = plain(server)
@@ -148,7 +148,7 @@ async def test_a_lost_copy_does_not_affect_a_reopened_session(redis_server: Redi
 
 
 async def opened(*replicas: Scripted, id_: str = "s") -> None:
-    """A session that all of them have."""
+    """Opens a session at all replicas."""
     await replicas[0].do("create", id_, "record", "", IDLE)
     for one in replicas:
         await one.do("enter", id_, "", "1")

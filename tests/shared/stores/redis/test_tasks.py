@@ -1,5 +1,5 @@
-"""Tasks of replicas that are gone, and of those that come back; and tasks.lua: what is said of all tasks has an end,
-as they have. What a `TaskStore` promises besides is in tests/shared/stores/test_memory_tasks.py, for every store."""
+"""Tasks of dead and of rejoined replicas; and tasks.lua: the shared keys expire with the tasks. The contract of every
+`TaskStore` is tested in tests/shared/stores/test_memory_tasks.py."""
 
 import asyncio
 from dataclasses import replace
@@ -52,7 +52,7 @@ async def test_a_task_of_a_dead_replica_fails_despite_a_concurrent_answer(
             stale = write_task(task())
             changed = replace(task(), answers={"q": {"result": {}}}, revision=1)
             assert await there.tasks(LIMITS).replace(task(), changed)
-        found = await there.tasks(LIMITS)._fail_if_lost(stale, 0)  # as if the other came between: a race otherwise
+        found = await there.tasks(LIMITS)._fail_if_lost(stale, 0)  # as if the answer came in between
         assert (found.status, found.revision) == ("failed", 2)
 
 
