@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "slow_compute": {"seconds": 0},
     "confirm_delete": {"filename": "a"},
 }
-NOT_IN = {  # the first version without that question
+NOT_IN = {  # the first version with that question
     "elicit_every_field": "2025-11-25",
     "elicit_visit": "2025-11-25",
     "sample_with_tools": "2025-11-25",

@@ -187,7 +187,7 @@ async def test_a_request_sees_files_written_before_it(tmp_path: Path) -> None:
         for name in ("b", "c"):
             put(lib, {f"{name}.md": SIMPLE})
             assert await got(peer, name)
-        (lib / "d.md").touch()
+        (lib / "d.md").touch()  # the writer has not finished
         assert await names(peer) == ["a", "b", "c"]
-        (lib / "d.md").write_text(SIMPLE)  # the writer may not have finished
+        (lib / "d.md").write_text(SIMPLE)
         assert await names(peer) == ["a", "b", "c", "d"]
