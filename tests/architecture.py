@@ -1,7 +1,7 @@
-"""The rules of the house, read from the source with `ast`: nothing of the project is imported here.
+"""The rules of the code, checked on the source with `ast`: this module imports nothing of the project.
 
 Each rule is a function from one source file to the lines that break it; `test_architecture.py` applies them.
-The exceptions to a rule stand in a table with their reason.
+The exceptions to a rule are in a table with their reason.
 """
 
 import ast
@@ -13,9 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# What knows nothing of the protocol, not even its errors: a worker loads it alone, and any file of a server may.
+# Independent of the protocol, even of its errors: workers load only these, and any file of a server may.
 PLAIN = {"text", "steps", "concurrency", "coded_errors", "lazy_modules", "tracing", "yaml"}
-# The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
+# The import ladder: a part may import parts on its own step or lower. "" is shared/__init__.py.
 LADDER = [
     {"errors", "version", *PLAIN},
     {"protocol"},
@@ -27,7 +27,7 @@ LADDER = [
 ]
 STRANGERS = {("client", "server"), *((part, known) for part in PLAIN for known in ("errors", "version"))}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
-# The ladder of `servers`; what is not named is a server, or the gateway, on the second step.
+# The ladder of `servers`; all other folders are a server, or the gateway, on the second step.
 SERVER_STEP = {"common": 0, "start": 0, "catalog": 0, "bundle": 2, "__main__": 3}
 
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette aiohttp httpx uvicorn".split())  # noqa: SIM905
@@ -35,7 +35,7 @@ SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folders of `servers` that work with the protocol itself: the bundle as a whole, and servers behind servers.
 BUNDLE = {"bundle", "gateway"}
-# What servers have in common above `shared`. It stands alone, as a server does, but servers may import it.
+# Common code of servers above `shared`. It is independent, as a server is, but servers may import it.
 COMMON = {"common", "start"}
 # The files of a server that know `shared`, besides those in its `features`; the others know this much of it.
 FACES = {"server.py", "__main__.py", "settings.py"}
@@ -103,8 +103,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/common/sql/importing/workbooks.py": "openpyxl takes a while to load, and most imports are of text",
     "servers/common/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
 }
-UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what takes the arrow away
-# Folder -> what stands in it and imports in a circle, types included -> what takes the circle away.
+UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what will remove the import
+# Folder -> its members in an import cycle, types included -> what will remove the cycle.
 CIRCLES: dict[str, dict[tuple[str, ...], str]] = {}
 BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, six at most
     "shared/client/group/member.py": ("a server of a group that fails in any way must not take the others with it",),
@@ -136,7 +136,7 @@ KNOW_DESCRIPTORS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module, and where the statement stands."""
+    """One imported module, and the place of the statement."""
 
     line: int
     target: str
@@ -180,7 +180,7 @@ class Source:
         return [(node, method, public) for node, method, public in _definitions(self.tree) if _is_function(node)]
 
     def forget(self) -> None:
-        """Lets the tree go, and reads it again where it is needed: all of them are millions of objects."""
+        """Drops the tree, which is parsed again when needed: all trees together are millions of objects."""
         for name in ("tree", "functions"):
             vars(self).pop(name, None)
 
@@ -199,13 +199,13 @@ def _imports(source: Source, node: ast.AST, late: bool = False, typing_only: boo
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands just in it and may hold statements: most of a tree are expressions, which take long to walk."""
+    """Yields the direct children that may contain statements: most of a tree are expressions, which take long."""
     kinds = ast.stmt | ast.ExceptHandler | ast.match_case
     return (child for child in ast.iter_child_nodes(node) if isinstance(child, kinds))
 
 
 def _walk(source: Source, hint: str) -> Iterator[ast.AST]:
-    """All nodes, where the text has what is looked for, a regular expression."""
+    """Yields all nodes if the text matches a regular expression."""
     return ast.walk(source.tree) if re.search(hint, source.text) else iter(())
 
 
@@ -452,7 +452,7 @@ RULES: list[Callable[[Source], Findings]] = [
 ]
 
 
-# How they measure
+# Measures
 
 
 def _docstring_lines(node: ast.AST) -> int:
@@ -466,7 +466,7 @@ def _decorated(node: ast.AST, name: str) -> bool:
 
 
 def uses_of_descriptors(source: Source) -> Findings:
-    """Where it says how a file is opened, names a directory by its descriptor, or changes what is open."""
+    """Yields the lines with flags of `open`, directory descriptors, or changes of open descriptors."""
     for node in _walk(source, rf"\b({DESCRIPTORS.pattern})\b"):
         said = getattr(
             node, {ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value"}.get(type(node), ""), ""
@@ -476,7 +476,7 @@ def uses_of_descriptors(source: Source) -> Findings:
 
 
 def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
-    """The handlers that catch Exception, BaseException or anything."""
+    """Yields the handlers that catch Exception, BaseException or anything."""
     handlers = [node for node in _walk(source, rf"except\s*:|{BROAD.pattern}") if isinstance(node, ast.ExceptHandler)]
     return [one for one in handlers if one.type is None or BROAD.search(ast.unparse(one.type))]
 
@@ -491,7 +491,7 @@ BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Wi
 
 
 def _depth(body: Iterable[ast.stmt], level: int = 0) -> int:
-    """The deepest nesting of blocks; `elif` is not a level, and an inner function counts for itself."""
+    """Returns the deepest nesting of blocks; `elif` is not a level, and an inner function counts separately."""
     deepest = level
     for node in body:
         for block, inner in _inner_blocks(node) if isinstance(node, BLOCKS) else ():
@@ -508,14 +508,14 @@ def _inner_blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], int]]:
         yield part.body, 1
 
 
-# Circles
+# Import cycles
 
 
 def circles(sources: Iterable[Source]) -> dict[str, set[tuple[str, ...]]]:
-    """What imports in a circle, by its folder: of the files and folders that stand in one, all that reach each other.
+    """Returns the import cycles by folder: its files and folders that reach each other.
 
-    Imports for types count as well, and those inside functions; a folder's own `__init__` does not, which shows what
-    is in it.
+    Imports for types and inside functions count as well; the `__init__` of a folder does not, which exports its
+    contents.
     """
     graphs: dict[str, dict[str, set[str]]] = {}
     for source in sources:
@@ -552,10 +552,10 @@ NO_MIRROR: dict[str, str] = {}  # test file -> the reason why it has no source o
 
 
 def tests_without_source(paths: Iterable[str]) -> list[str]:
-    """The test files that stand at the path of no source file and no folder of it.
+    """Returns the test files whose path mirrors no source file and no folder.
 
     `tests/servers/fetch/load/test_cache.py` has the tests of `servers/fetch/load/cache.py` or of a folder of that
-    name. Those of a folder as a whole may also stand in it: `tests/shared/stores/test_stores.py`.
+    name. Those of a folder as a whole may also be inside it: `tests/shared/stores/test_stores.py`.
     """
     return [path for path in paths if path.startswith(MIRRORED) and not _has_source(path)]
 

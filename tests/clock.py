@@ -1,20 +1,20 @@
-"""Clocks that are set by hand, also that of the event loop: what takes long takes no time, and no machine is too slow
+"""Clocks that tests set, also that of the event loop: long waits take no time, and no machine is too slow
 for it."""
 
 import asyncio
 
 
 def forward(seconds: float) -> None:
-    """Sets the clock of the running loop ahead: what would have been due by then is due at once.
+    """Sets the clock of the running loop ahead: timers within that time are due at once.
 
-    It holds for all that waits in this loop: a bound around it has to be wider than what it goes forward by."""
+    It affects all timers of this loop: a timeout around it must be longer than `seconds`."""
     loop = asyncio.get_running_loop()
     now = loop.time
     loop.time = lambda: now() + seconds  # type: ignore[method-assign]
 
 
 class Clock:
-    """The time in seconds, until it is set."""
+    """A constant time in seconds that tests can set."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now

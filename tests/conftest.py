@@ -1,4 +1,4 @@
-"""Options of the test run, and what holds for all of it."""
+"""Options and hooks of the whole test run."""
 
 import gc
 import os
@@ -16,8 +16,7 @@ from tests.npm import Unavailable
 from tests.records import names_recorded
 from tests.redis_server import RedisServer
 
-# How long an example takes is a matter of the machine, and of what else it does. That all examples of a test have its
-# folder in common is meant.
+# The duration of an example depends on the machine and its load. All examples of a test share its folder on purpose.
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("any machine", deadline=None, suppress_health_check=CHECKS)
 settings.load_profile("any machine")
@@ -41,7 +40,7 @@ TABLES = {
 
 
 def _skip_unavailable() -> Generator[None, Any, Any]:
-    """Skips a test for which something is missing; under CI=true, it fails."""
+    """Skips a test whose requirement is missing; under CI=true, the test fails."""
     try:
         return (yield)
     except Unavailable as reason:
@@ -68,10 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Has Ctrl+C end tests and the programs that they start, which what a shell runs in its background ignores, and
-    says where servers keep their state."""
+    """Makes Ctrl+C end tests and their programs, although background jobs of a shell ignore it, and
+    sets the state directory of servers."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What servers keep for the user, such as the journal of changes, is not to come to whoever runs the tests.
+    # State of servers, such as the journal of changes, must not reach the home of the user who runs the tests.
     folder = tempfile.TemporaryDirectory(prefix="state-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_STATE_HOME"] = folder.name
@@ -79,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Runs heavy tests one at a time, whichever process has them; the wait is no part of their own time."""
+    """Runs heavy tests one at a time across all processes; the wait does not count as their time."""
     if item.get_closest_marker("heavy") is None:
         return (yield)
     with FileLock(item.config.cache.mkdir("heavy") / "lock"):
@@ -88,8 +87,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Spares the garbage collector what stays to the end: the thousands of tests and all that they import. It would
-    look through all of it again and again, which takes a third of the collection."""
+    """Excludes permanent objects from garbage collection: thousands of tests and all their imports. The
+    collector would examine all of them repeatedly, which takes a third of the collection."""
     gc.disable()
     try:
         return (yield)
@@ -99,8 +98,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints the tables. Here and not in the folders themselves: where other processes run the tests, the one that
-    prints never comes to those."""
+    """Prints the tables, here since the process that prints may not run the tests of their folders."""
     found = names_recorded(terminalreporter)
     for name, module in TABLES.items():
         if name in found:
@@ -109,7 +107,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A Redis that keeps nothing on disk, for all tests of one process."""
+    """Starts a Redis without persistence, for all tests of one process."""
     server = RedisServer(tmp_path_factory.mktemp("redis"))
     server.start()
     yield server

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md, run as they are printed there."""
+"""The examples of CONTRIBUTING.md, run as printed."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ PAGE = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 
 
 def example(heading: str) -> str:
-    """The code in Python under a heading."""
+    """Returns the Python code under a heading."""
     _, _, section = PAGE.read_text().partition(f"\n## {heading}\n")
     found = re.search(r"^ *```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
     assert found is not None, heading
@@ -17,7 +17,7 @@ def example(heading: str) -> str:
 
 
 def names_of(heading: str) -> dict[str, Any]:
-    """What the code under a heading defines."""
+    """Runs the code under a heading; returns its names."""
     names: dict[str, Any] = {"__name__": "contributing"}
     exec(compile(example(heading), PAGE.name, "exec"), names)
     return names

@@ -1,4 +1,4 @@
-"""What reaches the disk, and who may read it meanwhile: written down while the system does it."""
+"""Records of calls to the file system: synced files, and permissions of new files."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ import pytest
 
 
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int | list[str]]:
-    """What is synced from now on, in its order: of a file how many bytes it has, of a directory the names in it."""
+    """Records syncs from now on, in order: the size of a file in bytes, the names in a directory."""
     seen: list[int | list[str]] = []
     sync = os.fsync
 
@@ -22,7 +22,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int | list[str]]:
 
 
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The permissions of each file that is made from now on, at the moment when it is."""
+    """Records the permissions of each new file from now on, at the moment of its creation."""
     seen: list[int] = []
     plain = os.open
 

@@ -1,5 +1,5 @@
-"""The example messages of five documents about the protocol, and what is said of them at the end of a run: how many
-stand in a transcript as they are printed, and how many differ for a reason that is given by the table in
+"""The example messages of five documents about the protocol, and their summary at the end of a run: how many
+are in a transcript as printed, and how many differ for a reason given by the table in
 shared/protocol/wire/dialects/README.md.
 
 `examples.json` beside the transcripts of a document lists them in their order. In a message, the text "..." stands
@@ -23,7 +23,7 @@ EXAMPLE = "example of a document"
 
 @cache
 def examples(document: str) -> list[dict[str, Any]]:
-    """Those of one document."""
+    """Returns the examples of one document."""
     text = (FOLDER / f"document-{document}/examples.json").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = json.loads(text)
     return found

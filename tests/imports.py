@@ -1,4 +1,4 @@
-"""A drawing of who imports whom, made from the code: `python -m tests.imports` prints it for CONTRIBUTING.md.
+"""The import graph of the code: `python -m tests.imports` prints it for CONTRIBUTING.md.
 
 A part is a module or a folder just below `shared`, a folder of `protocol`, and each folder of `servers`. Only
 those arrows are drawn that no longer way says already.
@@ -16,7 +16,7 @@ _OPENED = ("shared.protocol",)
 
 
 def drawing() -> str:
-    """The parts and their imports as a flowchart of Mermaid, which draws each part above what it imports."""
+    """Returns the parts and their imports as a Mermaid flowchart, which draws each part above its imports."""
     graph = imports_of_parts()
     order = list(TopologicalSorter({part: sorted(used) for part, used in sorted(graph.items())}).static_order())
     arrows = [f"  {part} --> {used}" for part in reversed(order) for used in sorted(_drawn(part, graph))]
@@ -24,7 +24,7 @@ def drawing() -> str:
 
 
 def imports_of_parts() -> Graph:
-    """Which parts each part imports, when it is loaded or later or for a type, but for the arrows that are to go."""
+    """Returns the imports of each part, also late ones and those for types, without the listed exceptions."""
     graph: Graph = {_part(source.module): set() for source in SOURCES.values()}
     for source in SOURCES.values():
         mine = _part(source.module)
@@ -40,12 +40,12 @@ def _part(module: str) -> str:
 
 
 def _drawn(part: str, graph: Graph) -> set[str]:
-    """What `part` imports and reaches in no other way."""
+    """Returns the imports of `part` that no other import implies."""
     return graph[part].difference(*(_reached(other, graph) for other in graph[part]))
 
 
 def _reached(part: str, graph: Graph) -> set[str]:
-    """What `part` imports, and what is imported by that, and so on."""
+    """Returns the imports of `part`, direct and indirect."""
     found: set[str] = set()
     new = graph[part]
     while new:

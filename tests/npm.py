@@ -14,17 +14,17 @@ INSTALL_SECONDS = 300
 
 
 class Unavailable(Exception):
-    """Something can't be run on this machine; says why."""
+    """Raised with the reason when a program can't run on this machine."""
 
 
 def find_node() -> Path:
-    """A Node that is new enough: from the development dependencies, else from the PATH. Raises Unavailable,
-    which names what there is. What counts is its version: what a machine calls `node` is often older."""
+    """Returns a Node that is new enough: from the development dependencies, else from the PATH. Raises Unavailable,
+    which names the candidates. The version is checked, since the `node` of a machine is often older."""
     return first_new_enough(_candidates())
 
 
 def first_new_enough(candidates: list[Path]) -> Path:
-    """The first of `candidates` that is new enough. Raises Unavailable, which names what there is."""
+    """Returns the first of `candidates` that is new enough. Raises Unavailable, which names the candidates."""
     found = []
     for candidate in candidates:
         version = _node_version(candidate)
@@ -52,13 +52,13 @@ def _node_version(node: Path) -> int | None:
 
 
 def pinned(folder: Path) -> dict[str, str]:
-    """The packages that the package.json of `folder` asks for, and their versions."""
+    """Returns the packages in the package.json of `folder`, with their versions."""
     versions: dict[str, str] = json.loads((folder / "package.json").read_text())["dependencies"]
     return versions
 
 
 def require(node: Path, folder: Path, what: str) -> None:
-    """Installs what is pinned in `folder`, unless it is there; waits while another process does so. Raises
+    """Installs the pinned packages of `folder` once; waits while another process does so. Raises
     Unavailable."""
     with FileLock(folder / ".install.lock"):
         if _installed(folder) != pinned(folder):
@@ -66,7 +66,7 @@ def require(node: Path, folder: Path, what: str) -> None:
 
 
 def _installed(folder: Path) -> dict[str, str | None]:
-    """npm writes this file last: where it is missing, an installation was broken off."""
+    """Returns the installed versions. npm writes the lock file last: without it, an installation was interrupted."""
     lock = folder / "node_modules" / ".package-lock.json"
     if not lock.exists():
         return {}
@@ -91,7 +91,7 @@ def _install(node: Path, folder: Path, what: str) -> None:
 
 
 def _npm(node: Path) -> Path | None:
-    """The script of npm, to be run by `node` itself: a command called npm may belong to an older one, and in the
+    """Returns the script of npm, which `node` runs: a command called npm may belong to an older Node, and in the
     wheel it is a copy that does not find its library."""
     own = node.resolve().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     if own.exists():

@@ -37,7 +37,7 @@ ignore_startup_parameters = extra_float_digits
 
 
 def require_pgbouncer() -> str:
-    """The program; skips the test, by name, where there is none, and fails under CI=true."""
+    """Returns the program; without it, skips the test, and fails under CI=true."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin") or ""
     if not program:
         reason = "PgBouncer is not installed (Debian: apt install pgbouncer)"
@@ -46,7 +46,7 @@ def require_pgbouncer() -> str:
 
 
 class PgBouncer:
-    """One pooler, on a UNIX socket in its folder: `size` connections to each database for each role."""
+    """A pooler on a UNIX socket in its folder, with `size` connections to each database for each role."""
 
     def __init__(self, server: PostgresServer, folder: Path, mode: str, size: int) -> None:
         self._folder = folder
@@ -72,22 +72,22 @@ class PgBouncer:
             time.sleep(0.01)
 
     def url(self, dbname: str = "postgres", user: str = SUPERUSER) -> str:
-        """The URI of a database behind it, for one role."""
+        """Returns the URI of a database behind it, for one role."""
         host = quote(str(self._folder), safe="/")
         return f"postgresql://{quote(user)}@/{quote(dbname)}?host={host}&port={_PORT}"
 
     def connect(self, dbname: str, user: str) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection through it, where each statement is a transaction of its own; close it."""
-        # A statement that is prepared under a name would be missing on the next server connection.
+        """Returns a connection through it in autocommit mode; the caller closes it."""
+        # A named prepared statement would be missing on the next server connection.
         return psycopg.connect(self.url(dbname, user), autocommit=True, prepare_threshold=None)
 
     def manage(self, command: str) -> None:
-        """Runs a command of its administrator."""
+        """Runs a command of the admin console."""
         with psycopg.connect(self.url("pgbouncer"), autocommit=True, cursor_factory=psycopg.ClientCursor) as admin:
             admin.execute(command.encode())
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the pooler."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(PATIENCE)
 
@@ -101,7 +101,7 @@ class PgBouncer:
 
 @contextmanager
 def pooling(server: PostgresServer, mode: str, size: int = 4) -> Iterator[PgBouncer]:
-    """A pooler in that mode for the time of the block."""
+    """Runs a pooler in that mode during the block."""
     require_pgbouncer()
     with short_folder() as folder:
         pooler = PgBouncer(server, folder, mode, size)

@@ -1,4 +1,4 @@
-"""A picture that is whole."""
+"""A complete PNG image."""
 
 import base64
 

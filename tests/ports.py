@@ -1,4 +1,4 @@
-"""Ports for servers that take no 0, that don't say which they got, or that come back to the one that they had."""
+"""Ports for servers that don't accept 0, don't report their port, or return to an earlier one."""
 
 import random
 import socket
@@ -14,9 +14,9 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port of loopback that nobody has, and that was not given before."""
+    """Returns a free loopback port that was not returned before."""
     while True:
-        port = random.SystemRandom().randint(LOWEST, HIGHEST)  # tests in other processes seek as well
+        port = random.SystemRandom().randint(LOWEST, HIGHEST)  # tests in other processes search too
         if port in _given:
             continue
         try:

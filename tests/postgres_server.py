@@ -1,6 +1,6 @@
-"""A real PostgreSQL for tests, in a folder of its own: started, stopped and killed like any other process.
+"""A real PostgreSQL for tests in a separate folder: started, stopped and killed like any other process.
 
-It refuses to run as root. Where the tests do, it runs as another user, to whom its folder is given.
+PostgreSQL refuses to run as root. If the tests run as root, it runs as another user, who owns its folder.
 """
 
 import atexit
@@ -64,7 +64,7 @@ shared_preload_libraries = 'pg_stat_statements'
 
 
 def require_postgres() -> Path:
-    """The folder of its programs; skips the test, by name, where there is none, and fails under CI=true."""
+    """Returns the folder of its programs; without it, skips the test, and fails under CI=true."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: -float(folder.parent.name))
@@ -77,8 +77,8 @@ def require_postgres() -> Path:
 
 @contextmanager
 def short_folder() -> Iterator[Path]:
-    """A folder that the server's user can reach, which that of a test need not be, with a path short enough for a
-    socket. It is removed in the end."""
+    """Makes a folder that the user of the server can reach (not every test folder is), with a path short enough for a
+    socket. It is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     give(folder)
     try:
@@ -88,9 +88,9 @@ def short_folder() -> Iterator[Path]:
 
 
 class PostgresServer:
-    """One cluster. It listens on a UNIX socket in its folder alone, or where `port` is given on that of loopback.
+    """One cluster. It listens only on a UNIX socket in its folder, or with `port` also on loopback.
 
-    `options` are settings, as `name=value`. Everyone may log in as anyone, but for the role `guarded`, who needs a
+    `options` are settings, as `name=value`. Everyone may log in as any role, except `guarded`, which needs a
     password. The superuser is `postgres`. `folder` is one of `short_folder`.
     """
 
@@ -103,7 +103,7 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, with the data of the last time if there are any, and waits until it serves."""
+        """Starts the server with its earlier data, and waits until it accepts connections."""
         if not self.data.exists():
             _copy(_template() / "data", self.data)
         self._run()
@@ -126,11 +126,11 @@ class PostgresServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process."""
+        """Returns whether its process runs."""
         return self._process is not None
 
     def stop(self, *, kill: bool = False) -> None:
-        """Ends it in order, which breaks all connections, or with all its processes by -9."""
+        """Shuts the server down in order, which closes all connections, or kills all its processes with -9."""
         if self._process is None:
             return
         if kill:
@@ -143,18 +143,18 @@ class PostgresServer:
     def _kill(self) -> None:
         assert self._process is not None
         others = [pid for (pid,) in self.run("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()")]
-        self._process.send_signal(signal.SIGSTOP)  # else it would begin to recover from the loss of the others
+        self._process.send_signal(signal.SIGSTOP)  # else it would start recovery from the loss of the others
         for pid in others:
             os.kill(pid, signal.SIGKILL)
         self._process.send_signal(signal.SIGKILL)
 
     def restart(self, *, kill: bool = False) -> None:
-        """Stops it, and starts it with the same data."""
+        """Restarts the server with the same data."""
         self.stop(kill=kill)
         self.start()
 
     def url(self, dbname: str = "postgres", user: str = SUPERUSER, password: str = "") -> str:
-        """The URI of one database, for one role."""
+        """Returns the URI of one database, for one role."""
         who = f"{quote(user, safe='')}:{quote(password, safe='')}" if password else quote(user, safe="")
         database = quote(dbname, safe="")
         if self.port:
@@ -164,8 +164,8 @@ class PostgresServer:
     def run(
         self, sql: str, values: Sequence[Any] | None = None, *, dbname: str = "postgres", user: str = SUPERUSER
     ) -> list[tuple[Any, ...]]:
-        """Runs statements, without values any number of them, each a transaction of its own unless they say
-        otherwise; the rows of the last one. Values stand for %s."""
+        """Runs statements (several only without values), each in its own transaction unless they say
+        otherwise; returns the rows of the last one. Values replace %s."""
         with psycopg.connect(self.url(dbname, user), autocommit=True) as connection:
             cursor = connection.execute(sql, values)  # type: ignore[arg-type]
             while cursor.nextset():
@@ -175,7 +175,7 @@ class PostgresServer:
     def connect(
         self, dbname: str = "postgres", user: str = SUPERUSER, password: str = ""
     ) -> psycopg.Connection[tuple[Any, ...]]:
-        """A connection where each statement is a transaction of its own; close it."""
+        """Returns a connection in autocommit mode; the caller closes it."""
         return psycopg.connect(self.url(dbname, user, password), autocommit=True)
 
     def _answers(self) -> bool:
@@ -188,13 +188,13 @@ class PostgresServer:
 
 @cache
 def any_database() -> str:
-    """The URL of an empty database that all tests of the process may connect to; its role owns it."""
+    """Returns the URL of an empty database for all tests of the process; its role owns it."""
     return new_database()
 
 
 def new_database(*statements: str) -> str:
-    """The URL of a new database in which its role has run these statements. That is on a server that ends with the
-    process, and that can be reached from a container, too."""
+    """Returns the URL of a new database in which its role has run these statements. Its server ends with the
+    process, and is reachable from a container."""
     server, name = _shared(), f"anything_{next(_NUMBERS)}"
     server.run(f"CREATE DATABASE {name} OWNER anyone")
     for statement in statements:
@@ -215,7 +215,7 @@ def _shared() -> PostgresServer:
 
 @cache
 def _template() -> Path:
-    """The folder of a cluster that was never started, from which others are copied: copying is much faster."""
+    """Returns the folder of a cluster that was never started; copies of it are much faster than new clusters."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     give(folder)
@@ -238,14 +238,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def give(path: Path) -> None:
-    """Gives it to the user that the server runs as."""
+    """Changes the owner to the user of the server."""
     if os.getuid() == 0:
         owner = pwd.getpwnam(_user())
         os.chown(path, owner.pw_uid, owner.pw_gid)
 
 
 def as_server_user() -> dict[str, Any]:
-    """How Popen starts it as someone who is not root."""
+    """Returns the arguments of Popen that start it as a user other than root."""
     if os.getuid():
         return {}
     owner = pwd.getpwnam(_user())
@@ -254,7 +254,7 @@ def as_server_user() -> dict[str, Any]:
 
 @cache
 def _user() -> str:
-    """Who runs it: the one tests run as, but for root."""
+    """Returns the user of the server: that of the tests, unless it is root."""
     if os.getuid():
         return getpass.getuser()
     names = {entry.pw_name for entry in pwd.getpwall()}

@@ -1,4 +1,4 @@
-"""Files that their owner may not read, for tests that may run as root."""
+"""Files that are unreadable for their owner, for tests that may run as root."""
 
 import ctypes
 import os
@@ -15,9 +15,9 @@ _OVERRIDES = 1 << 1 | 1 << 2
 
 @contextmanager
 def modes_enforced() -> Iterator[None]:
-    """Have the modes of files hold for this thread, and the threads that it starts, although it may be root's.
+    """Enforce the modes of files for this thread and the threads that it starts, even for root.
 
-    Skips the test where root can't give up that right: capget(2) is Linux's."""
+    Skips the test if root can't drop that capability: capget(2) exists only on Linux."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         yield
         return

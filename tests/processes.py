@@ -1,11 +1,11 @@
-"""Whether processes of others are there."""
+"""The state of other processes."""
 
 import os
 from pathlib import Path
 
 
 def is_there(pid: int) -> bool:
-    """Whether there is such a process; one that ended and was not waited for counts."""
+    """Returns whether the process exists; a zombie counts."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -14,7 +14,7 @@ def is_there(pid: int) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process that has not ended."""
+    """Returns whether the process exists and has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "XZ"
     except OSError:

@@ -1,4 +1,4 @@
-"""PyPI packages that tests need in an environment of their own: pinned in a file, installed when first needed."""
+"""PyPI packages that tests need in a separate environment: pinned in a file, installed when first needed."""
 
 import shutil
 import subprocess
@@ -15,17 +15,17 @@ INSTALLERS = ROOT / "tests/checks/bundle/requirements-installers.txt"
 
 
 def pinned(file: Path) -> dict[str, str]:
-    """The packages that `file` asks for, and their versions."""
+    """Returns the packages in `file`, with their versions."""
     return dict(line.split("==") for line in file.read_text().splitlines())
 
 
 def require(name: str, file: Path) -> Path:
-    """The Python of the environment `name`, which holds what `file` lists and is built unless it is there.
+    """Returns the Python of the environment `name` with the packages of `file`, which is built once.
 
     It stays, in a folder that git ignores, until the file changes; a process waits while another builds it. Raises
     Unavailable."""
     folder = ROOT / f".venv-{name}"
-    built = folder / "requirements.txt"  # written last: where it is missing, building was broken off
+    built = folder / "requirements.txt"  # written last: without it, the build was interrupted
     python = folder / "bin" / "python"
     with FileLock(f"{folder}.lock"):
         if not built.exists() or built.read_text() != file.read_text():
@@ -39,7 +39,7 @@ def require(name: str, file: Path) -> Path:
 
 
 def _install(python: Path, *, by_uv: bool) -> list[str]:
-    """The command that installs packages for `python`. uv does it in a tenth of the time, once it is there."""
+    """Returns the command that installs packages for `python`. With uv, it takes a tenth of the time."""
     if by_uv:
         return [str(require("installers", INSTALLERS).with_name("uv")), "pip", "install", "--python", str(python)]
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]

@@ -1,5 +1,5 @@
-"""A receiver of OTLP over HTTP, as a collector is one: it takes spans and counts in protobuf, by the schema of
-OpenTelemetry, and keeps them.
+"""A receiver of OTLP over HTTP, like a collector: it accepts spans and counts in protobuf, by the schema of
+OpenTelemetry, and stores them.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ PATIENCE = 30.0
 
 
 class Seen(NamedTuple):
-    """A span that came."""
+    """A received span."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 
 
 class Receiver:
-    """What came so far."""
+    """The received spans and counts."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -51,14 +51,14 @@ class Receiver:
         self._came = asyncio.Event()
 
     async def until(self, is_there: Callable[[], object]) -> None:
-        """Waits until what came is enough."""
+        """Waits until the received data meet a condition."""
         async with asyncio.timeout(PATIENCE):
             while not is_there():
                 self._came.clear()
                 await self._came.wait()
 
     async def span(self, name: str, **attributes: Any) -> Seen:
-        """The span of that name, once it came."""
+        """Waits for the span of that name; returns it."""
 
         def fitting() -> list[Seen]:
             wanted = attributes.items()
@@ -69,13 +69,13 @@ class Receiver:
         return one
 
     def count(self, name: str, **labels: Any) -> Any:
-        """A count; None where it did not come."""
+        """Returns a count; None if it was not received."""
         return self.counts.get((name, tuple(sorted(labels.items()))))
 
     async def _body(self, request: web.Request) -> bytes:
         assert request.content_type == MEDIA_TYPE
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
-        # aiohttp unpacks what its header says is packed.
+        # aiohttp decompresses a body by its header.
         body = await request.read()
         return gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
 
@@ -122,7 +122,7 @@ def _values(attributes: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
-    """A receiver on a free port."""
+    """Runs a receiver on a free port; yields it."""
     receiver, app = Receiver(), web.Application()
     app.router.add_post("/v1/traces", receiver.traces)
     app.router.add_post("/v1/metrics", receiver.metrics)

@@ -1,4 +1,4 @@
-"""What tests record for the tables at the end of a run. It travels with their reports: a test may have run in another
+"""Records of tests for the tables at the end of a run. Reports carry them, since a test may have run in another
 process than the one that prints."""
 
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import pytest
 
 
 def recorded(terminalreporter: Any, name: str) -> Iterator[Any]:
-    """The values of the user property `name` of all tests that were run, in the order in which these began."""
+    """Returns the values of the user property `name` of all tests, in the order of their start."""
     for report in sorted(_calls(terminalreporter), key=lambda report: report.start):
         yield from (value for key, value in report.user_properties if key == name)
 
 
 def names_recorded(terminalreporter: Any) -> set[str]:
-    """The names of all that was recorded."""
+    """Returns the names of all records."""
     return {key for report in _calls(terminalreporter) for key, _ in report.user_properties}
 
 

@@ -1,4 +1,4 @@
-"""A real Redis for tests, on a socket of its own: started, stopped and killed like any other process."""
+"""A real Redis for tests on a separate socket: started, stopped and killed like any other process."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ PATIENCE = 20.0
 
 
 def require_redis() -> str:
-    """The program; skips the test, by name, where there is none, and fails under CI=true."""
+    """Returns the program; without it, skips the test, and fails under CI=true."""
     found = shutil.which("redis-server")
     if found is None:
         reason = "redis-server is not installed (Debian: apt install redis-server)"
@@ -25,7 +25,7 @@ def require_redis() -> str:
 
 
 class RedisServer:
-    """One server. It listens on a UNIX socket in its folder, and where `port` is given on that of loopback."""
+    """One server. It listens on a UNIX socket in its folder, and with `port` also on loopback."""
 
     def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
         self.folder = folder
@@ -38,12 +38,12 @@ class RedisServer:
         """How many have asked for a prefix of their own."""
 
     def send(self, signal_: signal.Signals) -> None:
-        """Sends it a signal."""
+        """Sends a signal to the server."""
         assert self._process is not None
         self._process.send_signal(signal_)
 
     def start(self) -> None:
-        """Starts it, and waits until it serves."""
+        """Starts the server, and waits until it accepts connections."""
         words = [
             require_redis(),
             "--port",
@@ -63,18 +63,18 @@ class RedisServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process."""
+        """Returns whether its process runs."""
         return self._process is not None
 
     def stop(self, *, kill: bool = False) -> None:
-        """Ends it in order, or by -9."""
+        """Shuts the server down in order, or kills it with -9."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             self._process.wait(PATIENCE)
             self._process = None
 
     def used_bytes(self) -> int:
-        """What it holds in memory."""
+        """Returns its memory in bytes."""
         with socket.socket(socket.AF_UNIX) as link:
             link.connect(str(self.socket))
             link.sendall(b"INFO memory\r\n")

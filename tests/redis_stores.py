@@ -1,4 +1,4 @@
-"""Stores in a real Redis, for tests: nobody else sees what they keep, and their time can be made to pass."""
+"""Stores in a real Redis, for tests: isolated from each other, and with a clock that can be set ahead."""
 
 import secrets
 
@@ -19,7 +19,7 @@ class InRedis(Stores):
         super().__init__(lambda: Redis.from_url(server.url), self.prefix, lease_seconds, b"secret")
 
     async def let_pass(self, seconds: float) -> None:
-        """Everything that expires does so that much sooner; but for leases, which are renewed."""
+        """Shortens every expiry by `seconds`, except those of leases, which are renewed."""
         async with Redis.from_url(self.server.url) as client:
             async for key in client.scan_iter(f"{self.prefix}*"):
                 left = await client.pttl(key)

@@ -34,21 +34,21 @@ FETCH = (
 )
 """The command that brings the schemas, and says where they are."""
 
-# What a strict check doesn't look into: contents that belong to the author, the host or an extension.
+# A strict check skips contents that belong to the author, the host or an extension.
 FREE = frozenset({"_meta", "structuredContent", "inputSchema", "outputSchema", "data", "arguments"}) | frozenset(
     {"experimental", "extensions"}
 )
 # `tasks/result` answers with the result of some other request, so its schema can't name the keys.
 OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
-# What schemas before 2026-07-28 leave room for: "this is not a closed set: any server can define its own, additional
-# capabilities". A client says in its first message what it can do in the newest version that it may speak.
+# Schemas before 2026-07-28 leave room for more: "this is not a closed set: any server can define its own, additional
+# capabilities". A client declares in its first message its capabilities in the newest version that it may speak.
 ADDED: dict[str, Schema] = {
     "ServerCapabilities": {"extensions": {"type": "object"}},
     "ClientCapabilities": {"extensions": {"type": "object"}, "elicitation": {"type": "object"}},
-    # MCP Apps begins with 2024-11-05, though `_meta` came to these objects later (SEP-1865, Capability Negotiation).
+    # MCP Apps starts with 2024-11-05, although these objects got `_meta` later (SEP-1865, Capability Negotiation).
     "Tool": {"_meta": {"type": "object"}},
     "TextResourceContents": {"_meta": {"type": "object"}},
-    # SEP-2663 adds a filter of its own.
+    # SEP-2663 adds a filter.
     "SubscriptionFilter": {"taskIds": {"type": "array", "items": {"type": "string"}}},
 }
 # Methods of official extensions, which the core schema of 2026-07-28 does not know, and of one that a test declares.
@@ -56,12 +56,12 @@ EXTENSION = re.compile(r"(notifications/)?(tasks|skills|stars)(/|$)|resources/di
 
 
 def available() -> bool:
-    """Whether the schema of every version is there."""
+    """Returns whether the schema of every version is available."""
     return all((SPEC_DIR / version / "schema.json").is_file() for version in VERSIONS)
 
 
 def wanted() -> bool:
-    """Whether messages are to be checked: the schemas are there, or they have to be."""
+    """Returns whether messages are checked: the schemas are available, or required."""
     return available() or os.environ.get("CI") == "true"
 
 
@@ -107,7 +107,7 @@ def check(
 def _expect(
     message: Mapping[str, Any], version: str, method: str | None, sender: Side
 ) -> tuple[str, Schema, frozenset[str]]:
-    """What the message is in words, the schema for it, and the keys a strict check leaves alone."""
+    """Returns a description of the message, its schema, and the keys that a strict check skips."""
     if "method" in message:
         return _expect_call(message["method"], version, "Request" if "id" in message else "Notification", sender)
     if "error" in message:
@@ -172,9 +172,9 @@ def _present(version: str, *names: str) -> str:
 
 @cache
 def members(version: str, union: str) -> dict[str, str]:
-    """The definitions in a union such as `ServerNotification`, by the method each of them names."""
+    """Returns the definitions in a union such as `ServerNotification`, by their method."""
     known = _definitions(version)
-    if "method" in known.get(union, {}).get("properties", {}):  # a union of one is that one
+    if "method" in known.get(union, {}).get("properties", {}):  # a union of one definition is that definition
         names = [union]
     else:
         names = [member["$ref"].rpartition("/")[2] for member in known.get(union, {}).get("anyOf", ())]
@@ -183,7 +183,7 @@ def members(version: str, union: str) -> dict[str, str]:
 
 @cache
 def _errors(version: str) -> dict[Any, list[str]]:
-    """The definitions of error responses that belong to one code, e.g. -32022."""
+    """Returns the definitions of error responses of one code, e.g. -32022."""
     found: dict[Any, list[str]] = {}
     for name, schema in _definitions(version).items():
         for part in schema.get("properties", {}).get("error", {}).get("allOf", ()):
@@ -194,7 +194,7 @@ def _errors(version: str) -> dict[Any, list[str]]:
 
 @cache
 def _composed(version: str, names: tuple[str, ...], result: str | None = None) -> Schema:
-    """A schema that demands all of `names`, and for a response that its `result` is of that definition."""
+    """Returns a schema that requires all of `names`, and for a response the definition of its `result`."""
     parts = [_reference(version, name) for name in names]
     if result is not None:
         parts.append({"properties": {"result": _reference(version, result)}})
@@ -242,7 +242,7 @@ def _invalid(message: Any, schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(value: Any, schema: Schema, root: Schema, free: frozenset[str], path: str = "$") -> list[str]:
-    """The paths of all keys in `value` that `schema` doesn't name, in the branch that fits best."""
+    """Yields the paths of all keys in `value` that `schema` doesn't name, in the branch that fits best."""
     if not isinstance(value, (dict, list)):
         return []
     found = [_unknown_in(value, parts, root, free, path) for parts in _branches(value, schema, root)]
@@ -269,7 +269,7 @@ def _unknown_in(value: Any, parts: list[Schema], root: Schema, free: frozenset[s
 
 
 def _branches(value: Any, schema: Schema, root: Schema) -> list[list[Schema]]:
-    """All ways to read `schema` for this value; each is a list of plain schemas that apply together."""
+    """Returns all ways to read `schema` for this value; each is a list of plain schemas that apply together."""
     ways = [[schema]]
     if "$ref" in schema:
         *_, key, name = schema["$ref"].split("/")

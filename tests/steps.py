@@ -1,10 +1,10 @@
-"""Work in steps, run to its end."""
+"""Work in steps, run to completion."""
 
 from shared.steps import Steps, T
 
 
 def counted(steps: Steps[T]) -> tuple[int, T]:
-    """The number of pauses between the steps, and the result."""
+    """Returns the number of pauses between the steps, and the result."""
     pauses = 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The tree keeps the rules of `architecture.py`, and each rule fires on a snippet that breaks it."""
+"""The rules of `architecture.py`: applied to the tree, and each to a snippet that breaks it."""
 
 import gc
 import re
@@ -14,7 +14,7 @@ from tests.imports import drawing
 
 @pytest.fixture(autouse=True, scope="module")
 def no_search_for_garbage() -> Iterator[None]:
-    """Trees of syntax are many small objects, none of which is garbage."""
+    """Turns garbage collection off: syntax trees are many small objects, none of which is garbage."""
     gc.disable()
     yield
     gc.enable()
@@ -50,7 +50,7 @@ def test_shared_has_no_import_cycle() -> None:
     assert not _cycle([one, Source("shared/two.py", "if TYPE_CHECKING:\n    import shared.one")])
 
 
-def test_no_folder_imports_in_circles() -> None:
+def test_folders_have_no_import_cycles() -> None:
     assert rules.circles(SOURCES.values()) == {folder: set(known) for folder, known in rules.CIRCLES.items()}
     one = Source("shared/a/one.py", "import shared.a.two.x")
     for way in ("import shared.a.one", "if TYPE_CHECKING:\n    import shared.a.one"):
@@ -58,7 +58,7 @@ def test_no_folder_imports_in_circles() -> None:
     assert not rules.circles([one, Source("shared/a/two/y.py", "import shared.b.one")])
 
 
-def test_contributing_draws_the_imports_as_they_are() -> None:
+def test_contributing_shows_the_current_import_graph() -> None:
     assert drawing() in (rules.ROOT / "CONTRIBUTING.md").read_text(), "`python -m tests.imports` prints the drawing"
 
 
@@ -85,7 +85,7 @@ def test_exceptions_are_few_and_needed() -> None:
     assert not idle, "nothing needs these exceptions any more"
 
 
-# A line that ends in `#!` has to be found, and no other.
+# Only lines that end in `#!` are violations.
 SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     (rules.protocol_is_pure, "shared/protocol/x.py", "import json\nfrom os.path import join  #!"),
     (rules.protocol_is_pure, "shared/protocol/x.py", "def f(): ...\nasync def g(): ...  #!"),
@@ -194,7 +194,7 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
 ]
 
 
-def test_each_rule_fires_on_what_breaks_it() -> None:
+def test_each_rule_reports_a_violation() -> None:
     wrong = []
     for rule, path, text in SNIPPETS:
         expected = [number for number, line in enumerate(text.splitlines(), 1) if line.endswith("#!")]
@@ -204,12 +204,12 @@ def test_each_rule_fires_on_what_breaks_it() -> None:
     assert {rule for rule, *_ in SNIPPETS} == set(RULES)
 
 
-def test_tests_stand_where_their_source_does() -> None:
+def test_test_files_mirror_their_sources() -> None:
     files = [path.relative_to(rules.ROOT).as_posix() for path in (rules.ROOT / "tests").rglob("test_*.py")]
     assert set(rules.tests_without_source(files)) == set(rules.NO_MIRROR)
 
 
-def test_a_test_without_source_is_seen() -> None:
+def test_a_test_file_without_a_source_is_reported() -> None:
     mirrored = [
         "tests/shared/server/dispatch/test_calls.py",
         "tests/shared/server/test_server.py",
@@ -221,7 +221,7 @@ def test_a_test_without_source_is_seen() -> None:
 def test_quick_tests_import_no_checks() -> None:
     tests = rules.ROOT / "tests"
     files = [path for path in tests.rglob("*.py") if not path.is_relative_to(tests / "checks")]
-    # `make test` is to read nothing of what it does not run; names in strings are loaded when a table is printed.
+    # `make test` must not read files that it does not run; names in strings are loaded when a table is printed.
     assert [
         path for path in files if re.search(r"^ *(from|import) tests\.checks", path.read_text(), re.MULTILINE)
     ] == []

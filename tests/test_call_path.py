@@ -1,4 +1,4 @@
-"""How far one `tools/call` travels from stdin to stdout: files and functions of ours, counted."""
+"""The path of one `tools/call` from stdin to stdout: the number of files and functions of ours."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Pipe = tuple[Callable[[dict[str, object]], None], Callable[[], dict[str, object]
 
 
 class Travelled:
-    """The functions of ours that were entered, by file: the package's, and of the server what faces it."""
+    """Our functions that were called, by file: those of the package, and those of the server that face it."""
 
     def __init__(self) -> None:
         self.functions: dict[tuple[str, str], None] = {}
@@ -42,7 +42,7 @@ class Travelled:
 
 @asynccontextmanager
 async def piped(folder: Path) -> AsyncIterator[tuple[int, int]]:
-    """The filesystem server on two real pipes; our ends of them."""
+    """Runs the filesystem server on two real pipes; yields our ends of them."""
     (read_in, write_in), (read_out, write_out) = os.pipe(), os.pipe()
     transport = StdioTransport(read_in, write_out)
     async with app.open(Settings(roots=[folder])) as running, anyio.create_task_group() as tasks:
@@ -61,8 +61,8 @@ async def ask(pipe: tuple[int, int], message: dict[str, object]) -> dict[str, ob
     return answer
 
 
-async def test_one_call_passes_few_files_and_functions(tmp_path: Path) -> None:
-    """The work of the domain is not counted: it is the call's purpose, not its path."""
+async def test_a_call_passes_few_files_and_functions(tmp_path: Path) -> None:
+    """The work of the tool is not counted: it is the purpose of the call, not its path."""
     (tmp_path / "a.txt").write_text("hello")
     call = {"id": 2, "method": "tools/call", "params": {"name": "read_text_file", "arguments": {"path": "a.txt"}}}
     client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

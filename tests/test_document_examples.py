@@ -1,8 +1,7 @@
-"""The examples of five documents about the protocol: each is in a transcript as it is printed, or a row of the table
-in shared/protocol/wire/dialects/README.md says why it is not.
+"""The examples of five documents about the protocol: each is in a transcript as printed, or a row of the table
+in shared/protocol/wire/dialects/README.md explains why not.
 
-Where a message stands in a transcript there may be more in it: fields that the document does not show, and entries of
-lists.
+The message of a transcript may have more than the document shows: additional fields and list entries.
 """
 
 import json
@@ -37,13 +36,13 @@ def cases() -> Iterator[Any]:
 
 
 def rows() -> list[list[str]]:
-    """The cells of the table."""
+    """Returns the cells of the table."""
     lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if re.match(r"\| \d{3} \|", line)]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def shows(said: Any, printed: Any) -> bool:
-    """Whether `printed` is `said`, or what a document shows of it."""
+    """Returns whether `printed` equals `said`, or is the part of it that a document shows."""
     match printed:
         case "...":
             return True
@@ -59,14 +58,14 @@ def shows(said: Any, printed: Any) -> bool:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """The value and all that is in it."""
+    """Yields the value and all its parts."""
     yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from parts(inner)
 
 
 def messages(path: Path) -> Iterator[Any]:
-    """All messages of a transcript."""
+    """Yields all messages of a transcript."""
     for _, text in Transcript.read(path).steps:
         try:
             yield json.loads(text)
@@ -88,20 +87,20 @@ def test_each_example_is_in_a_transcript_or_explained(
     request.node.user_properties.append((EXAMPLE, (document, row is None)))
 
 
-def test_each_row_of_the_table_is_shown_by_a_file() -> None:
+def test_each_row_of_the_table_names_existing_files() -> None:
     for document, section, *_, shown_by in rows():
         for name in shown_by.split(", "):
             path = FOLDER / f"document-{name}.txt" if name[:3] in DOCUMENTS else ROOT / name
             assert name == "—" or path.is_file(), f"{document}, {section}: there is no {name}"
 
 
-def test_what_is_decided_without_code_is_in_the_table() -> None:
+def test_decisions_without_code_are_in_the_table() -> None:
     decided = [f"{document} {section}" for document, section, *_, shown_by in rows() if shown_by == "—"]
     assert decided == ["001 15.3", "001 16.3", "002 History, 0.4.0", "002 Implementation guide, server"]
 
 
 @pytest.mark.slow
-def test_what_the_page_shows_by_hand_comes_out_so() -> None:
+def test_commands_on_the_page_print_the_shown_output() -> None:
     shown = re.findall(r"```sh\n(.*?)```\n\n```\n(.*?)```", TABLE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(shown) == 2
     for command, said in shown:
@@ -110,9 +109,9 @@ def test_what_the_page_shows_by_hand_comes_out_so() -> None:
         assert ran.stdout.decode().replace("\r\n", "\n").rstrip("\n") == said.rstrip("\n")
 
 
-async def test_the_framed_example_is_answered_byte_by_byte_as_printed() -> None:
+async def test_the_framed_example_has_the_printed_bytes() -> None:
     (example,) = examples("000")
-    # The length that is printed is that of the message with the line end behind it.
+    # The printed length includes the line end after the message.
     sent = b"Content-Length: 134\r\n\r\n" + json.dumps(example["message"], separators=(",", ":")).encode() + b"\r\n"
     to_server, at_server = anyio.create_memory_object_stream[bytes](1)
     to_client, at_client = anyio.create_memory_object_stream[bytes](1)

@@ -1,4 +1,4 @@
-"""What the build makes of the sources that go into a wheel; tests/checks/bundle/test_wheel.py installs one."""
+"""Sources renamed by the build for a wheel; tests/checks/bundle/test_wheel.py installs one."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.architecture import MODULES, SOURCES
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_imports_have_the_new_names_and_nothing_else_changes() -> None:
+def test_only_imports_are_renamed() -> None:
     source = '''"""Not a line of code: from shared import text."""
 
 from shared import Server
@@ -49,13 +49,13 @@ def test_an_import_that_binds_an_old_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("source", ["from \\\n    shared import text\n", "from  shared import text\n"])
-def test_an_import_that_can_not_be_changed_is_refused(source: str) -> None:
+def test_an_import_that_cannot_be_renamed_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match=r"^line 1: write `from shared` with one space, on one line$"):
         rename(source)
 
 
 @pytest.mark.slow
-def test_all_files_are_there_and_none_imports_by_an_old_name(tmp_path: Path) -> None:
+def test_moved_files_are_complete_and_import_only_new_names(tmp_path: Path) -> None:
     move(ROOT, tmp_path / "moved")
     texts = {
         path.relative_to(tmp_path / "moved").as_posix(): path.read_text(encoding="utf-8")
@@ -66,8 +66,8 @@ def test_all_files_are_there_and_none_imports_by_an_old_name(tmp_path: Path) -> 
     assert [path for path, text in texts.items() if old.search(text)] == []
 
 
-def test_no_string_is_the_name_of_one_of_our_modules() -> None:
-    """It would be wrong in a wheel: `__package__` knows where a file stands. A log has the same name everywhere."""
+def test_no_string_names_one_of_our_modules() -> None:
+    """It would be wrong in a wheel: `__package__` has the right name. Loggers have the same name everywhere."""
     strings = re.compile(rf"""(?<!getLogger\()["']((?:{"|".join(MOVED)})\.[\w.]+)""")
     named = {path: set(strings.findall(source.text)) & MODULES for path, source in SOURCES.items()}
     assert {path: names for path, names in named.items() if names} == {}

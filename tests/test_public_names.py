@@ -1,4 +1,4 @@
-"""`__all__` is the list of what others are meant to import: complete, sorted and true in every door of `shared`."""
+"""`__all__` as the list of public names: complete, sorted and correct in every public module of `shared`."""
 
 import ast
 import importlib
@@ -13,7 +13,7 @@ DOORS += sorted(path for path in MODULES if path.endswith("__init__.py"))
 
 
 def _defined(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """The public functions and classes at the top of a module, and its public constants."""
+    """Returns the public functions, classes and constants at the top level of a module."""
     callables = {
         node.name
         for node in tree.body
@@ -32,7 +32,7 @@ def _order(name: str) -> tuple[int, list[tuple[bool, int | str]]]:
 
 
 def _wrong(path: str) -> Iterator[str]:
-    """What is wrong with the names of one module."""
+    """Returns the faults of the names of one module."""
     module = importlib.import_module(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     callables, constants = _defined(ast.parse((ROOT / path).read_text(encoding="utf-8")))
     names = list(getattr(module, "__all__", ()))
@@ -44,12 +44,12 @@ def _wrong(path: str) -> Iterator[str]:
     yield from (f"{path}: public and not in __all__: {name}" for name in sorted(callables - set(names)))
 
 
-def test_all_is_complete_and_true() -> None:
+def test_dunder_all_is_complete_and_correct() -> None:
     assert not [problem for path in DOORS for problem in _wrong(path)]
     assert importlib.import_module("shared").__all__
 
 
-def test_the_client_gives_the_function_and_not_the_module_of_that_name() -> None:
+def test_shared_client_connect_is_the_function_not_the_module() -> None:
     client, module = (importlib.import_module(name) for name in ("shared.client", "shared.client.connect"))
     assert "connect" in client.__all__
     assert client.connect is module.connect

@@ -1,4 +1,4 @@
-"""What the documents show is true: their code runs, their tables agree with the code."""
+"""The documents are correct: their code runs, and their tables agree with the code."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def rows(text: str, heading: str) -> Iterator[list[str]]:
 
 
 def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
-    """The rows that a table of the model's options must have."""
+    """Returns the rows that a table of the options of a model must have."""
     found = []
     for name, field in model.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
@@ -66,33 +66,33 @@ def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
     return found
 
 
-def test_the_options_of_every_server_are_all_there() -> None:
+def test_options_of_all_servers_are_documented() -> None:
     assert list(rows(page("docs/options.md"), "Options")) == described(Options, "MCP")
 
 
 @each_server
-def test_the_options_of_a_server_are_all_there(name: str, app: Server[Any]) -> None:
+def test_options_of_each_server_are_documented(name: str, app: Server[Any]) -> None:
     shown = described(app.settings_model, f"MCP_{name}")
     assert list(rows(readme(name), "Options")) == shown
 
 
 @each_server
-def test_the_tools_of_a_server_are_all_there(name: str, app: Server[Any]) -> None:
+def test_tools_of_each_server_are_documented(name: str, app: Server[Any]) -> None:
     shown = [[tool.name, " ".join(tool.entry["description"].split())] for tool in app.tools.all()]
     assert [[tool, what] for tool, _, what in rows(readme(name), "Tools")] == shown
 
 
-def test_the_servers_are_those_of_the_catalog() -> None:
+def test_the_readme_lists_the_servers_of_the_catalog() -> None:
     listed = [(entry.name, entry.summary) for entry in load_catalog().servers]
     assert re.findall(r"^\| \[(\S+)\]\(servers/\S+\) \| (.*?) \|", page("README.md"), re.MULTILINE) == listed
 
 
-def test_the_commands_are_all_there() -> None:
+def test_all_commands_are_documented() -> None:
     assert [tuple(row) for row in rows(page("docs/command-line.md"), "Commands")] == list(COMMANDS.items())
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=[client.name for client in CLIENTS])
-def test_the_files_of_a_client_are_those_that_install_writes(client: Client) -> None:
+def test_documented_client_files_are_those_of_install(client: Client) -> None:
     machines = {
         "Linux": Machine("linux", PurePosixPath("~"), {}),
         "macOS": Machine("macos", PurePosixPath("~"), {}),
@@ -109,7 +109,7 @@ def test_every_client_has_a_page() -> None:
     assert listed == [(client.name, client.title, f"{client.name}.md") for client in CLIENTS]
 
 
-def test_the_sizes_of_results_are_those_of_the_hosts() -> None:
+def test_documented_result_sizes_are_those_of_the_hosts() -> None:
     shown = {
         int(size.replace(",", ""))
         for _, size in rows(page("docs/clients/README.md"), "How much of a result the model sees")
@@ -120,18 +120,18 @@ def test_the_sizes_of_results_are_those_of_the_hosts() -> None:
 @pytest.mark.parametrize(
     ("heading", "model"), {"Server": Entry, "Arguments": Argument, "Permissions": Permissions}.items()
 )
-def test_the_fields_of_a_catalog_are_all_there(heading: str, model: type[BaseModel]) -> None:
+def test_fields_of_a_catalog_are_documented(heading: str, model: type[BaseModel]) -> None:
     shown = [(name, needed == "yes") for name, needed, _ in rows(page("docs/catalog.md"), heading)]
     assert shown == [(name, field.is_required()) for name, field in model.model_fields.items()]
 
 
-def test_the_extras_are_all_there() -> None:
+def test_all_extras_are_documented() -> None:
     project = tomllib.loads(page("pyproject.toml"))["project"]
     shown = {name for names, _ in rows(page("docs/install.md"), "Extras") for name in re.findall(r"\w+", names)}
     assert shown == project["optional-dependencies"].keys() - {"dev", "docs"}
 
 
-def test_the_configuration_of_several_servers_is_one(tmp_path: Path) -> None:
+def test_the_documented_configuration_is_valid(tmp_path: Path) -> None:
     (tmp_path / "Documents").mkdir()
     (tmp_path / "bundle.yaml").write_text(code("docs/http.md", "yaml"))
     chosen = choose([], load_catalog(), read_configuration(tmp_path / "bundle.yaml"))
@@ -146,7 +146,7 @@ def code(path: str, language: str) -> str:
 
 
 @pytest.mark.parametrize(("path", "results"), {"README.md": {1, 2, 3, 4, 5, 6}, "docs/authors.md": {4}}.items())
-async def test_the_server_that_is_shown_rolls_a_die(path: str, results: set[int]) -> None:
+async def test_the_documented_server_rolls_a_die(path: str, results: set[int]) -> None:
     names: dict[str, Any] = {"__name__": "shown"}
     exec(compile(code(path, "python"), path, "exec"), names)
     async with connected(names["app"]) as end:
@@ -161,13 +161,13 @@ async def test_the_server_that_is_shown_rolls_a_die(path: str, results: set[int]
     assert answer["result"]["structuredContent"] in results
 
 
-def test_the_readme_is_short_and_so_is_its_server() -> None:
+def test_the_readme_and_its_server_are_short() -> None:
     assert len(page("README.md").encode()) <= 10_000
     assert len(code("README.md", "python").splitlines()) <= 20
 
 
 @pytest.mark.slow
-def test_the_client_that_is_shown_does_what_is_printed_there(tmp_path: Path) -> None:
+def test_the_documented_client_prints_the_shown_output(tmp_path: Path) -> None:
     path = "docs/client-library.md"
     (tmp_path / "dice.py").write_text(code("docs/authors.md", "python"))
     (tmp_path / "play.py").write_text(code(path, "python"))
@@ -180,7 +180,7 @@ def test_the_client_that_is_shown_does_what_is_printed_there(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_test_that_is_shown_passes(tmp_path: Path) -> None:
+def test_the_documented_test_passes(tmp_path: Path) -> None:
     path = "docs/authors.md"
     (tmp_path / "dice.py").write_text(code(path, "python"))
     (tmp_path / "test_dice.py").write_text(code(path, "python\n# ~/test_dice.py"))
@@ -189,7 +189,7 @@ def test_the_test_that_is_shown_passes(tmp_path: Path) -> None:
     assert "1 passed" in ran.stdout, ran.stdout
 
 
-async def test_the_extension_that_is_shown_times_calls(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_documented_extension_times_calls(caplog: pytest.LogCaptureFixture) -> None:
     names: dict[str, Any] = {"__name__": "shown"}
     exec(compile(code("docs/authors.md", "python\n# ~/timed.py"), "timed.py", "exec"), names)
 
@@ -205,7 +205,7 @@ async def test_the_extension_that_is_shown_times_calls(caplog: pytest.LogCapture
     assert [line.partition(" took")[0] for line in caplog.messages if " took" in line] == ["roll"]
 
 
-async def test_the_sampling_that_is_shown_asks_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_documented_sampling_asks_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "shown"}
     exec(compile(code("docs/authors.md", "python\n# ~/titles.py"), "titles.py", "exec"), names)
     with anyio.fail_after(30):
@@ -213,8 +213,8 @@ async def test_the_sampling_that_is_shown_asks_the_model(capsys: pytest.CaptureF
     assert capsys.readouterr().out == "All about dice\n"
 
 
-def test_every_link_within_the_checkout_leads_somewhere() -> None:
-    """`tests/docs` follows them on the site, with their anchors."""
+def test_every_link_within_the_checkout_has_a_target() -> None:
+    """`tests/docs` checks links and anchors of the site."""
     for path in PAGES:
         prose = re.sub(r"```.*?```", "", page(path), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
@@ -228,12 +228,12 @@ def demo(*options: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_commands_that_the_demo_shows_install_servers_from_any_directory(tmp_path: Path) -> None:
-    """Executed exactly as printed, from a directory with a folder called `servers` in it."""
+def test_commands_printed_by_the_demo_work_in_any_directory(tmp_path: Path) -> None:
+    """The commands run exactly as printed, in a directory with a folder called `servers`."""
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
     told = demo()
-    # `make demo` has these and the five lines of tests/checks/interop/test_demo.py, and is read as a whole.
+    # `make demo` prints these and the five lines of tests/checks/interop/test_demo.py.
     assert len(told.splitlines()) <= 55
     assert "the same work through one program that joins them" in told
     assert '| ["Chien-Shiung Wu",' in told
@@ -248,9 +248,9 @@ def test_the_commands_that_the_demo_shows_install_servers_from_any_directory(tmp
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
+def test_the_pages_of_the_servers_show_the_output_of_the_demo() -> None:
     told = alike(demo("--verbose"))
-    # What it does in PostgreSQL depends on the database that the operator has.
+    # Its part in PostgreSQL depends on the database of the operator.
     names = SERVERS.keys() - {"postgres"}
     shown = [block for name in names for block in re.findall(r"```text\n(.*?)```", readme(name), re.DOTALL)]
     assert len(shown) == 3
@@ -260,14 +260,14 @@ def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
 
 
 def alike(text: str) -> str:
-    """`text` without what is another one each time: marks, ports, times, names of folders."""
+    """Returns `text` without its variable parts: marks, ports, times, names of folders."""
     changing = r"(?<=data-|page-)\w{8}|(?<=127\.0\.0\.1:)\d+|\d{4}-\d\d-\d\d [\d:]{8}|[\d.]+(?= ms)"
-    # The version of a text with a port in it.
+    # The version of a text that contains a port.
     changing += r"|(?<=version )\w{8}"
     return re.sub(changing, "_", text)
 
 
-def test_what_make_and_pytest_are_said_to_do_they_can() -> None:
+def test_documented_make_targets_and_test_paths_exist() -> None:
     prose = "".join(map(page, PAGES))
     targets = set(re.findall(r"^(\w+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make (\w+)", prose)) <= targets
@@ -275,11 +275,11 @@ def test_what_make_and_pytest_are_said_to_do_they_can() -> None:
 
 
 @pytest.mark.slow
-def test_setup_says_what_it_does_and_what_comes_next(tmp_path: Path) -> None:
+def test_make_setup_prints_its_steps_and_the_next_command(tmp_path: Path) -> None:
     for path in ("Makefile", "pyproject.toml", "tests/constraints.txt"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes((ROOT / path).read_bytes())
-    pip = tmp_path / ".venv" / "bin" / "pip"  # a stand-in: what it would install takes a minute
+    pip = tmp_path / ".venv" / "bin" / "pip"  # a substitute: the real installation takes a minute
     pip.parent.mkdir(parents=True)
     pip.write_text("#!/bin/sh\n")
     pip.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The check against the official schemas passes what the official examples show, and names what it is to catch."""
+"""The check against the official schemas: official examples pass, broken messages are named."""
 
 import json
 from typing import Any
@@ -47,7 +47,7 @@ def test_clean_messages_pass() -> None:
 
 
 def test_official_examples_pass() -> None:
-    """Every response and notification of a server among the examples that come with the newest schema."""
+    """Covers every response and notification of a server among the examples of the newest schema."""
     # This one lacks ttlMs and cacheScope, which its own schema requires.
     broken = "read-resource-result-response"
     methods = {name: method for method, name in schemas.members("2026-07-28", "ClientRequest").items()}

@@ -1,4 +1,4 @@
-"""A server on stdio loads nothing that only another transport, a search for plugins, or a test needs."""
+"""Modules loaded at startup: a server on stdio needs none of other transports, plugins, or tests."""
 
 import json
 import os
@@ -31,7 +31,7 @@ DEAR = {
     *("_ssl", "_hashlib", "random"),  # OpenSSL, which a pipe does not need
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
     *("argparse", "gettext"),  # for the help
-    "difflib",  # for a name that is wrong, and for a difference that is shown
+    "difflib",  # for suggestions of names, and for printed differences
     *("servers.filesystem.edit.text", "servers.filesystem.search.lines"),  # loaded with the first call
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
@@ -44,14 +44,14 @@ SERVERS: dict[str, set[str]] = {
 
 
 def _needless(modules: set[str]) -> list[str]:
-    """What should not be among them, leaving out what the interpreter loads by itself in this environment."""
+    """Returns the unneeded modules among them, without those that the interpreter loads in this environment."""
     extra = modules - _loaded_by("pass")
     return sorted(name for name in extra if not {name, name.partition(".")[0]}.isdisjoint(OTHERS | DEAR))
 
 
 @cache
 def _loaded_by(statement: str) -> set[str]:
-    """What a process has loaded that executes this. Raises AssertionError for what it raises."""
+    """Returns the modules of a process that runs this statement. Raises AssertionError if it fails."""
     script = f"import json, sys; {statement}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def _loaded_by(statement: str) -> set[str]:
 
 
 def _loaded_by_library(server: str) -> set[str]:
-    """What a library loads without which a server can't read its settings: psycopg looks for its own version."""
+    """Returns the modules that psycopg, which a server needs to read its settings, loads to find its own version."""
     return _loaded_by(f"{PUT_OFF}; import psycopg, psycopg.conninfo") if server == "postgres" else set()
 
 
@@ -67,7 +67,7 @@ SLOW = [pytest.mark.slow]
 
 
 @pytest.mark.parametrize("server", [pytest.param(one, marks=[] if one == "filesystem" else SLOW) for one in SERVERS])
-def test_importing_a_server_is_light(server: str) -> None:
+def test_importing_a_server_loads_no_unneeded_modules(server: str) -> None:
     made = "made = [vars(one.function) for one in app.tools.all()]"
     modules = _loaded_by(
         f"{PUT_OFF}; from servers.{server}.server import app; {made}\n"
@@ -79,7 +79,7 @@ def test_importing_a_server_is_light(server: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
-async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
+async def test_serving_on_stdio_loads_no_unneeded_modules(server: str, tmp_path: Path) -> None:
     (tmp_path / "data.db").touch()
     served = {"filesystem": [str(tmp_path)], "sqlite": [str(tmp_path / "data.db")], "fetch": [], "prompts": []}
     env = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1", "PYTHONPATH": str(ROOT)}
@@ -89,16 +89,16 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
         await wire.close_stdin()
         assert await wire.wait() == 0
     modules = set(re.findall(r"^import time:.*\| *(\S+)$", wire.stderr, re.MULTILINE))
-    # The module `server` is loaded by its name, which takes no line.
+    # The module `server` is loaded by name, without an import line.
     assert f"servers.{server}.settings" in modules, wire.stderr[:2000]
-    # Libraries are read before clients come, who ask for a list at once, and are watched from then on.
+    # Libraries are read and watched from the start, since clients request a list at once.
     begun = {"yaml", "watchfiles", "multiprocessing"} if server == "prompts" else set()
     read = {name for name in modules if name.partition(".")[0] in begun}
     assert not _needless(modules - SERVERS[server] - read - _loaded_by_library(server))
 
 
-def test_a_listener_loads_what_few_use_with_its_first_use() -> None:
-    """WebSockets and spans."""
+def test_a_listener_loads_websockets_and_spans_on_first_use() -> None:
+    """Covers WebSockets and spans."""
     run = "import shared.program.run, shared.transports.http.server, shared.client.connect"
     modules = _loaded_by(f"{run}, servers.gateway.bridge.bridge")
     assert {"uvicorn", "shared.tracing.spans"} <= modules
@@ -115,14 +115,14 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
 """
 
 
-def test_a_command_puts_modules_off_before_anything_loads_them() -> None:
+def test_a_command_defers_modules_before_anything_loads_them() -> None:
     modules = _loaded_by(CALLED)
     assert "shared.program.line_parser" in modules
     assert modules.isdisjoint({"_ssl", "_hashlib", "email"})
 
 
 @pytest.mark.slow
-def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
+def test_the_call_command_loads_no_unneeded_modules() -> None:
     modules = _loaded_by(f"{PUT_OFF}; import servers.bundle.commands.client.call")
     assert "shared.client.connect" in modules
     needless = {"rich", "argcomplete", "aiohttp", "websockets", "jsonschema_rs", "tomllib", "tree_sitter"}
@@ -130,8 +130,8 @@ def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
 
 
 @pytest.mark.slow
-def test_the_search_for_plugins_is_what_is_left_out() -> None:
-    # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
+def test_pydantic_searches_for_plugins_only_without_start() -> None:
+    # If pydantic changes its search, this shows that `servers/start.py` has no effect any more.
     build = "import pydantic; pydantic.create_model('Second')"
     assert "email" in _loaded_by(build)
     assert "email" not in _loaded_by(f"{PUT_OFF}; {build}")
@@ -155,11 +155,11 @@ for name, attribute in wanted.items():
 """
 
 
-def test_a_module_that_is_put_off_is_the_real_one_when_it_is_used() -> None:
+def test_a_deferred_module_becomes_the_real_module_on_use() -> None:
     assert "_ssl" in _loaded_by(LATE)
 
 
-def test_a_module_that_is_loaded_already_is_not_put_off() -> None:
+def test_a_loaded_module_is_not_deferred() -> None:
     load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto"
     kept = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
     assert _loaded_by(f"{load}; {PUT_OFF}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
@@ -183,19 +183,19 @@ assert asyncio.sslproto.SSLProtocol
 
 
 @pytest.mark.slow
-def test_asyncio_still_encrypts() -> None:
-    """The handshake is begun by the real protocol; that the other side has none is seen in it."""
+def test_asyncio_encrypts_with_deferred_modules() -> None:
+    """The real protocol starts the handshake, and detects that the other side has no TLS."""
     assert "_ssl" in _loaded_by(ENCRYPTED)
 
 
-def test_nobody_looks_for_garbage_while_a_program_loads() -> None:
+def test_garbage_collection_is_off_while_a_program_loads() -> None:
     looked = "import gc; sys.modules['a'] = sys; sys.modules['a.server'] = None; import servers.start"
     ask = "try: servers.start.start('a')\nexcept ModuleNotFoundError: assert not gc.isenabled()"
     assert _loaded_by(f"{looked}\n{ask}")
 
 
 @pytest.mark.parametrize("module", ["servers", "servers.prompts", "servers.gateway"])
-def test_another_package_that_has_the_name_of_ours_is_named_in_one_line(module: str, tmp_path: Path) -> None:
+def test_a_foreign_package_of_the_same_name_is_reported_in_one_line(module: str, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "__init__.py").write_text("raise SystemExit('it was imported')")
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
@@ -209,8 +209,8 @@ def test_another_package_that_has_the_name_of_ours_is_named_in_one_line(module: 
 STANDARD = "import _thread, gc, importlib, importlib.machinery, pathlib, threading, typing"
 
 
-def test_importing_loads_nothing_else_and_changes_nothing() -> None:
-    """No module is put off, and the collector is at work."""
+def test_importing_start_or_version_has_no_side_effects() -> None:
+    """No module is deferred, and garbage collection is on."""
     before = _loaded_by(STANDARD)
     for package in ("servers.start", "shared.version"):
         assert _loaded_by(f"{STANDARD}; import {package}") - before == {package.partition(".")[0], package}
@@ -219,6 +219,6 @@ def test_importing_loads_nothing_else_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("worker", ["servers.fetch.read.worker", "servers.sqlite.engine.worker"])
-def test_a_process_for_a_page_or_a_statement_loads_no_server(worker: str) -> None:
+def test_worker_processes_load_no_server_modules(worker: str) -> None:
     modules = _loaded_by(f"import {worker}")
     assert modules.isdisjoint({"asyncio", "anyio", "pydantic", "shared.names", "shared.protocol"})

@@ -1,4 +1,4 @@
-"""Every transcript is played against the real serving loop; see tests/transcripts.py for the format."""
+"""Every transcript, played against the real serving loop; see tests/transcripts.py for the format."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ each = pytest.mark.parametrize("path", transcripts(), ids=lambda path: str(path.
 
 @pytest.fixture(autouse=True)
 def times_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One time that all tasks tell: no option of a server sets their clock."""
+    """Sets one time for all tasks: no option of a server sets their clock."""
     monkeypatch.setattr(runner, "format_time", lambda _seconds: "2026-07-28T12:00:00.000Z")
 
 
 @each
 async def test_transcript(path: Path, request: pytest.FixtureRequest) -> None:
-    """Under each of its versions; what is wrong is told with the version."""
+    """Plays it under each of its versions; failures name the version."""
     update = request.config.getoption("--update-transcripts")
     wrong: list[Exception] = []
     for version in Transcript.read(path).versions:
@@ -34,7 +34,7 @@ async def test_transcript(path: Path, request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.slow
 @each
-async def test_no_byte_differs_where_a_server_has_dialects(path: Path) -> None:
+async def test_dialects_change_no_byte_of_other_transcripts(path: Path) -> None:
     transcript = Transcript.read(path)
     for version in transcript.versions if "dialect" not in transcript.options else ():
         assert await play(transcript, version, dialects=True) == await play(transcript, version, dialects=False)
@@ -46,7 +46,7 @@ PONG = '<-- {"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 
 @pytest.mark.parametrize("text", [PING + PONG.replace("{}", '{"extra": 1}'), PING, PING + "<-- nothing\n"])
-async def test_the_player_refuses_what_is_not_in_the_file(text: str, tmp_path: Path) -> None:
+async def test_the_player_rejects_unexpected_answers(text: str, tmp_path: Path) -> None:
     path = tmp_path / "case.txt"
     path.write_text(HEAD + text)
     with pytest.raises(AssertionError):

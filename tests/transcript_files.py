@@ -16,7 +16,7 @@ WIDTH = 118
 
 @dataclass
 class Transcript:
-    """One file. A step is an arrow and the text after it; an update replaces the steps with `<--`."""
+    """One transcript. A step is an arrow and the text after it; an update replaces the steps with `<--`."""
 
     path: Path
     head: list[str]
@@ -41,11 +41,11 @@ class Transcript:
 
     @property
     def versions(self) -> list[str | None]:
-        """The versions it is played under."""
+        """Returns the versions under which it is played."""
         return list(self.options["version"].split()) if "version" in self.options else [None]
 
     def write(self) -> None:
-        """Writes the file anew from what it holds."""
+        """Writes the transcript to its file."""
         lines = [*self.head, ""]
         for before, (arrow, text) in zip([("", ""), *self.steps], self.steps, strict=False):
             lines += [""] if (before[0], arrow) == ("<--", "-->") else []
@@ -57,18 +57,18 @@ OPTIONS = ("app:", "client:", "version:", "capabilities:", "dialect:")
 
 
 def transcripts() -> list[Path]:
-    """All files, sorted."""
+    """Returns all files, sorted."""
     return sorted(FOLDER.rglob("*.txt"))
 
 
 def layout(message: Any) -> str:
-    """One line, or several where it is long."""
+    """Returns one line, or several if it is long."""
     line = json.dumps(message, ensure_ascii=False)
     return line if len(line) + 4 <= WIDTH else "\n".join(_wrapped(message, "", "    ")).lstrip()
 
 
 def _wrapped(value: Any, before: str, indent: str) -> Iterator[str]:
-    """`value` in lines of bearable length, with whatever fits in one line in one."""
+    """Returns `value` in lines of limited length; parts that fit in one line stay in one."""
     line = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}"
     if len(line) < WIDTH or not isinstance(value, dict | list) or not value:
         yield line

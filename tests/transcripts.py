@@ -84,13 +84,13 @@ async def play(
 
 
 def peer(options: dict[str, str], *, dialects: bool) -> AbstractAsyncContextManager[MemoryTransport]:
-    """The other end of what a transcript with these options is about."""
+    """Opens the subject of a transcript with these options; yields the other end."""
     return asked(options["client"]) if "client" in options else connected(APPS[options["app"]](), dialects=dialects)
 
 
 @asynccontextmanager
 async def asked(mode: str) -> AsyncIterator[MemoryTransport]:
-    """The server's end of a connection to a client that accepts forms and has a model that says "Blue."."""
+    """Yields the server's end of a connection to a client that accepts forms and whose model answers "Blue."."""
     ours, theirs = memory_pair()
     options = ClientOptions(name="player", version="1", mode=mode, elicit=accept, sample=say_blue, cache_bytes=0)
 
@@ -114,7 +114,7 @@ async def say_blue(_conversation: CreateMessageParams) -> CreateMessageResult:
 
 @dataclass
 class Player:
-    """The other side of one transcript."""
+    """The peer that plays one transcript."""
 
     end: MemoryTransport
     version: str | None
@@ -148,7 +148,7 @@ class Player:
         await self.expect_nothing()
 
     async def answers(self, steps: list[tuple[str, str]]) -> Any:
-        """The steps, with what the server says now in place of what it said."""
+        """Returns the steps with the current answers of the server."""
         async for message in self.said():
             yield "<--", message
         for at, (arrow, text) in enumerate(steps):
@@ -169,9 +169,9 @@ class Player:
             yield END
 
     def pop(self) -> bytes | str | None:
-        """What waits to be received, END at the end, None where nothing waits."""
+        """Returns the next available message, END at the end, None if there is none."""
         try:
-            # Its public end waits, and this looks whether anything is there.
+            # `receive` of its public end would wait.
             return self.end._inbox.receive_nowait()
         except anyio.WouldBlock:
             return None
@@ -200,7 +200,7 @@ class Player:
             await self.end.send_bytes(self.remembered(text).encode())
 
     def remembered(self, text: str) -> str:
-        """`text` with its placeholders filled; what it asks is kept, so that the answers can be checked."""
+        """Returns `text` with its placeholders filled, and stores its requests to check their answers."""
         try:
             message = json.loads(text)
         except ValueError:
@@ -228,7 +228,7 @@ class Player:
         return self.check(json.loads(data))
 
     def check(self, message: Any) -> Any:
-        """`message`, when it fits the official schema of the version it was sent under."""
+        """Returns `message` after a check against the official schema of its version."""
         if not self.has_schema:
             return message
         if isinstance(message, list):
@@ -262,13 +262,13 @@ class Player:
         return value
 
     def without_opaque(self, data: bytes) -> bytes:
-        """`data` with a placeholder for each text that is bound to one."""
+        """Returns `data` with a placeholder for each text that is bound to one."""
         for name, text in self.bound.items():
             data = data.replace(text.encode(), name.encode())
         return data
 
     def bind(self, expected: Any, actual: Any) -> None:
-        """Binds each placeholder in `expected` to the text that stands there in `actual`."""
+        """Binds each placeholder in `expected` to the text at its place in `actual`."""
         match expected, actual:
             case str(), str() if PLACEHOLDER.fullmatch(expected):
                 self.bound.setdefault(expected, actual)
@@ -280,7 +280,7 @@ class Player:
                     self.bind(one, other)
 
     def named(self, value: Any, key: str = "") -> Any:
-        """`value` with opaque text replaced by placeholders, which are bound."""
+        """Returns `value` with opaque text replaced by placeholders, which are bound."""
         match value:
             case str() if key in OPAQUE:
                 if value not in self.bound.values():

@@ -25,7 +25,7 @@ Answer = Callable[[str, bytes, Message], Reply]
 
 @contextmanager
 def served(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
-    """The URL of a site, which is there until the end of the block."""
+    """Serves a site until the end of the block; yields its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -40,7 +40,7 @@ def served(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Ite
 
 @contextmanager
 def answered(answer: Answer) -> Iterator[str]:
-    """The URL of a site whose responses are those of a function."""
+    """Serves a site whose responses come from a function; yields its URL."""
 
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -58,7 +58,7 @@ def answered(answer: Answer) -> Iterator[str]:
         do_POST = do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     with served(Answers) as url:
         yield url
@@ -66,11 +66,11 @@ def answered(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def serve_site(folder: Path, port: int = 0) -> Iterator[str]:
-    """The URL of a site with the files of `folder`."""
+    """Serves the files of `folder`; yields the URL."""
 
     class Files(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     with served(partial(Files, directory=str(folder)), port) as url:
         yield url

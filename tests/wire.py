@@ -1,4 +1,4 @@
-"""A client made of bytes: it shares no code with the servers it tests, and uses no SDK.
+"""A client on the level of bytes: it shares no code with the servers it tests, and uses no SDK.
 
 `Wire` speaks newline-delimited JSON with a child process. Every message that comes back is checked against
 the official schema of the version it was sent under (`schemas.py`). Every wait is bounded.
@@ -90,7 +90,7 @@ class Wire:
 
     @property
     def stderr(self) -> str:
-        """The last part of what the server wrote for people; it can be read after the end as well."""
+        """Returns the last part of stderr, also after the end of the server."""
         if self._stderr.closed:
             return self._last_words
         size = self._stderr.seek(0, os.SEEK_END)
@@ -98,12 +98,12 @@ class Wire:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Returns whether the process still runs."""
         return self._process.returncode is None
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """Returns the id of the process."""
         return self._process.pid
 
     def terminate(self) -> None:
@@ -137,7 +137,7 @@ class Wire:
         self._pending[message["id"]] = (message["method"], version)
 
     async def receive(self, timeout: float = PATIENCE) -> Any:
-        """The next message.
+        """Returns the next message.
 
         Raises TimeoutError when none comes in time, EOFError when the server has closed stdout.
         """
@@ -174,7 +174,7 @@ class Wire:
         if version is not None:
             schemas.check(message, version, method=method)
             return
-        # No request tells the version of a notification: any that is in use now may be meant.
+        # No request determines the version of a notification: it may be any version in use.
         self._check_any(message, sorted({version for _, version in self._pending.values()} | {self._session()}))
 
     def _check_any(self, message: Json, versions: list[str]) -> None:
@@ -192,7 +192,7 @@ class Wire:
     async def request(
         self, method: str, params: Json | None = None, id: int | str | None = None, timeout: float = PATIENCE
     ) -> Json:
-        """The response to a request; what else arrives meanwhile is kept in the lists of this object."""
+        """Returns the response to a request; other messages meanwhile go to the lists of this object."""
         if id is None:
             self._last_id += 1
         key = self._last_id if id is None else id
@@ -201,7 +201,7 @@ class Wire:
         return await self.response(key, timeout)
 
     async def response(self, id: int | str, timeout: float = PATIENCE) -> Json:
-        """The response to a request that was sent before."""
+        """Returns the response to an earlier request."""
         with anyio.fail_after(timeout):
             while id not in self.responses:
                 message = await self.receive(timeout)
@@ -240,22 +240,22 @@ class Wire:
     async def stateless(
         self, method: str, params: Json | None = None, *, capabilities: Json | None = None, **meta: Any
     ) -> Json:
-        """The response to a request of the stateless era. `meta` adds keys to `_meta`, e.g. progressToken."""
+        """Returns the response to a stateless request. `meta` adds keys to `_meta`, e.g. progressToken."""
         return await self.request(method, with_envelope(params, capabilities=capabilities, **meta))
 
     async def close_stdin(self) -> None:
-        """Tell the server that no more will come."""
+        """Close the stdin of the server."""
         with anyio.fail_after(PATIENCE):
             await self._process.stdin.aclose()
 
     async def wait(self, timeout: float = PATIENCE) -> int:
-        """The exit code, once the process has ended."""
+        """Returns the exit code, after the end of the process."""
         with anyio.fail_after(timeout):
             return await self._process.wait()
 
 
 def with_envelope(params: Json | None = None, *, capabilities: Json | None = None, **meta: Any) -> Json:
-    """Params with the `_meta` that every request of 2026-07-28 carries."""
+    """Returns params with the `_meta` that every request of 2026-07-28 carries."""
     params = dict(params or {})
     envelope = {
         "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -266,7 +266,7 @@ def with_envelope(params: Json | None = None, *, capabilities: Json | None = Non
 
 
 async def listening(process: Wire) -> str:
-    """The base URL of a server over HTTP, once it says where it listens."""
+    """Waits until a server over HTTP prints its base URL; returns it."""
     with anyio.fail_after(2 * PATIENCE):
         while not (found := re.search(r"listening on (http://[^\s/]+)/", process.stderr)):
             assert process.alive, f"the server ended; it said:\n{process.stderr}"
@@ -276,7 +276,7 @@ async def listening(process: Wire) -> str:
 
 @asynccontextmanager
 async def serving(command: list[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[str]:
-    """Start `command`, which serves over HTTP; yields the base URL that it says."""
+    """Start `command`, which serves over HTTP; yields its base URL."""
     async with Wire(command, env=env) as process:
         try:
             yield await listening(process)
@@ -286,7 +286,7 @@ async def serving(command: list[str], *, env: Mapping[str, str] | None = None) -
 
 @asynccontextmanager
 async def start_http(command: list[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[str]:
-    """Start `command` with `--transport http` on a port that it finds free; yields the base URL."""
+    """Start `command` with `--transport http` on a free port; yields its base URL."""
     options = ["--transport", "http", "--host", "127.0.0.1", "--port", "0"]
     async with serving([*command, *options], env=env) as base:
         yield base

@@ -1,4 +1,4 @@
-"""Replicas of any server that learn of each other's work from each other alone."""
+"""Replicas of any server that learn of changes only from each other."""
 
 import threading
 from typing import Any
@@ -13,8 +13,8 @@ def see_nothing(_notices: Any, stop: threading.Event, seconds: float) -> set[str
 
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server has notices, or looks for changes by the clock; that of files sees nothing even where it looks."""
-    # Patched by their paths: what loads them is of no use to most tests here. How often they look nobody may set.
+    """Disables file notices and periodic scans of all servers; the filesystem server detects no change at all."""
+    # Patched by path, since most tests here don't need these modules. No option sets their interval.
     monkeypatch.setattr("servers.common.notices.Notices.arm", lambda *_: False)
     monkeypatch.setattr("servers.common.notices.Notices.wait", see_nothing)
     monkeypatch.setattr("servers.filesystem.watch.watcher.check_target", lambda *_: (False, False))
@@ -25,7 +25,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.slow)])
 def stores(request: pytest.FixtureRequest, blind: None) -> Any:
-    """The stores that both replicas have."""
+    """Returns the stores of both replicas."""
     if request.param == "redis":
         from tests.redis_stores import InRedis
 

@@ -1,4 +1,4 @@
-"""Clients of one server over HTTP, each with an address of its own, and one that keeps it busy."""
+"""Clients of one server over HTTP, each with its own address, and one that keeps the server busy."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,15 +16,15 @@ _ids = count(1)
 
 @asynccontextmanager
 async def client_at(url: str, address: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A client with that address of this machine."""
-    # Without TLS nothing is verified, and to read all certificates takes longer than many calls.
+    """Opens a client with that address of this machine."""
+    # Without TLS nothing is verified, and reading all certificates takes longer than many calls.
     transport = httpx.AsyncHTTPTransport(local_address=address, verify=False)
     async with httpx.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 
 async def result_of(client: httpx.AsyncClient, tool: str, **arguments: object) -> Json:
-    """What a tool answers."""
+    """Returns the result of a tool."""
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": STATELESS}
     headers |= {"mcp-method": "tools/call", "mcp-name": tool}
     params = with_envelope({"name": tool, "arguments": arguments})
@@ -35,7 +35,7 @@ async def result_of(client: httpx.AsyncClient, tool: str, **arguments: object) -
 
 @asynccontextmanager
 async def busy(client: httpx.AsyncClient, calls: int, tool: str, **arguments: object) -> AsyncIterator[None]:
-    """So many calls are under way meanwhile, none of which ends."""
+    """Keeps that many endless calls in progress during the block."""
 
     async def call() -> None:
         await result_of(client, tool, **arguments)

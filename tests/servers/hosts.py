@@ -1,4 +1,4 @@
-"""Clients that show pages, and such that don't, of one server."""
+"""Clients of one server, with and without support for pages."""
 
 import json
 import re
@@ -21,7 +21,7 @@ HOST: dict[str, Any] = {"extensions": {UI: {"mimeTypes": [MIME_TYPE]}}}
 async def shown(
     app: Server[Any], *options: str | Path, era: str = NEWEST_HANDSHAKE
 ) -> AsyncIterator[tuple[Peer, Peer]]:
-    """A client that shows pages, and one that does not, of one running server."""
+    """Opens a server; yields a client that shows pages, and one that does not."""
     parser = OptionParser("test", [Group(app.settings_model.model_fields)])
     settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
     async with app.open(settings) as running, talking(running, era, HOST) as host, talking(running, era) as other:
@@ -29,19 +29,19 @@ async def shown(
 
 
 async def view_of(peer: Peer, tool: str, **arguments: Any) -> Any:
-    """What the page of a tool is given."""
+    """Returns the data for the page of a tool."""
     answer = await peer.call(tool, **arguments)
     assert not answer["result"].get("isError"), answer
     return answer["result"]["_meta"]["view"]
 
 
 def size_of(view: Any) -> int:
-    """How many bytes of JSON that is."""
+    """Returns the size as JSON in bytes."""
     return len(json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def without_marks(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without what is another one each time: the marks around foreign text, and how long it took."""
+    """Returns a result without its variable parts: the marks around foreign text, and the duration."""
     texts = [re.sub(r"-[0-9a-f]{8}>", ">", one.get("text", "")) for one in result["content"]]
     data = {name: value for name, value in (result.get("structuredContent") or {}).items() if name != "elapsed_ms"}
     return {"texts": [re.sub(r"[\d.e-]+ ms", "", text) for text in texts], "data": data}

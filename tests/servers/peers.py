@@ -1,4 +1,4 @@
-"""Clients of one server in one era: one that calls, and one with a user who is asked."""
+"""Clients of one server in one era: a plain one, and one whose user answers questions."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,56 +24,56 @@ Json = dict[str, Any]
 
 
 class Peer:
-    """One server, spoken to in one era."""
+    """A client of one server in one era."""
 
     def __init__(self, wire: Wire, era: str) -> None:
         self.wire = wire
         self.stateless = era == STATELESS
 
     async def request(self, method: str, **params: Any) -> Json:
-        """The whole answer."""
+        """Returns the whole response."""
         if self.stateless:
             return await self.wire.stateless(method, params)
         return await self.wire.request(method, params)
 
     async def call(self, tool: str, **arguments: Any) -> Json:
-        """The result of a tool, which may say that it is an error."""
+        """Returns the result of a tool, which may be an error."""
         answer = await self.request("tools/call", name=tool, arguments=arguments)
         result: Json = answer["result"]
         return result
 
     async def text(self, tool: str, **arguments: Any) -> str:
-        """The text of a result."""
+        """Returns the text of a result."""
         return text_of(await self.call(tool, **arguments))
 
     async def data(self, tool: str, **arguments: Any) -> Any:
-        """The structured content of a result that is no error."""
+        """Returns the structured content of a successful result."""
         result = await self.call(tool, **arguments)
         assert "isError" not in result, result
         return result["structuredContent"]
 
     async def error(self, tool: str, **arguments: Any) -> str:
-        """The text of a result that is an error."""
+        """Returns the text of a result that is an error."""
         result = await self.call(tool, **arguments)
         assert result.get("isError"), result
         return text_of(result)
 
 
 class InnerPeer(Peer):
-    """A server in the process of the test."""
+    """A client of a server in the process of the test."""
 
     def __init__(self, client: inner.Peer, running: Run[Any]) -> None:
         self.client = client
         self.running = running
 
     async def request(self, method: str, **params: Any) -> Json:
-        """The whole answer."""
+        """Returns the whole response."""
         return await self.client.request(method, params)
 
 
 @asynccontextmanager
 async def served(command: Sequence[str], *options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
-    """A server process started by a command with these options."""
+    """Starts a server process by a command with these options; yields a client."""
     async with Wire([*command, *map(str, options)]) as wire:
         if era != STATELESS:
             await wire.initialize(era)
@@ -82,29 +82,29 @@ async def served(command: Sequence[str], *options: str | Path, era: str = "2025-
 
 @asynccontextmanager
 async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25") -> AsyncIterator[InnerPeer]:
-    """A server in the process of the test, with the options of its own that a command line would give it.
+    """Opens a server in the process of the test, with options as on a command line; yields a client.
 
-    It saves the start of a process where a test is about one tool, and others show the same tool through a process.
+    This saves the start of a process in a test of one tool, which other tests call through a process.
     """
     async with app.open(settings_of(app, *options)) as running, inner.talking(running, era) as client:
         yield InnerPeer(client, running)
 
 
 def settings_of(app: Server[Any], *options: str | Path) -> Any:
-    """The settings of a server that a command line would give."""
+    """Returns the settings of a server for the options of a command line."""
     parser = OptionParser("test", [Group(app.settings_model.model_fields)])
     return read_options(app.settings_model, parser.read([str(option) for option in options]))
 
 
 class InnerWire:
-    """What `Wire` is to a process, as far as `AskedPeer` needs it, for a server in the process of the test."""
+    """The part of `Wire` that `AskedPeer` needs, for a server in the process of the test."""
 
     def __init__(self, client: inner.Peer) -> None:
         self.client = client
         self.answers: dict[str, Callable[[Json], Json]] = {}
 
     async def request(self, method: str, params: Json) -> Json:
-        """The whole answer, once the questions that come meanwhile were answered."""
+        """Returns the whole response, after answers to the questions of the server."""
         key = await self.client.begin(method, params)
         while True:
             message = await self.client.receive()
@@ -116,7 +116,7 @@ class InnerWire:
                 self.client.others.append(message)
 
     async def stateless(self, method: str, params: Json, **_: Any) -> Json:
-        """The same; the client has said what it can."""
+        """Returns the same for a stateless request with the capabilities of the client."""
         return await self.request(method, params)
 
 
@@ -124,13 +124,13 @@ class InnerWire:
 async def wired_inside(
     app: Server[Any], *options: str | Path, era: str, capabilities: Json = FORMS
 ) -> AsyncIterator[InnerWire]:
-    """A server in the process of the test, and a client that can be asked."""
+    """Opens a server in the process of the test; yields a client that can answer questions."""
     async with app.open(settings_of(app, *options)) as running, inner.talking(running, era, capabilities) as client:
         yield InnerWire(client)
 
 
 class AskedPeer:
-    """A server that asks, and a user who gives the answers of `actions` in turn, after `meanwhile` happened."""
+    """A client whose user gives the answers of `actions` in turn, after a call of `meanwhile`."""
 
     def __init__(
         self, wire: Wire | InnerWire, era: str, actions: str, meanwhile: Callable[[], object] = lambda: None
@@ -142,19 +142,19 @@ class AskedPeer:
         self.questions: list[str] = []
 
     def answer(self, asked: Json) -> Json:
-        """What the user says."""
+        """Returns the answer of the user."""
         self.questions.append(asked["params"]["message"])
         self.meanwhile()
         action = self.actions.pop(0)
         return {"action": action, "content": {}} if action == "accept" else {"action": action}
 
     async def call(self, tool: str, **arguments: Any) -> Json:
-        """The result of a tool, when all its questions were answered."""
+        """Returns the result of a tool, after answers to all its questions."""
         result: Json = (await self.request("tools/call", {"name": tool, "arguments": arguments}))["result"]
         return result
 
     async def request(self, method: str, params: Json) -> Json:
-        """The whole answer, when all its questions were answered."""
+        """Returns the whole response, after answers to all its questions."""
         while True:
             if self.era == STATELESS:
                 answer = await self.wire.stateless(method, params, capabilities=FORMS)
@@ -167,12 +167,12 @@ class AskedPeer:
             params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
 
     async def text(self, tool: str, **arguments: Any) -> str:
-        """The text of its result."""
+        """Returns the text of its result."""
         return text_of(await self.call(tool, **arguments))
 
 
 async def consented(wire: InnerWire, tool: str, agreed: Json, other: Json) -> Json:
-    """The result of a call with `other` arguments that brings the consent to those that were `agreed`."""
+    """Returns the result of a call with `other` arguments and the consent to the `agreed` ones."""
     asked = (await wire.stateless("tools/call", {"name": tool, "arguments": agreed}))["result"]
     brought = {key: {"action": "accept", "content": {}} for key in asked["inputRequests"]}
     answer = await wire.stateless("tools/call", {"name": tool, "arguments": other, "inputResponses": brought})
@@ -181,7 +181,7 @@ async def consented(wire: InnerWire, tool: str, agreed: Json, other: Json) -> Js
 
 
 def text_of(result: Json) -> str:
-    """The text of a result."""
+    """Returns the text of a result."""
     return "".join(block["text"] for block in result["content"])
 
 
@@ -189,7 +189,7 @@ def text_of(result: Json) -> str:
 async def ada_and_bob(
     app: Server[Any], settings: BaseModel, ada: BaseModel
 ) -> AsyncIterator[tuple[inner.Peer, inner.Peer]]:
-    """Clients of ada, who has less, and of bob, who has all."""
+    """Opens clients of ada, with narrowed settings, and of bob, with all."""
     async with (
         app.open(settings, extensions=[narrowing({"ada": ada})]) as running,
         inner.talking(running, principal=Principal("key of ada", "ada")) as of_ada,
@@ -199,7 +199,7 @@ async def ada_and_bob(
 
 
 def strings(value: Any) -> list[str]:
-    """All texts in a value of JSON."""
+    """Yields all texts in a JSON value."""
     if isinstance(value, Mapping):
         return [one for item in value.values() for one in strings(item)]
     if isinstance(value, list):

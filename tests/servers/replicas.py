@@ -1,4 +1,4 @@
-"""Two replicas of one server that have the same files, and what the clients of one hear of what the other writes."""
+"""Two replicas of one server with the same files, and notifications of one about writes of the other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,27 +15,27 @@ UPDATED, LISTED = "notifications/resources/updated", "notifications/resources/li
 
 @asynccontextmanager
 async def two(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[tuple[Peer, Peer]]:
-    """A client of each of two replicas with these options."""
+    """Opens two replicas with these options; yields a client of each."""
     async with opened(app, stores, *options) as running, talking(running[0]) as here, talking(running[1]) as there:
         yield here, there
 
 
 @asynccontextmanager
 async def opened(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[list[Run[Any]]]:
-    """Two replicas with these options."""
+    """Opens two replicas with these options; yields them."""
     settings = settings_of(app, *map(str, options))
     async with app.open(settings, stores=stores) as one, app.open(settings, stores=stores) as other:
         yield [one, other]
 
 
 async def subscribe_to(peer: Peer, *uris: str) -> None:
-    """Subscribes to these."""
+    """Subscribes to these URIs."""
     for uri in uris:
         assert "result" in await peer.request("resources/subscribe", {"uri": uri})
 
 
 async def told_only(peer: Peer, *uris: str) -> None:
-    """Waits until it was told of these and nothing else, each once."""
+    """Waits for updates of these URIs, each once, and checks that no other update came."""
     heard = [(await peer.other(UPDATED))["params"]["uri"] for _ in uris]
     await quiet()
     await peer.request("ping")

@@ -1,4 +1,4 @@
-"""A client that asks for a level of log messages, or for none, and what it is told."""
+"""A client that requests a level of log messages, or none, and its messages."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ Said = tuple[str, str]
 
 
 class RefusedNotices(Notices):
-    """Notices that the system refuses."""
+    """File notices that the system refuses."""
 
     def __init__(self) -> None:
         super().__init__(_refuse)
@@ -33,7 +33,7 @@ def _refuse(_directories: list[str]) -> None:
 
 
 class Reader:
-    """The client: what it is told as (level, text), all from one logger."""
+    """A client, with its log messages as (level, text), all from one logger."""
 
     def __init__(self, peer: Peer, logger: str, level: str | None) -> None:
         self.peer = peer
@@ -41,18 +41,18 @@ class Reader:
         self._meta = {} if level is None or peer.version != STATELESS else {LEVEL: level}
 
     async def told(self, method: str, /, **params: Any) -> list[Said]:
-        """What it is told during a request."""
+        """Returns the log messages during a request."""
         await self.peer.request(method, params, **self._meta)
         told = [self._said(one) for one in self.peer.others if one["method"] == LOGGED]
         self.peer.others.clear()
         return told
 
     async def told_by(self, tool: str, /, **arguments: Any) -> list[Said]:
-        """What it is told during the call of a tool."""
+        """Returns the log messages during the call of a tool."""
         return await self.told("tools/call", name=tool, arguments=arguments)
 
     async def told_next(self) -> Said:
-        """What it is told next, whatever about."""
+        """Returns the next log message."""
         return self._said(await self.peer.other(LOGGED))
 
     def _said(self, message: dict[str, Any]) -> Said:
@@ -65,7 +65,7 @@ class Reader:
 async def reading(
     app: Server[Any], *options: str | Path, era: str = NEWEST_HANDSHAKE, level: str | None = "info"
 ) -> AsyncIterator[Reader]:
-    """A client of the server with these options."""
+    """Opens a server with these options; yields a client."""
     async with inside(app, *options, era=era) as peer:
         if era != STATELESS and level is not None:
             await peer.client.request("logging/setLevel", {"level": level})

@@ -1,4 +1,4 @@
-"""catalog.yaml says what the servers say."""
+"""catalog.yaml agrees with the servers."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def app_of(entry: Entry) -> Server[Any]:
 
 
 def settings_of(entry: Entry, folder: Path, **more: Any) -> Any:
-    """Settings with `folder`, or a database in it or elsewhere, for each argument that has no name."""
+    """Returns settings with `folder`, or a database in it or elsewhere, for each positional argument."""
     (folder / "data.db").touch()
     named = {"DIR": lambda: folder, "DATABASE": lambda: folder / "data.db", "URL": any_database}
     places = {one.name: [named[one.metavar or ""]()] for one in entry.arguments if one.option is None}
@@ -48,7 +48,7 @@ def settings_of(entry: Entry, folder: Path, **more: Any) -> Any:
 
 
 @each_that_runs
-async def test_what_is_listed_is_what_the_running_server_offers(entry: Entry, tmp_path: Path) -> None:
+async def test_the_catalog_lists_the_features_of_the_running_server(entry: Entry, tmp_path: Path) -> None:
     async with connected(app_of(entry), settings_of(entry, tmp_path, starter=True)) as end, Client(end) as client:
         info, capabilities = client.server.info, client.server.capabilities
         tools = [tool.name for tool in await client.list_tools()]
@@ -64,13 +64,13 @@ async def test_what_is_listed_is_what_the_running_server_offers(entry: Entry, tm
 
 @each_that_runs
 async def test_writing_tools_appear_when_writing_is_allowed(entry: Entry, tmp_path: Path) -> None:
-    # Some need a directory for files besides.
+    # Some servers also need a directory for files.
     settings = settings_of(entry, tmp_path, allow_write=True, files=tmp_path)
     async with connected(app_of(entry), settings) as end, Client(end) as client:
         assert [tool.name for tool in await client.list_tools()] == entry.tools.read + entry.tools.write
 
 
-def test_the_scopes_are_those_that_the_servers_ask_for() -> None:
+def test_the_scopes_are_those_required_by_the_tools() -> None:
     for entry in ENTRIES:
         options = {tool.name: tool.options for tool in app_of(entry).tools.all()}
         names = (*entry.tools.read, *entry.tools.write)
@@ -79,7 +79,7 @@ def test_the_scopes_are_those_that_the_servers_ask_for() -> None:
 
 
 def argument_of(name: str, field: FieldInfo, prefix: str) -> Argument:
-    """What a catalog says of a field of the settings."""
+    """Returns the catalog entry for a field of the settings."""
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     metavar = extra.get("positional") or extra.get("metavar")
     kind = next(kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None))
@@ -105,7 +105,7 @@ def scalar(value: Any) -> str:
 
 
 def written(argument: Argument) -> str:
-    """An argument as it stands in catalog.yaml."""
+    """Returns an argument as in catalog.yaml."""
     said = {
         key: value for key, value in argument.model_dump().items() if value not in (None, []) and value is not False
     }
@@ -132,7 +132,7 @@ def test_the_arguments_are_the_fields_of_the_settings(request: pytest.FixtureReq
             assert "".join(map(written, arguments)) in text
 
 
-def test_what_is_asked_for_and_referred_to_is_there() -> None:
+def test_scripts_arguments_and_files_of_an_entry_exist() -> None:
     for entry in ENTRIES:
         (script,) = entry_points(group="console_scripts", name=entry.script)
         assert script.value == f"{entry.module}.__main__:main"
@@ -144,11 +144,11 @@ def test_what_is_asked_for_and_referred_to_is_there() -> None:
             assert path is not None
             assert (CATALOG.parent / path).is_file()
     folders = {path.parent.name for path in (CATALOG.parent / "servers").glob("*/__main__.py")}
-    # The gateway has no tools of its own: it serves those that are listed.
+    # The gateway has no tools itself: it serves those that are listed.
     assert folders - {"gateway"} == {entry.name for entry in ENTRIES}
 
 
-def test_the_schema_is_that_of_the_models_and_the_catalog_keeps_it() -> None:
+def test_the_catalog_conforms_to_the_generated_schema() -> None:
     assert json.loads(SCHEMA.read_text()) == catalog_schema()
     Draft202012Validator(catalog_schema()).validate(yaml.safe_load(CATALOG.read_text()))
 
@@ -179,7 +179,7 @@ NO_CATALOGS = [
 ]
 
 
-def test_what_is_no_catalog_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_catalog_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "catalog.yaml"
     for text, reason in NO_CATALOGS:
         path.write_bytes(text)
