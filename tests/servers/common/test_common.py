@@ -26,7 +26,7 @@ SERVERS: dict[str, tuple[Server[Any], str, Callable[[Any], int]]] = {
 
 @pytest.mark.parametrize("leaves", [False, True], ids=["it ends", "the client leaves"])
 @pytest.mark.parametrize(("app", "uri", "count"), SERVERS.values(), ids=SERVERS)
-async def test_nothing_is_watched_after_the_last_subscription(
+async def test_watching_ends_with_the_last_subscription(
     tmp_path: Path, app: Server[Any], uri: str, count: Callable[[Any], int], leaves: bool
 ) -> None:
     (tmp_path / "a.md").write_text("---\ndescription: A.\n---\nA.")

@@ -51,19 +51,19 @@ NO_MATCH = [
 BAD = ["", "/a", "../a", "a/../b", "/", "a" * 2_000, "{a,b}" * 20, "{" + "a," * 99 + "}", "\0"]
 
 
-def test_what_a_pattern_matches():
+def test_patterns_match_the_listed_paths_only():
     assert [one for one in MATCH if not matches(*one)] == []
     assert [one for one in NO_MATCH if matches(*one)] == []
 
 
-def test_bad_patterns():
+def test_invalid_patterns_are_refused():
     for pattern in BAD:
         with pytest.raises(PathError) as caught:
             Glob([pattern])
         assert caught.value.code == "bad_pattern", pattern
 
 
-def test_too_many_patterns():
+def test_too_many_patterns_are_refused():
     with pytest.raises(PathError):
         Glob(str(i) for i in range(100))
 
@@ -71,19 +71,19 @@ def test_too_many_patterns():
 @pytest.mark.parametrize(
     "pattern", ["*a" * 400 + "b", "{" * 1_000, "{a}" * 300, "**/" * 300 + "b", "**/a/" * 60 + "b"]
 )
-def test_bombs_are_cheap(pattern):
+def test_pattern_bombs_are_matched_quickly(pattern):
     start = time.process_time()
     assert not Glob([pattern]).matches(["a" * 255] * 20)
     assert time.process_time() - start < 1
 
 
-def test_nothing_matches_no_pattern():
+def test_an_empty_glob_matches_nothing():
     glob = Glob([])
     assert not glob.matches(["a"])
     assert not glob.can_match_below(glob.start)
 
 
-def test_a_subtree_that_cannot_match_is_dead():
+def test_a_subtree_without_possible_matches_is_detected():
     glob = Glob(["src/*.py"])
     assert glob.can_match_below(glob.step(glob.start, "src"))
     assert not glob.can_match_below(glob.step(glob.start, "lib"))

@@ -20,7 +20,7 @@ from servers.common.images import image_type, is_whole
         (b"", None),
     ],
 )
-def test_an_image_is_known_by_its_first_bytes(data: bytes, expected: str | None) -> None:
+def test_an_image_type_follows_from_the_first_bytes(data: bytes, expected: str | None) -> None:
     assert image_type(data) == expected
 
 
@@ -39,7 +39,7 @@ WEBP = b"RIFF\x08\0\0\0WEBPVP8 "
 
 
 @pytest.mark.parametrize("image", [PNG, JPEG, GIF, WEBP])
-def test_an_image_is_whole_up_to_its_end_and_with_more_after_it(image: bytes) -> None:
+def test_an_image_is_complete_with_its_end_marker_and_trailing_bytes(image: bytes) -> None:
     assert is_whole(image)
     assert is_whole(image + b"\0more")
     assert not is_whole(image[:-1])
@@ -57,5 +57,5 @@ def test_an_image_is_whole_up_to_its_end_and_with_more_after_it(image: bytes) ->
         GIF_HEAD + b"pixels;",
     ],
 )
-def test_a_damaged_image_is_known(image: bytes) -> None:
+def test_a_damaged_image_is_not_complete(image: bytes) -> None:
     assert not is_whole(image)

@@ -40,7 +40,7 @@ def test_only_other_directories_need_a_new_watch(notices, root):
 
 
 @pytest.mark.parametrize("change", [1, 3], ids=["came", "went"])
-def test_a_directory_that_was_made_anew_needs_a_new_watch_whatever_its_inode(root, change):
+def test_a_recreated_directory_with_the_same_inode_needs_a_new_watch(root, change):
     class Watch:
         def watch(self, *_):
             return {(change, str(root))}
@@ -56,7 +56,7 @@ def test_a_directory_that_was_made_anew_needs_a_new_watch_whatever_its_inode(roo
     assert not notices.arm([str(root)])
 
 
-def test_a_set_stop_ends_the_wait_and_asks_for_a_look(notices, root):
+def test_a_set_stop_event_ends_the_wait_and_requests_a_full_check(notices, root):
     notices.arm([str(root)])
     stop = threading.Event()
     stop.set()
@@ -67,14 +67,14 @@ def refusing(_directories):
     raise OSError("inotify watch limit reached")
 
 
-def test_w7_where_the_system_refuses_it_is_degraded_and_says_so(root, caplog):
+def test_a_refused_watch_starts_polling_and_is_logged(root, caplog):
     notices = Notices(refusing)
     notices.arm([str(root)])
     assert (notices.is_polling, notices.has_no_watch) == (True, True)
     assert "inotify watch limit reached" in caplog.text
 
 
-def test_w7_a_refusal_is_not_asked_for_again_at_once(root):
+def test_a_refused_watch_is_not_retried_at_once(root):
     asked = []
     notices = Notices(lambda directories: asked.append(directories) or refusing(directories))
     for _ in range(3):
@@ -82,7 +82,7 @@ def test_w7_a_refusal_is_not_asked_for_again_at_once(root):
     assert len(asked) == 1
 
 
-def test_w7_it_is_not_degraded_for_ever(root):
+def test_polling_ends_with_the_next_successful_watch(root):
     openers = [refusing, open_watch]
     notices = Notices(lambda directories: openers.pop(0)(directories))
     notices.arm([str(root)])
@@ -92,7 +92,7 @@ def test_w7_it_is_not_degraded_for_ever(root):
     notices.close()
 
 
-def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_alone(root, caplog):
+def test_the_old_watch_is_closed_first_if_both_exceed_the_limit(root, caplog):
     def opener(directories):
         opened.append(directories)
         if len(opened) == 2:
@@ -108,7 +108,7 @@ def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_a
     notices.close()
 
 
-def test_a_directory_gone_meanwhile_is_no_refusal(root):
+def test_a_removed_directory_does_not_start_polling(root):
     def too_late(_directories):
         raise FileNotFoundError
 
@@ -117,14 +117,14 @@ def test_a_directory_gone_meanwhile_is_no_refusal(root):
     assert (notices.is_polling, notices.has_no_watch) == (False, True)
 
 
-def test_a_directory_that_may_not_be_read_keeps_nothing_from_being_watched(notices, root, monkeypatch):
+def test_an_unreadable_directory_does_not_prevent_watching_others(notices, root, monkeypatch):
     (root / "secret").mkdir()
     monkeypatch.setattr("os.access", lambda path, _mode: not path.endswith("secret"))
     assert notices.arm([str(root), f"{root}/secret"])
     assert (notices.watches(str(root)), notices.watches(f"{root}/secret")) == (True, False)
 
 
-def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices, root):
+def test_a_watch_ended_by_an_undecodable_name_is_replaced(notices, root):
     notices.arm([str(root)])
     open(os.fsencode(root) + b"/\xff", "w").close()
     assert notices.wait(threading.Event(), 30) is None
@@ -135,21 +135,21 @@ def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices
     assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
 
 
-def test_a_watch_that_errs_at_once_is_not_replaced_at_once(notices, root):
+def test_a_failed_watch_is_not_replaced_at_once(notices, root):
     notices.arm([str(root)])
     open(os.fsencode(root) + b"/\xff", "w").close()
     notices.wait(threading.Event(), 30)
     assert not notices.arm([str(root)])
 
 
-def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
+def test_a_flood_of_notices_requests_a_full_check(notices, root, monkeypatch):
     monkeypatch.setattr("servers.common.notices.CHECK_ALL_THRESHOLD", 1)  # some thousands, else
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) is None
 
 
-def test_names_it_cannot_watch_are_left_out(notices, root):
+def test_missing_and_undecodable_directories_are_not_watched(notices, root):
     assert notices.arm([str(root), "/none", f"{root}/\udcff"])
     assert not notices.is_polling
 

@@ -37,5 +37,5 @@ def part(name: str, text: str) -> str:
         (f"<m:box>{part('e', 'x')}</m:box>{r('+1')}", "x+1"),
     ],
 )
-def test_each_structure_has_its_tex(omml: str, tex: str):
+def test_each_omml_structure_is_converted_to_tex(omml: str, tex: str):
     assert tex_of(etree.fromstring(f"<m:oMath {M}>{omml}</m:oMath>")) == tex

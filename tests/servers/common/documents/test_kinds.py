@@ -8,7 +8,7 @@ from tests.servers.common.documents.test_sheets import one_sheet, written
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def test_documents_are_known_by_their_parts():
+def test_the_kind_of_a_document_follows_from_its_parts():
     assert document_kind(archive({"content.xml": "", "META-INF/manifest.xml": "", "mimetype": ""})) is not None
     files = [word("<w:p/>"), written(one_sheet(["a"])), slides(shape("a")), opened("text", ""), book({})]
     assert [kind[0] for file in files if (kind := document_kind(file))] == [
@@ -20,7 +20,7 @@ def test_documents_are_known_by_their_parts():
     )
 
 
-def test_other_files_are_none():
+def test_other_files_are_no_documents():
     for file in (archive({"a.txt": "word/document.xml [Content_Types].xml"}), b"PK\x03\x04", b"", b"text"):
         assert document_kind(file) is None
 
@@ -37,7 +37,7 @@ def test_other_files_are_none():
         ),
     ],
 )
-def test_what_cannot_be_read_says_what_to_do(file: bytes, code: str, words: str):
+def test_unsupported_documents_are_refused_with_a_suggestion(file: bytes, code: str, words: str):
     with pytest.raises(DocumentError, match=words) as caught:
         document_kind(file)
     assert caught.value.code == code

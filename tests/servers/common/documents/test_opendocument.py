@@ -18,7 +18,7 @@ def table(rows: str, name: str = "Data", style: str = "") -> str:
     return f'<table:table table:name="{name}" table:style-name="{style}">{rows}</table:table>'
 
 
-def test_a_text_has_its_headings_links_and_emphasis():
+def test_headings_links_and_emphasis_of_a_text_are_kept():
     body = (
         '<text:h text:outline-level="2">Plan</text:h><text:p>See <text:a xlink:href="https://example.org/">here</text:a>'
         '<text:s/><text:span text:style-name="B">now</text:span></text:p>'
@@ -27,7 +27,7 @@ def test_a_text_has_its_headings_links_and_emphasis():
     assert html == '<h2>Plan</h2><p>See <a href="https://example.org/">here</a> <strong>now</strong></p>'
 
 
-def test_styles_say_what_is_code_a_quotation_or_the_title():
+def test_styles_determine_code_quotations_and_the_title():
     mine = '<style:style style:name="P1" style:parent-style-name="Preformatted_20_Text"/>'
     body = (
         '<text:p text:style-name="Title">Plan</text:p><text:p text:style-name="Quotations">As said.</text:p>'
@@ -40,14 +40,14 @@ def test_styles_say_what_is_code_a_quotation_or_the_title():
     )
 
 
-def test_lists_are_nested_and_numbered_as_their_style_says():
+def test_lists_are_nested_and_numbered_by_style():
     inner = "<text:list><text:list-item><text:p>b</text:p></text:list-item></text:list>"
     body = f'<text:list text:style-name="N"><text:list-item><text:p>a</text:p>{inner}</text:list-item></text:list>'
     html = read_opendocument(opened("text", body, NUMBERED)).html
     assert html == "<ol><li><p>a</p><ol><li><p>b</p></li></ol></li></ol>"
 
 
-def test_footnotes_stand_at_the_end_and_comments_are_counted():
+def test_footnotes_are_at_the_end_and_comments_counted():
     note = "<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
     body = f"<text:p>Text{note}<office:annotation><text:p>Why?</text:p></office:annotation></text:p>"
     document = read_opendocument(opened("text", body))
@@ -57,7 +57,7 @@ def test_footnotes_stand_at_the_end_and_comments_are_counted():
     assert document.notes == ("Left out: comments (1).",)
 
 
-def test_formulas_and_descriptions_of_pictures_are_given():
+def test_formulas_and_picture_descriptions_are_kept():
     formula = '<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>x</mi></math>'
     body = (
         '<text:p>So <draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>.</text:p>'
@@ -67,7 +67,7 @@ def test_formulas_and_descriptions_of_pictures_are_given():
     assert html == "<p>So <math><mi>x</mi></math>.</p><p><em>Picture: A map</em></p>"
 
 
-def test_sheets_are_tables_without_the_cells_that_fill_them():
+def test_sheets_become_tables_without_trailing_empty_cells():
     rest = '<table:table-cell table:number-columns-repeated="16384"/>'
     many = f'<table:table-row table:number-rows-repeated="1048576">{rest}</table:table-row>'
     twice = '<table:table-cell table:number-columns-repeated="2"><text:p>x</text:p></table:table-cell>'
@@ -80,7 +80,7 @@ def test_sheets_are_tables_without_the_cells_that_fill_them():
     assert document.counts == {"sheets": 1}
 
 
-def test_hidden_sheets_are_left_out_and_one_comes_alone():
+def test_hidden_sheets_are_omitted_and_one_sheet_can_be_read():
     hidden = '<style:style style:name="H"><style:table-properties table:display="false"/></style:style>'
     sheets = table(cells("a")) + table(cells("b"), "Secret", "H") + table(cells("c"), "Last")
     file = opened("spreadsheet", sheets, hidden)
@@ -90,14 +90,14 @@ def test_hidden_sheets_are_left_out_and_one_comes_alone():
     assert read_opendocument(file, sheet="Last").html.startswith("<h2>Last</h2><table>")
 
 
-def test_more_cells_than_the_limit_are_left_out_with_a_word(monkeypatch: pytest.MonkeyPatch):
+def test_cells_over_the_limit_are_omitted_with_a_note(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(opendocument, "MAX_CELLS", 3)
     document = read_opendocument(opened("spreadsheet", table(cells("a", "b") * 4)))
     assert document.html.count("<tr>") == 2
     assert len(document.notes) == 1
 
 
-def test_slides_have_their_titles_texts_and_notes():
+def test_slides_have_titles_texts_and_notes():
     def frame(text: str, kind: str) -> str:
         box = f"<draw:text-box><text:p>{text}</text:p></draw:text-box>"
         return f'<draw:frame presentation:class="{kind}">{box}</draw:frame>'
@@ -111,19 +111,19 @@ def test_slides_have_their_titles_texts_and_notes():
     assert read_opendocument(file, pages="2").html == "<h2>Slide 2: End</h2>"
 
 
-def test_a_text_has_no_pages_to_choose():
+def test_choosing_pages_of_a_text_is_refused():
     with pytest.raises(DocumentError, match="has no pages to choose") as caught:
         read_opendocument(opened("text", ""), pages="2")
     assert caught.value.code == "bad_argument"
 
 
-def test_a_file_with_a_password_says_so():
+def test_a_file_with_a_password_is_refused():
     manifest = {"META-INF/manifest.xml": "<m><encryption-data/></m>", "meta.xml": f"<m {OPEN_NAMES}/>"}
     with pytest.raises(DocumentError, match="needs a password"):
         read_opendocument(opened("text", "", **manifest))
 
 
-def test_rows_that_a_file_repeats_are_all_there():
+def test_repeated_rows_are_expanded():
     row = cells("a", "b").replace("<table:table-row>", '<table:table-row table:number-rows-repeated="3">')
     rows = cells("X", "Y") + row + row.replace("<text:p>a</text:p>", "").replace("<text:p>b</text:p>", "")
     document = read_opendocument(opened("spreadsheet", table(rows)))
@@ -133,7 +133,7 @@ def test_rows_that_a_file_repeats_are_all_there():
 
 
 @pytest.mark.parametrize("repeated", ["rows", "columns"])
-def test_what_a_file_repeats_without_end_is_cut_and_said(repeated: str):
+def test_excessive_repetition_is_truncated_with_a_note(repeated: str):
     row = cells("a", "b")
     if repeated == "rows":
         row = row.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="1000000">')

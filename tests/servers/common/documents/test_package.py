@@ -11,7 +11,7 @@ from tests.servers.common.documents.archives import archive, relations
 LAUGHS = "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, 10))
 
 
-def test_relations_are_parts_or_urls():
+def test_relations_lead_to_parts_or_urls():
     rels = relations(("a", "slide", "../x/one.xml"), ("b", "hyperlink", "https://a/"), external=("b",))
     opened = Package(archive({"ppt/p.xml": "<p/>", "ppt/_rels/p.xml.rels": rels}))
     assert opened.relations("ppt/p.xml") == {
@@ -36,7 +36,7 @@ def test_more_parts_or_bytes_than_the_limits_are_refused(monkeypatch: pytest.Mon
         assert caught.value.code == "unreadable"
 
 
-def test_no_entity_is_resolved():
+def test_entities_are_not_resolved():
     for declared in ('"lol"', 'SYSTEM "file:///etc/passwd"'):
         root = parse_xml(f"<!DOCTYPE a [<!ENTITY x {declared}>]><a>&x;</a>".encode())
         assert root.xpath("//text()") == []
@@ -52,7 +52,7 @@ def test_deep_nesting_is_refused():
         parse_xml(("<a>" * 100_000 + "</a>" * 100_000).encode())
 
 
-def test_parts_that_are_missing_or_damaged_say_so():
+def test_missing_and_damaged_parts_are_errors():
     file = archive({"a.xml": "<a>" + "x" * 1_000 + "</a>"})
     with pytest.raises(DocumentError, match="part of it is missing"):
         Package(file).read("b.xml")

@@ -10,12 +10,12 @@ from tests.servers.common.documents.test_sheets import one_sheet, written
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_a_reader_of_each_kind_refuses_what_is_none(kind):
+def test_the_reader_of_each_kind_refuses_other_files(kind):
     with pytest.raises(DocumentError):
         document_reader(kind)(b"PK", None, None)
 
 
-def test_a_long_cell_of_a_sheet_stands_below_its_table():
+def test_long_cells_of_a_sheet_are_written_below_the_table():
     long = [f"{letter} " * 1_100 for letter in "xy"]
     body = written(one_sheet(["Name", "Story"], ["Ann", long[0]], ["Bob", long[1]]))
     assert write(visible_document(document_reader("sheets")(body, None, None)).body, "", "").endswith(
@@ -24,6 +24,6 @@ def test_a_long_cell_of_a_sheet_stands_below_its_table():
     )
 
 
-def test_what_a_reader_does_not_see_of_a_document_is_counted():
+def test_hidden_text_of_a_document_is_removed_and_counted():
     seen = visible_document(Document("<p hidden>No</p><p>Yes\u200b</p>", Facts(), notes=("A note.",)))
     assert (write(seen.body, "", ""), seen.removed, seen.notes) == ("Yes", (1, 1), ("A note.",))

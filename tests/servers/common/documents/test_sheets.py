@@ -24,7 +24,7 @@ def one_sheet(*rows: list[object], name: str = "Data") -> Workbook:
     return workbook
 
 
-def test_a_sheet_is_a_table_under_its_name():
+def test_a_sheet_becomes_a_table_with_its_name_as_heading():
     html = read_sheets(written(one_sheet(["Name", "Age"], ["Ann & Bob", 30]))).html
     assert html == (
         "<h2>Data</h2><table><tr><th>Name</th><th>Age</th></tr><tr><td>Ann &amp; Bob</td><td>30</td></tr></table>"
@@ -50,13 +50,13 @@ def test_a_sheet_is_a_table_under_its_name():
         ("#DIV/0!", "General", "#DIV/0!"),
     ],
 )
-def test_values_are_as_they_are_shown(value: object, form: str, shown: str):
+def test_values_are_formatted_as_displayed(value: object, form: str, shown: str):
     workbook = one_sheet([value])
     workbook.active["A1"].number_format = form
     assert f"<th>{shown}</th>" in read_sheets(written(workbook)).html
 
 
-def test_titles_before_a_table_are_paragraphs_and_empty_edges_go():
+def test_titles_above_a_table_become_paragraphs_and_empty_edges_are_dropped():
     html = read_sheets(written(one_sheet([None, "Sales 2024"], [], [None, "Month", "EUR"], [None, "May", 7]))).html
     assert html == (
         "<h2>Data</h2><p>Sales 2024</p>"
@@ -64,7 +64,7 @@ def test_titles_before_a_table_are_paragraphs_and_empty_edges_go():
     )
 
 
-def test_merged_cells_have_their_value_once():
+def test_merged_cells_have_their_value_in_the_first_cell_only():
     workbook = one_sheet(["a", "b", "c"], ["x", None, "y"])
     workbook.active.merge_cells("A2:B2")
     assert "<tr><td>x</td><td></td><td>y</td></tr>" in read_sheets(written(workbook)).html
@@ -76,7 +76,7 @@ def test_links_of_cells_are_kept():
     assert '<td><a href="https://example.org/?a=1&amp;b=2">Example</a></td>' in read_sheets(written(workbook)).html
 
 
-def test_what_is_left_out_is_counted():
+def test_hidden_sheets_comments_and_uncomputed_formulas_are_counted():
     workbook = one_sheet(["a", "=1+1"], ["b", "=2+2"])
     workbook.active["A1"].comment = Comment("why", "Ann")
     workbook.create_sheet("Secret").sheet_state = "hidden"
@@ -87,7 +87,7 @@ def test_what_is_left_out_is_counted():
     assert document.notes == ("Left out: hidden sheets (1), comments (1), formulas without a stored value (2).",)
 
 
-def test_a_workbook_beyond_the_limit_says_so_and_one_sheet_comes_alone(monkeypatch: pytest.MonkeyPatch):
+def test_a_workbook_over_the_limit_is_truncated_and_one_sheet_can_be_read(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sheets, "MAX_CELLS", 4)
     workbook = one_sheet(*([number, "x"] for number in range(5)))
     workbook.create_sheet("Last").append(["end"])
@@ -98,7 +98,7 @@ def test_a_workbook_beyond_the_limit_says_so_and_one_sheet_comes_alone(monkeypat
     assert (alone.html, alone.notes) == ("<h2>Last</h2><table><tr><th>end</th></tr></table>", ())
 
 
-def test_a_sheet_that_claims_to_be_huge_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch):
+def test_a_sheet_with_huge_dimensions_is_read_up_to_its_content(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sheets, "MAX_ROWS", 1_000)
     workbook = one_sheet(["a", "b"])
     workbook.active["XFD1048576"] = "far"
@@ -107,7 +107,7 @@ def test_a_sheet_that_claims_to_be_huge_is_read_as_it_is(monkeypatch: pytest.Mon
     assert len(document.notes) == 1
 
 
-def test_a_workbook_that_is_none_is_damaged():
+def test_an_invalid_workbook_is_refused_as_damaged():
     with pytest.raises(DocumentError, match="damaged") as caught:
         read_sheets(b"PK\x03\x04")
     assert caught.value.code == "unreadable"

@@ -12,17 +12,17 @@ def lines(*texts: tuple[int, str], signs: str = "") -> str:
     )
 
 
-def test_a_slide_is_a_heading_with_its_number_title_and_texts():
+def test_a_slide_becomes_a_heading_with_number_and_title_and_its_texts():
     html = read_slides(slides(shape("Plans", "title") + shape("We go on."), shape("No title"))).html
     assert html == "<h2>Slide 1: Plans</h2><p>We go on.</p><h2>Slide 2</h2><p>No title</p>"
 
 
-def test_texts_of_a_placeholder_are_nested_lists():
+def test_texts_of_a_placeholder_become_nested_lists():
     html = read_slides(slides(shape(lines((0, "a"), (1, "b"), (1, "c"), (0, "d")), "body"))).html
     assert html == "<h2>Slide 1</h2><ul><li>a<ul><li>b</li><li>c</li></ul></li><li>d</li></ul>"
 
 
-def test_numbered_lines_are_a_numbered_list():
+def test_numbered_lines_become_a_numbered_list():
     html = read_slides(slides(shape(lines((0, "a"), (0, "b"), signs='<a:buAutoNum type="arabicPeriod"/>')))).html
     assert html == "<h2>Slide 1</h2><ol><li>a</li><li>b</li></ol>"
 
@@ -34,7 +34,7 @@ def test_links_line_breaks_and_groups_are_kept():
     assert html == '<h2>Slide 1</h2><p><a href="https://example.org/">site</a><br>b</p>'
 
 
-def test_tables_have_their_first_row_as_head_and_merged_cells_once():
+def test_the_first_row_of_a_table_is_its_head_and_merged_cells_have_one_value():
     cells = [["Name", "Age"], ["Ann", None]]
     rows = "".join(
         "<a:tr>"
@@ -51,7 +51,7 @@ def test_tables_have_their_first_row_as_head_and_merged_cells_once():
     assert html.endswith("<table><tr><th>Name</th><th>Age</th></tr><tr><td>Ann</td><td></td></tr></table>")
 
 
-def test_a_chart_is_a_table_of_its_data():
+def test_a_chart_becomes_a_table_of_its_data():
     def points(values: list[str]) -> str:
         return "".join(f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values))
 
@@ -70,7 +70,7 @@ def test_a_chart_is_a_table_of_its_data():
     )
 
 
-def test_a_chart_of_many_rows_says_how_many_are_shown():
+def test_a_long_chart_is_truncated_with_the_number_of_rows():
     points = "".join(f'<c:pt idx="{number}"><c:v>{number}</c:v></c:pt>' for number in range(MAX_POINTS + 1))
     series = f"<c:ser><c:val>{points}</c:val></c:ser>"
     chart = f"<c:chartSpace {SLIDE_NAMES}><c:chart>{series}</c:chart></c:chartSpace>"
@@ -80,7 +80,7 @@ def test_a_chart_of_many_rows_says_how_many_are_shown():
     assert ">500<" not in html
 
 
-def test_notes_and_descriptions_of_pictures_are_given_and_furniture_is_not():
+def test_notes_and_picture_descriptions_are_kept_and_footers_are_not():
     notes = f"<p:notes {SLIDE_NAMES}>{shape('1', 'sldNum')}{shape('Say hello.', 'body')}</p:notes>"
     picture = '<p:pic><p:nvPicPr><p:cNvPr id="2" name="x" descr="A map"/></p:nvPicPr></p:pic>'
     html = read_slides(slides(picture + shape("page 1", "ftr"), notes1=notes)).html
@@ -89,7 +89,7 @@ def test_notes_and_descriptions_of_pictures_are_given_and_furniture_is_not():
     )
 
 
-def test_hidden_slides_are_left_out_and_counted():
+def test_hidden_slides_are_omitted_and_counted():
     hidden = slide(shape("secret")).replace("<p:sld ", '<p:sld show="0" ', 1)
     document = read_slides(slides(shape("shown"), hidden))
     assert "secret" not in document.html
@@ -97,14 +97,14 @@ def test_hidden_slides_are_left_out_and_counted():
     assert document.notes == ("Left out: hidden slides (1).",)
 
 
-def test_some_slides_are_read():
+def test_only_the_requested_slides_are_read():
     file = slides(shape("one"), shape("two"), shape("three"))
     assert read_slides(file, "3").html == "<h2>Slide 3</h2><p>three</p>"
     with pytest.raises(DocumentError, match="there are only 3 pages, so there is no page 4"):
         read_slides(file, "4")
 
 
-def test_more_slides_than_are_read_at_once_are_named(monkeypatch: pytest.MonkeyPatch):
+def test_slides_over_the_limit_are_named_in_a_note(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("servers.common.documents.slides.MAX_SLIDES", 2)
     document = read_slides(slides("", "", "", ""))
     assert document.notes == ("The first 2 slides were read: continue with pages=3-4.",)

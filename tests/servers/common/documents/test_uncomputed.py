@@ -20,7 +20,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("cells", "count"), CELLS)
-def test_a_formula_without_a_value_is_counted(cells: str, count: int) -> None:
+def test_formulas_without_a_value_are_counted(cells: str, count: int) -> None:
     assert count_uncomputed(io.BytesIO(f"<row>{cells}</row>".encode())) == count
 
 
@@ -30,5 +30,5 @@ def test_cells_are_counted_across_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.timeout(10)
-def test_cells_that_never_end_are_passed_over_at_once() -> None:
+def test_cells_without_an_end_are_skipped_in_linear_time() -> None:
     assert count_uncomputed(io.BytesIO(b"<!--" + b"<c " * 100_000)) == 0

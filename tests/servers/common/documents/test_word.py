@@ -25,7 +25,7 @@ STYLES = (
 )
 
 
-def test_headings_are_known_by_the_names_of_their_styles():
+def test_headings_are_recognized_by_style_name():
     body = (
         paragraph(run("A report"), "Titel")
         + paragraph(run("Summary"), "berschrift1")
@@ -35,7 +35,7 @@ def test_headings_are_known_by_the_names_of_their_styles():
     assert html == "<h1>A report</h1><h1>Summary</h1><p>All is well.</p>"
 
 
-def test_lines_of_code_are_one_block():
+def test_consecutive_lines_of_code_are_one_block():
     styles = (
         f"<w:styles {WORD_NAMES}><w:style w:type='paragraph' w:styleId='C'><w:name w:val='Source Code'/></w:style>"
     )
@@ -49,13 +49,13 @@ def test_links_and_emphasis_are_kept():
     assert html == '<p>See <a href="https://example.org/">here</a><strong> now</strong></p>'
 
 
-def test_the_first_row_of_a_table_is_its_head_where_it_looks_so():
+def test_the_first_row_of_a_table_is_its_head_only_if_formatted_so():
     rows = [["Name", "Age"], ["Ann", "30"]]
     assert "<thead><tr><th><p>Name</p></th>" in read_word(word(table(rows, first_row=1))).html
     assert "<th>" not in read_word(word(table(rows, first_row=0))).html
 
 
-def test_formulas_are_tex():
+def test_formulas_are_converted_to_tex():
     power = "<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
     inline = read_word(word(paragraph(run("So ") + f"<m:oMath>{power}</m:oMath>" + run(".")))).html
     assert inline == "<p>So <math>x^2</math>.</p>"
@@ -63,7 +63,7 @@ def test_formulas_are_tex():
     assert display == "<p><math>x^2</math></p>"
 
 
-def test_hidden_text_is_left_out_and_counted():
+def test_hidden_text_is_omitted_and_counted():
     document = read_word(
         word(paragraph(run("shown") + run("hidden", "<w:vanish/>") + run("!", "<w:vanish w:val='0'/>")))
     )
@@ -71,7 +71,7 @@ def test_hidden_text_is_left_out_and_counted():
     assert document.notes == ("Left out: hidden texts (1).",)
 
 
-def test_notes_stand_at_the_end_and_comments_are_counted():
+def test_footnotes_are_at_the_end_and_comments_counted():
     notes = f"<w:footnotes {WORD_NAMES}><w:footnote w:id='2'>{paragraph(run('A note.'))}</w:footnote></w:footnotes>"
     comments = f"<w:comments {WORD_NAMES}><w:comment w:id='1'>{paragraph(run('Why?'))}</w:comment></w:comments>"
     body = paragraph(run("Text") + "<w:r><w:footnoteReference w:id='2'/></w:r>")
@@ -83,12 +83,12 @@ def test_notes_stand_at_the_end_and_comments_are_counted():
     assert document.notes == ("Left out: comments (1).",)
 
 
-def test_deleted_text_is_gone_and_inserted_text_is_there():
+def test_deleted_text_is_omitted_and_inserted_text_kept():
     body = paragraph(f"<w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:ins>{run('new')}</w:ins>")
     assert read_word(word(body)).html == "<p>new</p>"
 
 
-def test_an_archive_without_a_document_is_damaged():
+def test_an_archive_without_a_document_part_is_refused():
     with pytest.raises(DocumentError, match="it does not say which part is the document") as caught:
         read_word(archive({"[Content_Types].xml": "<Types/>"}))
     assert caught.value.code == "unreadable"

@@ -15,14 +15,14 @@ def checked(root):
     return RootedFiles(roots, PathWalker(roots))
 
 
-def test_an_entry_is_a_whole_path(checked, root):
+def test_an_entry_contains_the_whole_path(checked, root):
     (root / "file").touch()
     with checked.locate(checked.roots.place("file")) as entry:
         assert (entry.directory, entry.name) == (None, f"{root}/file")
         assert entry.sibling("other") == f"{root}/other"
 
 
-def test_what_was_swapped_between_check_and_open_is_refused(checked, root, outside):
+def test_a_directory_swapped_between_check_and_open_is_refused(checked, root, outside):
     (root / "dir").mkdir()
     (root / "dir" / "secret").touch()
     with checked.locate(checked.roots.place("dir/secret")) as entry:
@@ -33,7 +33,7 @@ def test_what_was_swapped_between_check_and_open_is_refused(checked, root, outsi
     assert caught.value.code == "changed"
 
 
-def test_the_trail_has_both_ways(checked, root):
+def test_the_trail_has_the_path_of_the_link_and_of_its_target(checked, root):
     (root / "a").mkdir()
     (root / "link").symlink_to("a")
     trail = checked.trail(checked.roots.place("link/x"))
@@ -58,7 +58,7 @@ def short(root, monkeypatch):
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_short_name_is_not_a_way_to_what_is_denied(checked, root, short, follow):
+def test_a_short_name_does_not_lead_to_a_denied_file(checked, root, short, follow):
     (root / ".env").write_text(SECRET)
     short["ENV~1"] = ".env"
     for written in (".env", "ENV~1", "env~1"):
@@ -68,7 +68,7 @@ def test_a_short_name_is_not_a_way_to_what_is_denied(checked, root, short, follo
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_short_name_is_not_a_way_to_an_inner_root(root, short, follow):
+def test_a_short_name_does_not_lead_to_an_inner_root(root, short, follow):
     (root / "inner dir").mkdir()
     short["INNERD~1"] = "inner dir"
     roots = Roots([root, root / "inner dir"], writable=[True, False])
@@ -78,7 +78,7 @@ def test_a_short_name_is_not_a_way_to_an_inner_root(root, short, follow):
     assert caught.value.code == ("bad_path" if follow else "not_found")
 
 
-def test_a_short_name_on_the_way_is_none_where_it_can_not_be_resolved(checked, root, short, monkeypatch):
+def test_an_unresolvable_short_name_of_a_parent_is_not_found(checked, root, short, monkeypatch):
     (root / ".ssh").mkdir()
     (root / ".ssh" / "config").write_text(SECRET)
     short["SSH~1"] = ".ssh"
@@ -89,7 +89,7 @@ def test_a_short_name_on_the_way_is_none_where_it_can_not_be_resolved(checked, r
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_name_of_that_form_is_found_where_it_is_one(checked, root, follow):
+def test_a_real_name_that_looks_like_a_short_name_is_found(checked, root, follow):
     (root / "copy~1").touch()
     with checked.locate(checked.roots.place("copy~1"), follow) as entry:
         assert entry.stat is not None

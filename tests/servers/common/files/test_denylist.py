@@ -25,12 +25,12 @@ OPEN = (
 )
 
 
-def test_secrets_are_closed_and_other_names_are_not():
+def test_secrets_are_denied_and_other_names_are_not():
     assert [path for path in CLOSED if not closed(path)] == []
     assert [path for path in OPEN if closed(path)] == []
 
 
-def test_the_readme_names_them_all():
+def test_the_readme_lists_all_denied_names():
     section = README.read_text().split("## What stays closed\n\n")[1].split("\n\n")[0]
     assert sorted(re.findall(r"`(.+?)`", section)) == sorted([*SECRETS, *HARMLESS])
 
@@ -63,28 +63,28 @@ ALLOWED = {
 }
 
 
-def test_the_operator_denies_more():
+def test_deny_patterns_extend_the_denylist():
     assert {glob: {path: closed(path, [glob]) for path in paths} for glob, paths in DENIED.items()} == DENIED
 
 
-def test_the_operator_allows_what_the_list_closes():
+def test_allow_patterns_open_default_denied_names():
     assert {glob: {path: closed(path, allow=[glob]) for path in paths} for glob, paths in ALLOWED.items()} == ALLOWED
 
 
-def test_f21_allowing_opens_nothing_that_was_denied():
+def test_allow_patterns_do_not_override_deny_patterns():
     for allow in ("*", "**", ".env", "private", "a/private"):
         assert closed("a/private", ["private"], [allow])
         assert closed("a/.env", [".env"], [allow])
 
 
-def test_an_accent_in_another_form_opens_nothing():
+def test_deny_patterns_match_other_unicode_forms_of_accents():
     deny = ["Jos\u00e9*", "a/\u00c9*"]
     for name in ("Jos\u00e9.txt", "Jose\u0301.txt", "JOSE\u0301.txt", "a/e\u0301"):
         assert closed(name, deny)
     assert not closed("Jose.txt", deny)
 
 
-def test_what_is_remembered_is_bounded():
+def test_the_cache_of_the_denylist_is_limited():
     denylist = Denylist()
     way = denylist.start([()])
     for i in range(10_000):

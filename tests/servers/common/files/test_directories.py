@@ -24,7 +24,7 @@ def read(opened, *names, most=100):
         return read_file(entry_in(directory, names[-1]), most)
 
 
-def test_a_file_is_read(opened, root, no_leak):
+def test_a_file_is_read_up_to_its_size_limit(opened, root, no_leak):
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").write_bytes(b"four")
     assert [read(opened, "a", "b", "file", most=most) for most in (100, 4, 3)] == [b"four", b"four", None]
@@ -33,7 +33,7 @@ def test_a_file_is_read(opened, root, no_leak):
 
 
 @pytest.mark.parametrize("target", ["outside", "inside"])
-def test_no_link_is_followed_wherever_it_leads(opened, root, outside, no_leak, target):
+def test_links_inside_and_outside_are_not_followed(opened, root, outside, no_leak, target):
     (root / "dir").mkdir()
     (root / "dir" / "secret").write_text(SECRET)
     (root / "link").symlink_to(outside if target == "outside" else "dir")
@@ -45,7 +45,7 @@ def test_no_link_is_followed_wherever_it_leads(opened, root, outside, no_leak, t
         assert caught.value.errno in (errno.ELOOP, errno.ENOTDIR)
 
 
-def test_the_root_is_found_anew_each_time(tmp_path, root, opened):
+def test_a_replaced_root_is_opened_again(tmp_path, root, opened):
     (root / "file").write_bytes(b"old")
     assert read(opened, "file") == b"old"
     os.rename(root, tmp_path / "elsewhere")
@@ -58,7 +58,7 @@ def test_the_root_is_found_anew_each_time(tmp_path, root, opened):
     assert read(opened, "file") == b"new"
 
 
-def test_what_is_missing_is_made_where_that_is_asked_for(opened, root, no_leak):
+def test_missing_directories_are_created_only_with_make(opened, root, no_leak):
     (root / "file").touch()
     with pytest.raises(NotADirectoryError), opened("file"):
         pass
@@ -70,7 +70,7 @@ def test_what_is_missing_is_made_where_that_is_asked_for(opened, root, no_leak):
 
 
 @pytest.mark.timeout(30)
-def test_a_pipe_is_not_waited_for_and_not_read(opened, root, no_leak):
+def test_a_pipe_is_refused_without_waiting(opened, root, no_leak):
     os.mkfifo(root / "pipe")
     with pytest.raises(OSError, match=r"^$|No such device"):
         read(opened, "pipe")
@@ -90,7 +90,7 @@ def test_a_directory_swapped_for_a_link_is_not_followed(opened, root, outside, n
     assert caught.value.errno == errno.ELOOP
 
 
-def test_a_directory_behind_one_that_was_swapped_is_not_entered(root, outside):
+def test_a_directory_below_a_swapped_one_is_not_entered(root, outside):
     (root / "dir" / "below").mkdir(parents=True)
     (outside / "below").mkdir()
     with open_directory(root, ["dir"], race_free=False) as directory:
@@ -100,7 +100,7 @@ def test_a_directory_behind_one_that_was_swapped_is_not_entered(root, outside):
             directories.enter(directory, "below")
 
 
-def test_what_is_open_is_what_was_found(opened, root):
+def test_an_open_handle_has_the_status_of_its_file(opened, root):
     (root / "file").write_bytes(b"four")
     with opened() as directory:
         handle = open_to_read(entry_in(directory, "file"))

@@ -23,7 +23,7 @@ def link(file):
 
 @pytest.mark.parametrize("make", [link, os.mkfifo])
 @pytest.mark.parametrize("data", [None, b"old"])
-def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, data):
+def test_a_file_replaced_by_a_link_or_pipe_is_restored_without_opening(entry, root, make, data):
     (root / "file").write_text("old")
     found = (root / "file").stat()
     fresh = prepare_replacement(entry, b"new", found)
@@ -36,7 +36,7 @@ def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, 
     assert os.path.samestat((root / "file").lstat(), theirs)
 
 
-def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkeypatch):
+def test_the_wait_for_a_continuous_writer_is_limited(entry, root, monkeypatch):
     (root / "file").write_text("old")
     found, add = (root / "file").stat(), module.append
     fresh = prepare_replacement(entry, b"new", found)
@@ -54,7 +54,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
     assert (root / "file").read_text().startswith("newmoremore")
 
 
-def test_other_processes_of_ours_wait_until_what_was_added_is_in_the_new_file(entry, root, monkeypatch):
+def test_the_file_stays_locked_while_additions_are_copied(entry, root, monkeypatch):
     (root / "file").write_text("old")
     found, add = (root / "file").stat(), module.append
     fresh = prepare_replacement(entry, b"new", found)

@@ -42,7 +42,7 @@ def test_links_inside_are_followed(either, root):
         assert read(either, way) == "yes", way
 
 
-def test_links_out_are_outside(either, root, outside):
+def test_links_that_lead_outside_are_refused(either, root, outside):
     (root / "a").mkdir()
     (root / "a" / "up").symlink_to("..")
     for name, target in OUTSIDE.items():
@@ -51,14 +51,14 @@ def test_links_out_are_outside(either, root, outside):
     assert {way: found for way, found in wrong.items() if found != "outside_roots"} == {}
 
 
-def test_what_is_not_there_says_why(either, root):
+def test_errors_of_missing_and_invalid_paths_have_a_code(either, root):
     (root / "link").symlink_to("none")
     (root / "file").write_text("no")
     found = {way: code(either, way) for way in ("link", "file/x", "x" * 300)}
     assert found == {"link": "not_found", "file/x": "not_a_directory", "x" * 300: "bad_path"}
 
 
-def test_a_link_into_another_root(tmp_path, root):
+def test_a_link_into_another_root_is_followed(tmp_path, root):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("yes")
     (root / "absolute").symlink_to(tmp_path / "other" / "file")
@@ -68,13 +68,13 @@ def test_a_link_into_another_root(tmp_path, root):
     files.close()
 
 
-def test_a_circle_of_links_ends(files, root):
+def test_a_cycle_of_links_is_refused(files, root):
     (root / "one").symlink_to("two")
     (root / "two").symlink_to("one")
     assert code(files, "one") == "bad_path"
 
 
-def test_as_many_links_as_linux_follows(files, root):
+def test_at_most_40_links_are_followed(files, root):
     (root / "0").write_text("yes")
     for i in range(MAX_LINKS + 1):
         (root / str(i + 1)).symlink_to(str(i))
@@ -82,7 +82,7 @@ def test_as_many_links_as_linux_follows(files, root):
     assert code(files, str(MAX_LINKS + 1)) == "bad_path"
 
 
-def test_deeper_than_path_max(files, root):
+def test_a_file_deeper_than_path_max_is_read(files, root):
     names = ["d" * 200] * 30
     descriptor = os.open(root, os.O_RDONLY)
     for name in names:
@@ -101,7 +101,7 @@ def test_undecodable_names_are_reached(either, root):
     assert read(either, f"file://{root}/caf%E9") == "yes"
 
 
-def test_a_root_made_again(files, root):
+def test_a_recreated_root_is_read(files, root):
     root.rmdir()
     assert code(files, "file") == "not_found"
     root.mkdir()
@@ -109,7 +109,7 @@ def test_a_root_made_again(files, root):
     assert read(files, "file") == "yes"
 
 
-def test_the_trail_names_links_and_targets(files, root):
+def test_the_trail_contains_links_and_their_targets(files, root):
     (root / "a").mkdir()
     (root / "link").symlink_to("a")
     trail = files.trail(Place(0, ("link", "none", "x"), ""))
@@ -117,7 +117,7 @@ def test_the_trail_names_links_and_targets(files, root):
 
 
 @pytest.mark.slow
-def test_swapping_a_directory_for_a_link_shows_nothing_outside(files, root, outside):
+def test_a_directory_swapped_for_a_link_opens_nothing_outside(files, root, outside):
     (root / "dir").mkdir()
     (root / "dir" / "secret").write_text("mine")
     (root / "link").symlink_to(outside)

@@ -21,7 +21,7 @@ def entry(files, at):
         yield found
 
 
-def test_the_second_waits_for_the_first(entry):
+def test_the_second_holder_waits_for_the_first(entry):
     entered = threading.Event()
 
     def second():
@@ -60,7 +60,7 @@ async def cancelled_while_it_waits(entry, is_awaited):
     return ended.is_set()
 
 
-async def test_a_call_that_is_cancelled_waits_for_no_other_of_this_process(entry):
+async def test_a_cancelled_call_stops_waiting_for_its_process(entry):
     with lock_entries(entry):
         (shared,) = locks._locks.values()
         assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
@@ -74,7 +74,7 @@ def waits(lock, entered):
     return not entered.is_set()
 
 
-def test_of_several_names_one_is_waited_for_before_the_next_is_taken(files, at):
+def test_several_names_are_locked_in_order(files, at):
     entered = threading.Event()
     with files.locate(at("a")) as first, files.locate(at("b")) as second:
 
@@ -91,7 +91,7 @@ def test_of_several_names_one_is_waited_for_before_the_next_is_taken(files, at):
     assert entered.is_set()
 
 
-def test_a_third_waits_for_the_second(entry):
+def test_a_third_holder_waits_for_the_second(entry):
     second, third, go = threading.Event(), threading.Event(), threading.Event()
 
     def take(entered):
@@ -113,18 +113,18 @@ def test_a_third_waits_for_the_second(entry):
             thread.join(30)
 
 
-def test_one_name_twice_does_not_deadlock(entry):
+def test_locking_a_name_twice_does_not_deadlock(entry):
     with lock_entries(entry, entry):
         pass
 
 
-def test_nothing_is_kept(entry):
+def test_a_released_lock_is_removed(entry):
     with pytest.raises(KeyError), lock_entries(entry):
         raise KeyError
     assert locks._locks == {}
 
 
-def test_files_of_one_name_in_two_directories_do_not_wait_for_each_other(root, files, at):
+def test_equal_names_in_two_directories_have_separate_locks(root, files, at):
     for name in ("a", "b"):
         (root / name).mkdir()
     with files.locate(at("a/file")) as one, files.locate(at("b/file")) as other:
@@ -147,7 +147,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock
 
 
 @posix
-def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_leak):
+def test_a_file_locked_by_another_process_is_busy(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
     with (root / "file").open() as theirs:
@@ -162,7 +162,7 @@ def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_
 
 
 @posix
-async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, monkeypatch, no_leak):
+async def test_a_cancelled_call_stops_waiting_for_another_process(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 60)
     with (root / "file").open() as theirs:
@@ -172,7 +172,7 @@ async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, 
 
 
 @posix
-def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypatch, no_leak):
+def test_a_file_replaced_while_waiting_is_locked_instead(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
     (root / "new").write_text("new")
     with (root / "file").open() as theirs:
@@ -189,7 +189,7 @@ def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypat
             fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_two_names_of_one_file_do_not_deadlock(root, files, at):
+def test_locking_two_names_of_one_file_does_not_deadlock(root, files, at):
     (root / "a").write_text("one")
     os.link(root / "a", root / "b")
     with files.locate(at("a")) as one, files.locate(at("b")) as other, lock_entries(one, other):
@@ -197,13 +197,13 @@ def test_two_names_of_one_file_do_not_deadlock(root, files, at):
 
 
 @posix
-def test_a_pipe_is_not_waited_for(root, files, at):
+def test_locking_a_pipe_does_not_wait(root, files, at):
     os.mkfifo(root / "file")
     with files.locate(at("file")) as found, lock_entries(found):
         pass
 
 
-def test_what_is_no_file_is_not_opened(entry, root):
+def test_locking_a_pipe_does_not_open_it(entry, root):
     os.mkfifo(root / "file")
     with lock_entries(entry), pytest.raises(OSError, match="No such device"):
         os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # somebody reads from it where this is let

@@ -35,26 +35,26 @@ def at(*parts):
     return Place(0, parts, "/".join(parts))
 
 
-def test_what_lies_on_a_disk_is_local(table):
+def test_files_on_a_disk_are_local(table):
     mounts = table.mounts()
     assert mounts.is_local(at("a", "b"))
     assert mounts.is_local(at())
 
 
-def test_what_may_wait_for_others_is_not_local(table):
+def test_network_and_unknown_file_systems_are_not_local(table):
     remote = ["nfs4", "cifs", "fuse.sshfs", "fuseblk", "9p", "autofs", "virtiofs", "unheard-of"]
     kinds = {**dict.fromkeys(remote, False), **dict.fromkeys(["xfs", "btrfs", "tmpfs", "overlay"], True)}
     for optional in ("", "shared:5 master:1 "):
         assert {kind: table.mounts(line("/srv", kind, optional)).is_local(at("a")) for kind in kinds} == kinds
 
 
-def test_only_what_lies_beneath_a_remote_mount_is_remote(table):
+def test_only_paths_below_a_remote_mount_are_remote(table):
     mounts = table.mounts(line("/srv/files/far/off", "nfs"))
     assert [mounts.is_local(at(*way)) for way in (("far",), ("far", "x"), ("far", "offer"))] == [True] * 3
     assert [mounts.is_local(at(*way)) for way in (("far", "off"), ("far", "off", "x"))] == [False] * 2
 
 
-def test_a_local_mount_beneath_a_remote_one_is_reached_through_it(table):
+def test_a_local_mount_below_a_remote_one_is_remote(table):
     mounts = table.mounts(line("/srv/files/far", "nfs"), line("/srv/files/far/disk", "ext4"))
     assert not mounts.is_local(at("far", "disk", "x"))
 
@@ -64,18 +64,18 @@ def test_the_last_of_several_mounts_at_one_point_counts(table):
     assert not table.mounts(line("/srv", "ext4"), line("/srv", "nfs")).is_local(at("a"))
 
 
-def test_mounts_beside_the_root_do_not_count(table):
+def test_mounts_beside_the_root_are_ignored(table):
     mounts = table.mounts(line("/srv/files2", "nfs"), line("/srv/file", "nfs"), line("/mnt", "nfs"))
     assert mounts.is_local(at("a"))
 
 
-def test_names_with_spaces_and_other_letters(table):
+def test_escaped_names_of_mount_points_are_decoded(table):
     mounts = table.mounts(line(r"/srv/files/a\040b\134é", "nfs"))
     assert not mounts.is_local(at("a b\\é", "x"))
     assert mounts.is_local(at("a", "x"))
 
 
-def test_the_root_of_everything(table):
+def test_mounts_below_the_file_system_root_are_found(table):
     mounts = table.mounts(root="/")
     assert mounts.is_local(at("etc", "hosts"))
     assert not mounts.is_local(at("proc", "1", "status"))
@@ -85,13 +85,13 @@ def test_without_a_table_nothing_is_local(tmp_path):
     assert not Mounts([tmp_path], tmp_path / "none").is_local(at("a"))
 
 
-def test_from_a_table_that_says_something_else_nothing_is_learnt(table):
+def test_with_an_invalid_table_nothing_is_local(table):
     for text in ("", "\n", "one two three\n", "1 - \n", "27 1 254:0 / / rw,relatime - \n"):
         table.file.write_text(text)
         assert not Mounts([Path("/srv/files")], table.file).is_local(at("a")), text
 
 
-def test_when_it_is_closed_nothing_is_local(table, no_leak):
+def test_after_close_nothing_is_local(table, no_leak):
     mounts = table.mounts()
     mounts.close()
     mounts.close()
@@ -105,7 +105,7 @@ class Changed:
         return [(0, 0)]
 
 
-def test_a_change_of_the_table_is_seen(table):
+def test_a_change_of_the_table_is_noticed(table):
     mounts = table.mounts()
     assert mounts.is_local(at("far", "x"))
     with table.file.open("a") as file:
@@ -115,7 +115,7 @@ def test_a_change_of_the_table_is_seen(table):
     assert not mounts.is_local(at("far", "x"))
 
 
-def test_the_table_of_this_machine():
+def test_the_table_of_this_machine_is_read():
     mounts = Mounts([Path("/"), Path("/proc")])
     if not MOUNTINFO.exists():
         pytest.skip("no Linux")

@@ -43,7 +43,7 @@ PLAIN = [
 ]
 
 
-def test_what_windows_takes_for_something_else_is_refused():
+def test_names_that_windows_reinterprets_are_refused():
     assert {reason: {windows_refusal(path) for path in paths} for reason, paths in WRONG.items()} == {
         reason: {reason} for reason in WRONG
     }
@@ -56,7 +56,7 @@ def is_reserved(path):
     return PureWindowsPath(path).is_reserved() if ask is None else ask(path)
 
 
-def test_devices_are_those_that_python_knows():
+def test_device_names_agree_with_python():
     names = ["NUL", "aux.h", "COM1", "LPT\u00b2", "CONOUT$", "CON .x", "a", "COM0", "auxiliary"]
     assert [name for name in names if (windows_refusal(name) is not None) != is_reserved(name)] == []
 
@@ -67,14 +67,14 @@ NAMES = st.text(st.characters(codec="ascii"), max_size=5) | st.sampled_from(
 
 
 @given(st.lists(NAMES).map("\\".join))
-def test_what_is_taken_stays_relative_or_names_its_drive(path):
+def test_accepted_windows_paths_are_absolute_or_have_no_drive(path):
     if windows_refusal(path) is None:
         pure = PureWindowsPath(path)
         assert pure.is_absolute() or not (pure.drive or pure.root)
         assert not is_reserved(path)
 
 
-def test_the_path_of_a_uri():
+def test_a_uri_is_converted_to_a_windows_path():
     paths = {
         ("", "/C:/a b"): r"C:\a b",
         ("", "/c|/x"): r"c:\x",
@@ -89,7 +89,7 @@ def test_the_path_of_a_uri():
     }
 
 
-def test_the_uri_of_a_path():
+def test_a_windows_path_is_converted_to_a_uri():
     assert windows_uri("C:\\a b\\c#d") == "file:///C:/a%20b/c%23d"
     assert windows_uri(r"\\server\share\x") == "file://server/share/x"
 
@@ -124,7 +124,7 @@ SPLIT = {
 }
 
 
-def test_windows_splits_a_path_as_python_does(on_windows):
+def test_windows_paths_are_split_as_by_ntpath(on_windows):
     assert {path: on_windows.components(path) for path in SPLIT} == SPLIT
     for path, parts in SPLIT.items():
         drive, rest = ntpath.splitdrive(path)
@@ -132,7 +132,7 @@ def test_windows_splits_a_path_as_python_does(on_windows):
         assert on_windows.collapse(parts) == [drive] * bool(drive) + others
 
 
-def test_windows_takes_no_notice_of_case_and_of_the_kind_of_slash(on_windows):
+def test_case_and_slashes_do_not_matter_on_windows(on_windows):
     for one, other in (
         (r"C:\Users\Ann", "c:/users/ANN"),
         (r"\\Server\Share\x", "//server/share/X"),
@@ -141,7 +141,7 @@ def test_windows_takes_no_notice_of_case_and_of_the_kind_of_slash(on_windows):
         assert on_windows.fold(on_windows.components(one)) == on_windows.fold(on_windows.components(other))
 
 
-def test_windows_never_looks_up_what_is_no_plain_path(on_windows):
+def test_unusual_paths_are_refused_on_windows(on_windows):
     uris = ["file:///C:/a%5Cb", "file:///C:/nul", "file:///C:/x:y", "file:////%3F/C:/x"]
     for path in [*uris, *(path for paths in WRONG.values() for path in paths)]:
         with pytest.raises(PathError) as caught:
@@ -149,7 +149,7 @@ def test_windows_never_looks_up_what_is_no_plain_path(on_windows):
         assert caught.value.code == "bad_path", path
 
 
-def test_windows_reads_the_uri_of_a_path(on_windows):
+def test_uris_are_read_on_windows(on_windows):
     paths = {
         "file:///C:/a%20b": "C:/a b",
         "file:///c%7C/x": "c:/x",
@@ -160,11 +160,11 @@ def test_windows_reads_the_uri_of_a_path(on_windows):
     assert {uri: on_windows.path_of(uri) for uri in paths} == paths
 
 
-def test_windows_writes_the_uri_of_a_path(on_windows):
+def test_uris_are_written_on_windows(on_windows):
     assert on_windows.uri(r"C:\a b\c") == "file:///C:/a%20b/c"
 
 
-def test_macos_takes_both_forms_of_an_accent_for_one_name(monkeypatch):
+def test_unicode_forms_of_an_accent_are_equal_on_macos(monkeypatch):
     on_macos = names_on(monkeypatch, "darwin")
     assert on_macos.fold(["Users", "Jose\u0301"]) == on_macos.fold(["Users", "Jos\u00e9"])
     assert names.fold(["Jose\u0301"]) != names.fold(["Jos\u00e9"])

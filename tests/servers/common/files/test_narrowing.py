@@ -38,7 +38,7 @@ def paths(rooted: RootedFiles) -> list[Path]:
 # Which parts there are
 
 
-def test_a_directory_in_a_root_is_that_part_of_it(either, root, part):
+def test_a_client_root_inside_a_root_gives_that_part(either, root, part):
     parts = within(either, part)
     assert paths(parts) == [part]
     assert read(parts, part / "sub" / "file") == read(parts, "sub/file") == "mine"
@@ -46,12 +46,12 @@ def test_a_directory_in_a_root_is_that_part_of_it(either, root, part):
     assert code(parts, root) == "outside_roots"
 
 
-def test_a_directory_that_holds_a_root_is_that_root(either, root):
+def test_a_client_root_above_a_root_gives_the_root(either, root):
     for above in (root, root.parent, root.parent.parent, Path("/")):
         assert paths(within(either, above)) == [root]
 
 
-def test_a_directory_elsewhere_is_nothing(either, outside, part):
+def test_a_client_root_elsewhere_gives_nothing(either, outside, part):
     parts = within(either, outside)
     assert paths(parts) == []
     for path in ("part/sub/file", ".", "..", str(part), str(outside)):
@@ -69,20 +69,20 @@ BAD = [
 GOOD = ["file://{root}/part", "file://localhost{root}/part/", "FILE://{root}/%70art/x/.."]
 
 
-def test_what_is_no_uri_of_a_directory_here_is_nothing(files, root, part):
+def test_invalid_uris_of_client_roots_give_nothing(files, root, part):
     assert paths(narrow(files, [])) == []
     assert [bad for bad in BAD if paths(narrow(files, [bad.format(root=root)]))] == []
     assert [good for good in GOOD if paths(narrow(files, [good.format(root=root)])) != [part]] == []
 
 
-def test_a_file_a_link_out_and_what_is_denied_are_nothing(either, root, part, outside):
+def test_files_outside_links_and_denied_directories_give_nothing(either, root, part, outside):
     (root / ".ssh" / "x").mkdir(parents=True)
     (root / "link").symlink_to(outside)
     nothing = ["link", "part/sub/file", ".ssh", ".ssh/x", ".aws/x", "none/.ssh", "none/.ssh/x"]
     assert paths(within(either, *(root / path for path in nothing))) == []
 
 
-def test_a_directory_may_come_later(either, root):
+def test_a_client_root_may_be_created_later(either, root):
     parts = within(either, root / "new" / "er")
     assert code(parts, "file") == "not_found"
     (root / "new" / "er").mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_a_directory_may_come_later(either, root):
     assert read(parts, "file") == "here"
 
 
-def test_several_directories_each_count(either, root, part):
+def test_several_client_roots_each_give_a_part(either, root, part):
     (root / "third").mkdir()
     (part / "link").symlink_to("../third")
     (root / "third" / "file").write_text("third")
@@ -101,7 +101,7 @@ def test_several_directories_each_count(either, root, part):
     assert len(paths(within(either, *(root / str(i) for i in range(MAX_ROOTS)), part))) == MAX_ROOTS
 
 
-def test_of_two_roots_each_gives_what_is_in_it(tmp_path, way):
+def test_parts_keep_the_permission_of_their_root(tmp_path, way):
     for name in ("a/x", "b/y", "c"):
         (tmp_path / name).mkdir(parents=True)
     rooted = opened_by(way, Roots([tmp_path / "a", tmp_path / "b"], [False, True]))
@@ -114,7 +114,7 @@ def test_of_two_roots_each_gives_what_is_in_it(tmp_path, way):
     rooted.close()
 
 
-def test_a_root_in_a_part_keeps_its_permission(root, part, way):
+def test_a_root_inside_a_part_keeps_its_permission(root, part, way):
     rooted = opened_by(way, Roots([root, part / "sub"], [True, False]))
     parts = within(rooted, part)
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {part: True, part / "sub": False}
@@ -126,7 +126,7 @@ def test_a_root_in_a_part_keeps_its_permission(root, part, way):
     rooted.close()
 
 
-def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_found(tmp_path, root, part, way):
+def test_a_root_inside_a_part_of_a_linked_root_keeps_its_permission(tmp_path, root, part, way):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to("../root")
     rooted = opened_by(way, Roots([tmp_path / "home" / "link", part / "sub"], [True, False]))
@@ -135,7 +135,7 @@ def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_foun
     rooted.close()
 
 
-def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, way):
+def test_a_root_inside_a_linked_part_keeps_its_permission(root, part, way):
     (root / "link").symlink_to("part")
     rooted = opened_by(way, Roots([root, part / "sub"], [True, False]))
     parts = within(rooted, root / "link")
@@ -145,7 +145,7 @@ def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, way):
     rooted.close()
 
 
-def test_a_part_can_not_be_moved_itself(either, part):
+def test_a_part_itself_can_not_be_moved(either, part):
     parts = within(either, part)
     with pytest.raises(PathError, match="is an allowed directory itself"):
         parts.roots.require_movable(parts.roots.place(str(part)))
@@ -154,7 +154,7 @@ def test_a_part_can_not_be_moved_itself(either, part):
 # Spellings through links
 
 
-def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, way):
+def test_a_part_of_a_linked_root_has_both_spellings(tmp_path, root, part, way):
     (tmp_path / "link").symlink_to("root")
     rooted = opened_by(way, Roots([tmp_path / "link"]))
     for given in (tmp_path / "link" / "part", part):
@@ -164,7 +164,7 @@ def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, w
     rooted.close()
 
 
-def test_a_part_behind_a_link_in_the_root_can_be_spelled_either_way(either, root, part):
+def test_a_linked_part_has_both_spellings(either, root, part):
     (root / "link").symlink_to("part/sub")
     parts = within(either, root / "link")
     assert paths(parts) == [part / "sub"]
@@ -181,7 +181,7 @@ LINKS = [
 ]
 
 
-def test_a_link_out_of_the_part_is_refused_as_one_out_of_the_root(either, root, part):
+def test_links_out_of_the_part_are_refused(either, root, part):
     parts = within(either, part)
     for number, target in enumerate(LINKS):
         (part / f"link{number}").symlink_to(target.format(root=root))
@@ -191,13 +191,13 @@ def test_a_link_out_of_the_part_is_refused_as_one_out_of_the_root(either, root, 
             assert caught.value.code == "outside_roots", target
 
 
-def test_links_within_the_part_are_followed(either, root, part):
+def test_links_inside_the_part_are_followed(either, root, part):
     for name, target in {"a": "sub", "b": "../part/sub", "c": f"{root}/part/sub", "d": "sub/../sub/."}.items():
         (part / name).symlink_to(target)
         assert read(within(either, part), f"{name}/file") == "mine"
 
 
-def test_rules_about_paths_count_from_the_operators_root(root, part, way):
+def test_deny_patterns_are_relative_to_the_operators_root(root, part, way):
     rooted = opened_by(way, Roots([root], denylist=Denylist(["part/sub"])))
     assert code(within(rooted, part), "sub/file") == "denied"
     assert paths(within(rooted, part / "sub")) == []
@@ -207,7 +207,7 @@ def test_rules_about_paths_count_from_the_operators_root(root, part, way):
     rooted.close()
 
 
-def test_a_part_that_becomes_a_link_is_no_way_out(files, root, part, outside):
+def test_a_part_replaced_by_a_link_is_refused(files, root, part, outside):
     parts = within(files, part / "sub")
     for target in (outside, root / "beside"):
         (part / "sub").rename(root / f"was {target.name}")
@@ -220,7 +220,7 @@ def test_a_part_that_becomes_a_link_is_no_way_out(files, root, part, outside):
 
 
 @pytest.mark.slow
-def test_f19_no_byte_passes_while_a_part_and_a_link_are_swapped(files, root, outside, no_leak):
+def test_a_part_swapped_for_a_link_opens_nothing_outside(files, root, outside, no_leak):
     (root / "dir" / "sub").mkdir(parents=True)
     (root / "dir" / "sub" / "secret").write_text("mine")
     (outside / "sub").mkdir()
@@ -240,7 +240,7 @@ def test_f19_no_byte_passes_while_a_part_and_a_link_are_swapped(files, root, out
 # What it costs and gives
 
 
-def test_parts_hold_nothing_open(files, part, no_leak):
+def test_closed_parts_leave_no_descriptor_open(files, part, no_leak):
     for _ in range(10):
         parts = within(files, part / "sub")
         read(parts, "file")
@@ -248,7 +248,7 @@ def test_parts_hold_nothing_open(files, part, no_leak):
         parts.close()
 
 
-def test_a_small_file_is_read_at_once_in_a_part_and_nowhere_else(files, root, part):
+def test_small_reads_work_inside_the_part_only(files, root, part):
     mounts = Mounts(files.roots.paths)
     parts = within(files, part)
     small = NarrowedSmallFiles(SmallFiles(files, mounts), parts.roots)
@@ -261,7 +261,7 @@ def test_a_small_file_is_read_at_once_in_a_part_and_nowhere_else(files, root, pa
     mounts.close()
 
 
-def test_the_way_to_a_part_is_on_the_trail(files, root, part):
+def test_the_trail_contains_the_parents_of_a_part(files, root, part):
     (part / "sub" / "link").symlink_to("file")
     parts = within(files, part / "sub")
     way = (str(part), str(part / "sub"))
@@ -270,7 +270,7 @@ def test_the_way_to_a_part_is_on_the_trail(files, root, part):
     assert parts.trail(parts.roots.place("link")) == way
 
 
-def test_equal_parts_have_one_mark(files, root, part):
+def test_equal_parts_have_the_same_mark(files, root, part):
     marks = [within(files, *given).roots.mark for given in ([part], [part], [root / "beside"], [], [root])]
     assert marks[0] == marks[1]
     assert len({*marks, files.roots.mark}) == 5

@@ -20,7 +20,7 @@ def test_linux_is_race_free():
 
 
 @pytest.mark.timeout(30)
-def test_what_is_no_file_is_refused_without_waiting(either, root, monkeypatch):
+def test_directories_pipes_and_sockets_are_refused_without_waiting(either, root, monkeypatch):
     (root / "dir").mkdir()
     os.mkfifo(root / "pipe")
     monkeypatch.chdir(root)
@@ -40,14 +40,14 @@ def test_a_device_is_refused(no_leak):
     files.close()
 
 
-def test_a_directory_opens_for_scanning(either, root):
+def test_a_directory_is_opened_for_scanning(either, root):
     (root / "dir" / "x").mkdir(parents=True)
     for written, names in (("dir", ["x"]), (".", ["dir"])):
         with either.open_directory(either.roots.place(written)) as directory:
             assert os.listdir(directory) == names
 
 
-def test_what_is_no_directory(either, root):
+def test_opening_a_file_or_missing_directory_is_refused(either, root):
     (root / "file").touch()
     for name, expected in (("file", "not_a_directory"), ("none", "not_found")):
         with pytest.raises(PathError) as caught, either.open_directory(either.roots.place(name)):
@@ -55,7 +55,7 @@ def test_what_is_no_directory(either, root):
         assert caught.value.code == expected
 
 
-def test_a_link_can_be_kept_from_being_followed(either, root):
+def test_a_link_is_not_followed_with_follow_false(either, root):
     (root / "dir").mkdir()
     (root / "link").symlink_to("dir")
     place = either.roots.place("link")
@@ -65,7 +65,7 @@ def test_a_link_can_be_kept_from_being_followed(either, root):
         pass
 
 
-def test_a_file_swapped_for_a_link_after_it_was_found_is_not_followed(either, root, outside, no_leak):
+def test_a_located_file_swapped_for_a_link_is_refused(either, root, outside, no_leak):
     (root / "file").touch()
     with either.locate(either.roots.place("file")) as entry:
         (root / "file").unlink()
@@ -76,7 +76,7 @@ def test_a_file_swapped_for_a_link_after_it_was_found_is_not_followed(either, ro
 
 
 @pytest.mark.timeout(30)
-def test_a_file_swapped_for_a_pipe_after_it_was_found_is_refused(either, root, no_leak):
+def test_a_located_file_swapped_for_a_pipe_is_refused(either, root, no_leak):
     (root / "file").touch()
     with either.locate(either.roots.place("file")) as entry:
         (root / "file").unlink()
@@ -93,7 +93,7 @@ def test_os_errors_while_a_file_is_open_are_translated(files, root, no_leak):
     assert caught.value.path == "file"
 
 
-def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, files, root):
+def test_a_root_is_reachable_while_its_path_leads_to_the_open_directory(either, files, root):
     assert either.is_reachable(0)
     root.rename(root.parent / "away")
     assert not either.is_reachable(0)
@@ -104,7 +104,7 @@ def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, fi
     assert not files.is_reachable(0)  # it is another one by now
 
 
-def test_a_root_that_is_missing_is_taken_in_when_it_appears(way, tmp_path):
+def test_a_missing_root_is_opened_when_it_appears(way, tmp_path):
     files = opened_by(way, Roots([tmp_path / "there", tmp_path / "later"], True))
     place = files.roots.place(str(tmp_path / "later" / "file"))
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_a_root_that_is_missing_is_taken_in_when_it_appears(way, tmp_path):
     files.close()
 
 
-def test_a_root_that_was_made_again_is_there_without_a_walk(either, root):
+def test_a_recreated_root_is_reachable_immediately(either, root):
     root.rmdir()
     assert not either.is_reachable(0)
     root.mkdir()
@@ -130,7 +130,7 @@ def test_a_root_that_was_made_again_is_there_without_a_walk(either, root):
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="mounts a file system: run it as root")
-def test_a_root_on_which_something_is_mounted_is_that(files, root):
+def test_a_mount_over_a_root_replaces_it(files, root):
     if subprocess.run(["mount", "-t", "tmpfs", "none", root], check=False, capture_output=True).returncode:
         pytest.skip("mounts a file system: run it where that is allowed")
     try:
@@ -145,7 +145,7 @@ def test_a_root_on_which_something_is_mounted_is_that(files, root):
 
 
 @pytest.mark.parametrize("missing", [0, 1])
-def test_many_threads_take_in_a_root_at_once(tmp_path, missing):
+def test_simultaneous_threads_open_a_new_root_once(tmp_path, missing):
     names = ["a", "b"]
     (tmp_path / names[1 - missing]).mkdir()
     files = RootedFiles(Roots([tmp_path / name for name in names]))

@@ -37,18 +37,18 @@ def test_relative_paths_start_at_the_only_root(roots):
     assert [roots.place(written) for written in paths] == [Place(0, parts, path) for path, parts in paths.items()]
 
 
-def test_an_absolute_path_beneath_the_root(roots, root):
+def test_an_absolute_path_below_the_root_is_accepted(roots, root):
     assert roots.place(f"{root}/x/../y").parts == ("y",)
     assert roots.place(f"/{root}//y").parts == ("y",)
 
 
-def test_what_leaves_the_root_is_outside(roots, root, outside):
+def test_paths_that_leave_the_root_are_refused(roots, root, outside):
     siblings = [f"{outside}/secret", f"{root}/../root_evil/secret", f"file://{root}/%2e%2e/root_evil/secret"]
     for written in ("..", "a/../..", "../root_evil", "/", "/etc/passwd", "//etc", "a/../../root/x", *siblings):
         assert code(roots, written) == "outside_roots", written
 
 
-def test_the_answer_does_not_tell_whether_something_exists(roots, outside):
+def test_the_error_is_the_same_for_existing_and_missing_outside_files(roots, outside):
     messages = set()
     for name in ("secret", "sacred"):
         with pytest.raises(PathError) as caught:
@@ -60,32 +60,32 @@ def test_the_answer_does_not_tell_whether_something_exists(roots, outside):
 TAILS = ["/a%2Fb", "/a%2fb", "/a%5Cb", "/%", "/%zz", "/a?b", "/a#b", "/\udcff", "/..%2f..%2fetc"]
 
 
-def test_impossible_paths_and_doubtful_uris_are_refused(roots, root):
+def test_invalid_paths_and_ambiguous_uris_are_refused(roots, root):
     paths = ["", "a\0b", "a" * (MAX_PATH + 1), "\ud800", "file:///a%00b"]
     without_path = ["file://evil.example/etc", "file:relative", "file:", "file://", "file://a"]
     for written in (*paths, *without_path, *(f"file://{root}{tail}" for tail in TAILS)):
         assert code(roots, written) == "bad_path", written
 
 
-def test_the_home_directory(root, monkeypatch):
+def test_a_tilde_is_the_home_directory(root, monkeypatch):
     monkeypatch.setenv("HOME", str(root))
     assert Roots([Path("~")]).place("~/x").parts == ("x",)
     assert Roots([root]).place("~").parts == ()
 
 
-def test_the_operators_spelling_and_the_canonical_one(tmp_path, root):
+def test_a_linked_root_accepts_its_own_and_the_canonical_spelling(tmp_path, root):
     (tmp_path / "link").symlink_to(root)
     roots = Roots([tmp_path / "link"])
     assert roots.paths == (root,)
     assert roots.place(f"{tmp_path}/link/x").parts == roots.place(f"{root}/x").parts == ("x",)
 
 
-def test_case_matters(roots, root):
+def test_paths_are_case_sensitive(roots, root):
     if os.path.normcase("A") == "A":
         assert code(roots, f"{root.parent}/ROOT/x") == "outside_roots"
 
 
-def test_with_several_roots_the_first_component_names_one(tmp_path):
+def test_the_first_component_of_a_path_chooses_among_several_roots(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     roots = Roots([tmp_path / "one", tmp_path / "two"])
@@ -94,7 +94,7 @@ def test_with_several_roots_the_first_component_names_one(tmp_path):
     assert code(roots, "../two/x") == "outside_roots"
 
 
-def test_the_inner_of_two_nested_roots_owns_its_paths(root):
+def test_paths_in_nested_roots_belong_to_the_inner_root(root):
     (root / "inner").mkdir()
     roots = Roots([root, root / "inner"])
     assert roots.place(f"{root}/inner/x").root_index == 1
@@ -107,7 +107,7 @@ def refusal(check, place):
     return caught.value.code
 
 
-def test_each_root_has_its_permission(tmp_path):
+def test_each_root_has_its_own_permission(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     roots = Roots([tmp_path / "one", tmp_path / "two"], [False, True])
@@ -116,7 +116,7 @@ def test_each_root_has_its_permission(tmp_path):
 
 
 @pytest.mark.parametrize("inner_writable", [True, False])
-def test_of_two_nested_roots_the_permission_of_the_inner_one_counts(root, inner_writable):
+def test_the_permission_of_the_inner_of_two_nested_roots_applies(root, inner_writable):
     (root / "inner").mkdir()
     roots = Roots([root, root / "inner"], [not inner_writable, inner_writable])
     for place in (roots.place(f"{root}/inner/x"), Place(0, ("inner", "x"), "come by a link")):
@@ -126,14 +126,14 @@ def test_of_two_nested_roots_the_permission_of_the_inner_one_counts(root, inner_
             assert refusal(roots.require_writable, place) == "read_only"
 
 
-def test_one_directory_has_one_permission(root):
+def test_one_directory_with_two_permissions_is_refused(root):
     assert len(Roots([root, root], [True, True]).paths) == 2
     (root.parent / "link").symlink_to(root)
     with pytest.raises(ValueError, match="both read-only and writable"):
         Roots([root, root.parent / "link"], [True, False])
 
 
-def test_what_is_or_holds_a_root_stays_where_it_is(root):
+def test_roots_and_directories_that_contain_one_are_not_movable(root):
     (root / "a" / "inner").mkdir(parents=True)
     roots = Roots([root, root / "a" / "inner"], True)
     for path in ("", "/a", "/a/inner"):
@@ -148,7 +148,7 @@ def test_roots_must_be_directories(tmp_path):
     assert Roots([tmp_path / "none"]).paths == (tmp_path.resolve() / "none",)
 
 
-def test_uris_beneath_the_root(roots, root):
+def test_uris_below_the_root_are_decoded_once(roots, root):
     for uri_ in (
         *(f"file://{root}/a%20b", f"file://localhost{root}/a%20b", f"file:{root}/a%20b", f"FILE://{root}/a%20b"),
         *(f"file://{root}/%61 b", f"file://{root}/x/%2e%2E/a%20b", f"file://{root}/a b"),
@@ -164,7 +164,7 @@ def on_macos(monkeypatch):
     monkeypatch.setattr(names, "_MACOS", True)  # no other way leads to another system
 
 
-def test_what_differs_from_a_root_in_case_only_is_told_by_identity(on_macos, tmp_path):
+def test_a_path_that_differs_from_a_root_in_case_is_compared_by_identity(on_macos, tmp_path):
     (tmp_path / "Docs").mkdir()
     roots = Roots([tmp_path / "Docs"])
     assert code(roots, f"{tmp_path}/docs/a") == "outside_roots"
@@ -173,14 +173,14 @@ def test_what_differs_from_a_root_in_case_only_is_told_by_identity(on_macos, tmp
     assert code(roots, f"{tmp_path}/other/a") == "outside_roots"
 
 
-def test_where_case_counts_roots_that_differ_in_it_are_two(on_macos, tmp_path):
+def test_roots_that_differ_in_case_are_separate_if_case_matters(on_macos, tmp_path):
     for name in ("Docs", "docs"):
         (tmp_path / name).mkdir()
     roots = Roots([tmp_path / "Docs", tmp_path / "docs"], [True, False])
     assert [roots.place(f"{tmp_path}/{name}/a").root_index for name in ("Docs", "docs")] == [0, 1]
 
 
-def test_the_permission_of_an_inner_root_counts_in_any_case(on_macos, tmp_path):
+def test_the_permission_of_an_inner_root_applies_to_any_case(on_macos, tmp_path):
     (tmp_path / "Docs").mkdir()
     (tmp_path / "docs").symlink_to("Docs")
     roots = Roots([tmp_path, tmp_path / "Docs"], [True, False])
@@ -192,7 +192,7 @@ def test_the_permission_of_an_inner_root_counts_in_any_case(on_macos, tmp_path):
 
 
 @given(st.binary(min_size=1).filter(lambda b: b"\0" not in b and b"\\" not in b))
-def test_uris_name_the_very_bytes(name):
+def test_uris_preserve_the_bytes_of_a_path(name):
     path = "/" + os.fsdecode(name)
     assert path_from_uri(uri(path)) == path
     assert uri(path).isascii()
@@ -202,7 +202,7 @@ def test_uris_name_the_very_bytes(name):
 @given(st.text() | st.lists(st.sampled_from(["..", ".", "", "a", "root", "~", "\0", "%2e%2e"])).map("/".join))
 @example("file://localhost")
 @example("file:///\udcff")
-def test_any_string_is_beneath_or_refused(roots, root, written):
+def test_any_string_is_below_the_root_or_refused(roots, root, written):
     for text in (written, f"{root}/{written}", f"file://{written}", f"file://{root}/{written}"):
         try:
             path = roots.path(roots.place(text))

@@ -39,7 +39,7 @@ def read(files):
     return call
 
 
-def test_a_small_file(read, root, no_leak):
+def test_a_small_file_is_read(read, root, no_leak):
     (root / "a").write_bytes(b"\0\xff")
     (root / "b" / "c").mkdir(parents=True)
     (root / "b" / "c" / "empty").touch()
@@ -47,7 +47,7 @@ def test_a_small_file(read, root, no_leak):
     assert read("b/c/empty") == b""
 
 
-def test_how_large_and_how_far_away_it_may_be(read, root, no_leak):
+def test_size_and_depth_of_small_reads_are_limited(read, root, no_leak):
     for size, is_read in ((MAX_SIZE, True), (MAX_SIZE + 1, False)):
         (root / "a").write_bytes(b"x" * size)
         assert (read("a") is not None) == is_read
@@ -58,7 +58,7 @@ def test_how_large_and_how_far_away_it_may_be(read, root, no_leak):
         assert (read(str(way)) == b"x") == is_read
 
 
-def test_links_are_left_to_the_walk(read, root, outside, no_leak):
+def test_small_reads_do_not_follow_links(read, root, outside, no_leak):
     (root / "dir").mkdir()
     (root / "dir" / "file").write_text("mine")
     for name, target in {"one": "dir/file", "two": "dir", "three": outside / "secret", "four": outside}.items():
@@ -67,36 +67,36 @@ def test_links_are_left_to_the_walk(read, root, outside, no_leak):
 
 
 @pytest.mark.timeout(30)
-def test_what_is_no_file_is_left_to_the_walk(read, root, no_leak):
+def test_small_reads_skip_directories_pipes_and_missing_files(read, root, no_leak):
     (root / "dir").mkdir()
     (root / "file").touch()
     os.mkfifo(root / "pipe")
     assert [read(way) for way in (".", "dir", "none", "none/x", "file/x", "x" * 300, "pipe")] == [None] * 7
 
 
-def test_a_file_that_says_nothing_of_its_size_is_left_to_the_walk():
+def test_small_reads_skip_files_without_a_reported_size():
     files = RootedFiles(Roots([Path("/proc/self")]))
     assert SmallFiles(files, Local()).read(files.roots.place("status")) is None
     files.close()
 
 
-def test_dots_lead_nowhere(files, root, outside):
+def test_small_reads_do_not_resolve_dots(files, root, outside):
     assert SmallFiles(files, Local()).read(Place(0, ("..", outside.name, "secret"), "")) is None
 
 
-def test_where_another_machine_may_be_asked_nothing_is_read(files, root):
+def test_small_reads_skip_remote_files(files, root):
     (root / "a").touch()
     assert SmallFiles(files, Local(False)).read(files.roots.place("a")) is None
 
 
-def test_without_descriptors_of_directories_nothing_is_read(root):
+def test_small_reads_need_descriptors_of_directories(root):
     (root / "a").touch()
     roots = Roots([root])
     files = RootedFiles(roots, PathWalker(roots))
     assert SmallFiles(files, Local()).read(files.roots.place("a")) is None
 
 
-def test_a_root_made_again_is_found_by_the_walk_first(files, read, root):
+def test_small_reads_of_a_recreated_root_wait_for_a_walk(files, read, root):
     root.rmdir()
     root.mkdir()
     (root / "a").write_text("new")
@@ -107,7 +107,7 @@ def test_a_root_made_again_is_found_by_the_walk_first(files, read, root):
     assert SmallFiles(files, Local()).status(files.roots.place(".")).st_ino == root.stat().st_ino
 
 
-def test_on_the_file_system_of_the_tests(files, root):
+def test_small_reads_work_on_local_files_of_this_machine(files, root):
     (root / "a").write_text("yes")
     mounts = Mounts(files.roots.paths)
     place = files.roots.place("a")
@@ -117,7 +117,7 @@ def test_on_the_file_system_of_the_tests(files, root):
 
 
 @pytest.mark.slow
-def test_swapping_a_directory_for_a_link_shows_nothing_outside(read, root, outside, no_leak):
+def test_a_directory_swapped_for_a_link_opens_nothing_outside(read, root, outside, no_leak):
     (root / "dir").mkdir()
     (root / "dir" / "secret").write_text("mine")
     (root / "link").symlink_to(outside)
@@ -131,7 +131,7 @@ def test_swapping_a_directory_for_a_link_shows_nothing_outside(read, root, outsi
     assert SECRET.encode() not in seen
 
 
-def test_the_status_of_an_entry_and_not_of_what_a_link_leads_to(files, root, outside, no_leak):
+def test_the_status_of_a_link_is_its_own(files, root, outside, no_leak):
     (root / "file").write_text("four")
     (root / "dir").mkdir()
     (root / "link").symlink_to(outside / "secret")
@@ -150,7 +150,7 @@ def test_the_status_of_an_entry_and_not_of_what_a_link_leads_to(files, root, out
     }
 
 
-def test_the_entries_of_a_directory_that_has_few(files, root, outside, no_leak):
+def test_only_small_directories_are_scanned(files, root, outside, no_leak):
     (root / "dir").mkdir()
     (root / "way").symlink_to(outside)
     small = SmallFiles(files, Local())
@@ -169,7 +169,7 @@ def test_the_entries_of_a_directory_that_has_few(files, root, outside, no_leak):
 
 
 @pytest.mark.parametrize("is_disk", [True, False], ids=["the disk is slow", "the processor is busy"])
-def test_a_slow_access_is_left_to_threads_for_a_minute_and_all_others_for_a_moment(files, root, monkeypatch, is_disk):
+def test_a_slow_disk_pauses_its_path_and_a_busy_processor_pauses_all_paths(files, root, monkeypatch, is_disk):
     now, disk_reads = [100.0], count() if is_disk else repeat(7)
     monkeypatch.setattr(small_reads, "_count_disk_reads", disk_reads.__next__)
     small = SmallFiles(files, Local(), clock=lambda: now[0])

@@ -5,7 +5,7 @@ from tests.servers.common.html.bodies import markdown, plain
 PRE = "<pre>a = 1\n  b|c</pre>"
 
 
-def test_block_content_stays_in_its_cell():
+def test_blocks_in_a_table_cell_stay_in_the_cell():
     for cell, written in [
         (PRE, r"`a = 1`<br>`  b\|c`"),
         ("<pre>one</pre>", "`one`"),
@@ -22,11 +22,11 @@ def test_block_content_stays_in_its_cell():
         assert markdown(table) == f"| A | B |\n| --- | --- |\n| 1 | {written} |", cell
 
 
-def test_code_in_a_table_without_headers_is_data_where_there_are_rows():
+def test_a_headerless_table_of_several_rows_with_code_is_a_data_table():
     assert markdown(f"<table><tr><td>1<td>2<tr><td>x<td>{PRE}</table>").endswith(r"| x | `a = 1`<br>`  b\|c` |")
 
 
-def test_tables_for_layout_are_what_they_hold():
+def test_layout_tables_are_written_as_their_content():
     for table in (
         "<table><tr><td>a<td><table><tr><td>b</table><tr><td>c<td>d</table>",
         "<table><tr><th>a<th>b<tr><td><h2>c</h2><td>d</table>",
@@ -37,7 +37,7 @@ def test_tables_for_layout_are_what_they_hold():
         assert "|" not in markdown(table), table
 
 
-def test_a_long_cell_makes_no_layout_of_a_table_with_headers_or_with_rows_of_several_cells():
+def test_a_long_cell_does_not_make_a_data_table_a_layout_table():
     long = "word " * 500
     for table in (
         f"<table><tr><th>Name<th>What<tr><td>a<td>{long}</table>",
@@ -48,16 +48,16 @@ def test_a_long_cell_makes_no_layout_of_a_table_with_headers_or_with_rows_of_sev
     assert markdown(layout) == f"Head\n\nMenu\n\n{long.strip()}\n\nFoot"
 
 
-def test_the_rows_of_a_table_are_in_the_order_in_which_they_are_shown():
+def test_rows_of_a_table_are_in_display_order():
     body = "<tfoot><tr><td>Sum<td>3</tfoot><tbody><tr><td>A<td>3</tbody><thead><tr><th>Name<th>Price</thead>"
     assert markdown(f"<table>{body}</table>") == "| Name | Price |\n| --- | --- |\n| A | 3 |\n| Sum | 3 |"
 
 
-def test_a_table_with_code_as_text():
+def test_a_table_with_code_is_written_as_plain_text():
     assert plain(f"<table><tr><th>A<th>B<tr><td>1<td>{PRE}</table>") == "A | B\n1 | a = 1 b|c"
 
 
-def test_lines_of_code_by_style_or_class_end():
+def test_lines_of_code_marked_by_style_or_class_are_separated():
     for line in ("class=line", "style='display:block'", "class='token-line x'"):
         html = f"<pre><code><span {line}>if a:</span><span {line}><i>    b()</i></span></code></pre>"
         assert markdown(html) == "```\nif a:\n    b()\n```", line
@@ -65,11 +65,11 @@ def test_lines_of_code_by_style_or_class_end():
         assert markdown(html) == "```\na\nb\nc\n```", line
 
 
-def test_line_numbers_within_lines_of_code_are_left_out():
+def test_line_numbers_in_lines_of_code_are_omitted():
     for kind in ("ln", "lnt", "linenumber"):
         lines = f"<span class={kind}>1</span>a\n", f"<span class={kind}>2</span>b\n"
         assert markdown(f"<pre>{''.join(lines)}</pre>") == "```\na\nb\n```", kind
 
 
-def test_spaces_of_code_that_do_not_break_are_spaces():
+def test_no_break_spaces_in_code_become_spaces():
     assert markdown("<pre>if a:\n&nbsp; b()</pre>") == "```\nif a:\n  b()\n```"

@@ -12,7 +12,7 @@ def markdown(html: str, format: Format = "markdown") -> str:
     return read_html(html, URL, format, None).text
 
 
-def test_a_character_that_no_tree_holds_does_no_harm() -> None:
+def test_characters_invalid_in_xml_are_replaced_or_removed() -> None:
     for written, seen in [
         ("a\fb", "a b"),
         ("a&#12;b", "ab"),
@@ -25,7 +25,7 @@ def test_a_character_that_no_tree_holds_does_no_harm() -> None:
         assert markdown(f"<p>{written} ü<p>b") == f"{seen} ü\n\nb"
 
 
-def test_text_after_the_end_of_the_body_stays() -> None:
+def test_text_after_the_end_of_the_body_is_kept() -> None:
     for between in (
         "</body></html>",
         "</body id=x></html/>",
@@ -38,9 +38,9 @@ def test_text_after_the_end_of_the_body_stays() -> None:
 
 
 @pytest.mark.parametrize("attributes", ["{x}='ü\u202e'", "{{{}}}='ü\u202e'", "{a}b=1 a\"b='\u202e' :=ü"])
-def test_an_attribute_that_no_template_filled_in_does_no_harm(attributes: str) -> None:
+def test_attributes_with_template_placeholders_are_ignored(attributes: str) -> None:
     assert markdown(f"<p {attributes}>a <a {attributes} href='b'>b</a>") == "a [b](http://site.example/folder/b)"
 
 
-def test_invisible_characters_of_the_base_are_in_no_link() -> None:
+def test_invisible_characters_of_the_base_are_removed_from_links() -> None:
     assert markdown("<base href='/ü\u202e/'><p><a href='b'>b</a>") == "[b](http://site.example/ü/b)"

@@ -22,7 +22,7 @@ def lines(text: str) -> str:
     return textwrap.dedent(text).strip("\n")
 
 
-def test_blocks_and_lines():
+def test_blocks_and_inline_elements_become_markdown():
     rows = [
         ("<h2>One</h2><p>two\n three</p>", "## One\n\ntwo three"),
         ("one<br>two<br><br>three", "one  \ntwo\n\nthree"),
@@ -54,19 +54,19 @@ def test_links_are_absolute():
     ]
 
 
-def test_links_that_lead_nowhere_are_only_their_words():
+def test_links_without_a_usable_url_become_their_text():
     wrong = ("javascript:alert(1)", "java\nscript:alert(1)", " data:text/html,x", "vbscript:x", "file:///x", "#", "")
     assert {markdown(f'<a href="{href}">word</a>') for href in wrong} == {"word"}
 
 
-def test_a_link_to_its_own_page_is_only_its_words_and_a_permalink_is_nothing():
+def test_links_within_the_page_become_their_text_and_permalinks_are_removed():
     assert (
         markdown('<h2>Part<a href="#part">¶</a></h2><p>see <a href="page.html#part">above</a>')
         == "## Part\n\nsee above"
     )
 
 
-def test_links_begin_at_the_base_of_the_page():
+def test_links_are_relative_to_the_base_of_the_page():
     html = "<head><base href='https://cdn.example.net/v2/'></head><body><a href=x>word</a></body>"
     assert read_html(html, URL, "markdown", "body").text == "[word](https://cdn.example.net/v2/x)"
 
@@ -86,7 +86,7 @@ def test_texts_can_not_become_markup():
     assert [(body, markdown(body)) for body, _ in rows] == rows
 
 
-def test_lists_nest():
+def test_lists_are_nested():
     body = "<ol start=3><li>three<ul><li>a<li><p>b</p><p>c</p></ul><li>four</ol>"
     assert markdown(body) == lines("""
         3. three
@@ -98,11 +98,11 @@ def test_lists_nest():
         """)
 
 
-def test_a_list_within_a_list_but_in_no_item_is_kept():
+def test_a_list_in_a_list_outside_items_is_kept():
     assert markdown("<ul><li>a</li><ul><li>b</li></ul></ul>") == "- a\n  - b"
 
 
-def test_code_keeps_its_language_and_its_lines():
+def test_code_keeps_its_language_and_lines():
     code = "if a:\n    b = '*'  # `c`"
     for body, language in [
         ("<pre><code class='language-python'>{}</code></pre>", "python"),
@@ -117,12 +117,12 @@ def test_code_keeps_its_language_and_its_lines():
         assert markdown(body.format(code)) == f"```{language}\n{code}\n```"
 
 
-def test_code_ends_at_its_own_fence_and_has_no_numbers():
+def test_code_with_a_fence_gets_a_longer_one_and_loses_line_numbers():
     body = "<pre><span class=lineno>1</span>```<br>x</pre>"
     assert markdown(body) == "````\n```\nx\n````"
 
 
-def test_tables():
+def test_tables_with_caption_links_and_spans_become_markdown():
     body = """<table><caption>Prices</caption><tr><th>What<th>Price</tr>
         <tr><td rowspan=2>a | b<td><a href=/1>1</a><tr><td>2<tr><td colspan=2>all</table>"""
     assert markdown(body) == lines(r"""
@@ -136,16 +136,16 @@ def test_tables():
         """)
 
 
-def test_a_table_without_a_head_gets_an_empty_one():
+def test_a_table_without_a_head_gets_an_empty_head():
     assert markdown("<table><tr><td>a<td>b<tr><td>c<td>d</table>") == "|  |  |\n| --- | --- |\n| a | b |\n| c | d |"
 
 
-def test_a_table_for_layout_is_only_what_it_holds():
+def test_a_layout_table_is_written_as_its_content():
     body = "<table><tr><td><h1>Title</h1><p>one</p><td><p>two</p></table>"
     assert markdown(body) == "# Title\n\none\n\ntwo"
 
 
-def test_what_stands_in_a_list_without_an_item_stays():
+def test_content_of_a_list_outside_items_is_kept():
     rows = [
         ("<ul>Before<li>a</li>and <b>after</b><li>b</ul>", "Before\n- a\n  and **after**\n- b"),
         ("<ol><li>a<p>b</p></li><a href=/x>c</a><li>d</ol>", "1. a\n\n   b\n  [c](https://example.com/x)\n2. d"),
@@ -155,7 +155,7 @@ def test_what_stands_in_a_list_without_an_item_stays():
     assert [(body, markdown(body)) for body, _ in rows] == rows
 
 
-def test_pictures():
+def test_pictures_become_markdown_images():
     rows = [
         ("<img src=a.png alt='a cat'>", "![a cat](https://example.com/docs/a.png)"),
         ("<img src=dot.gif alt=''>", ""),
@@ -186,14 +186,14 @@ def test_pictures():
     assert [(body, markdown(body)) for body, _ in rows] == rows
 
 
-def test_text_is_the_same_without_markup():
+def test_plain_text_has_the_content_without_markup():
     body = """<h2>One</h2><p>A <b>bold</b> <a href=/x>link</a> *</p><ul><li>a<li>b</ul>
         <table><tr><th>k<th>v<tr><td>1<td>2</table><pre>x = 1</pre><blockquote>q</blockquote><img src=a alt=b>"""
     assert plain(body) == "One\n\nA bold link *\n\n- a\n- b\n\nk | v\n1 | 2\n\nx = 1\n\nq"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_says_is_in_its_markdown(page: MarkedPage) -> None:
+def test_the_markdown_of_a_page_has_its_marked_pieces(page: MarkedPage) -> None:
     body = page.html.replace("{MILL}", MILL).replace("{WHEEL}", WHEEL)
     html = f"<html lang=en><head><title>x</title></head><body>{body}</body></html>"
     text = read_html(html, "https://example.com/docs/page", "markdown", "body").text

@@ -26,7 +26,7 @@ def front(*lines: str, sql: str = "SELECT 1") -> str:
     return "\n".join(("---", "description: Something.", *lines, "---", sql))
 
 
-def test_all_that_may_stand_there() -> None:
+def test_a_definition_with_all_fields_is_parsed() -> None:
     found = parse_definition(WHOLE, "file", find_parameters)
     parameters = (
         QueryParameter("region", "string", "its name", False, None),
@@ -37,7 +37,7 @@ def test_all_that_may_stand_there() -> None:
     assert found == Definition("of_region", "Sales of a region.", parameters, True, "sales", sql)
 
 
-def test_the_example_of_the_readme_is_one() -> None:
+def test_the_example_of_the_readme_is_parsed() -> None:
     readme = Path(__file__).resolve().parents[4] / "servers/sqlite/README.md"
     found = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
     assert found is not None
@@ -47,13 +47,13 @@ def test_the_example_of_the_readme_is_one() -> None:
     ]
 
 
-def test_what_may_be_left_out() -> None:
+def test_optional_fields_have_defaults() -> None:
     assert parse_definition(front(), "file", find_parameters) == Definition(
         "file", "Something.", (), False, None, "SELECT 1"
     )
 
 
-def test_text_as_other_systems_write_it() -> None:
+def test_crlf_and_a_byte_order_mark_are_accepted() -> None:
     for text in (WHOLE.replace("\n", "\r\n"), "\ufeff" + WHOLE):
         assert parse_definition(text, "file", find_parameters).name == "of_region"
 
@@ -80,7 +80,7 @@ WRONG = [
 ]
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_definitions_are_refused_with_the_reason() -> None:
     for text, reason in WRONG:
         with pytest.raises(ValueError, match=re.escape(reason)):
             parse_definition(text, "file", find_parameters)

@@ -46,7 +46,7 @@ async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 
             yield Exporting(exports, SqliteDatabase(databases.get("data"), Snapshots()))
 
 
-async def test_what_can_not_be_exported_leaves_no_file(file: Path) -> None:
+async def test_a_failed_export_leaves_no_file(file: Path) -> None:
     codes = {ENDLESS: "too_large", WRONG: "bad_statement", DELETES: "refused"}
     async with exporting(file, max_bytes=100_000) as held:
         for query, code in codes.items():
@@ -59,7 +59,7 @@ async def test_what_can_not_be_exported_leaves_no_file(file: Path) -> None:
         assert (caught.value.code, held.files) == ("timeout", [])
 
 
-async def test_an_export_that_is_cancelled_leaves_no_file(file: Path) -> None:
+async def test_a_cancelled_export_leaves_no_file(file: Path) -> None:
     async with exporting(file, max_bytes=10**12) as held:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(held.make, ENDLESS)
@@ -89,7 +89,7 @@ async def test_an_export_whose_process_was_killed_leaves_no_file(file: Path) -> 
         assert len(held.files) == 1
 
 
-async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> None:
+async def test_the_oldest_export_is_removed_over_the_limit(file: Path) -> None:
     async with exporting(file) as held:
         made = [await held.make() for _ in range(18)]
         assert {file.name for file in held.files} == {one.name for one in made[2:]}
@@ -99,7 +99,7 @@ async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> Non
             await held.exports.read(made[1], 0, 1)
 
 
-async def test_only_who_made_it_finds_it_and_the_directory_ends_with_the_server(file: Path) -> None:
+async def test_only_its_owner_finds_an_export_and_the_directory_ends_with_the_server(file: Path) -> None:
     async with exporting(file) as held:
         made = await held.make(owner="me")
         assert held.exports.get(made.name, "me") == made
@@ -111,7 +111,7 @@ async def test_only_who_made_it_finds_it_and_the_directory_ends_with_the_server(
     assert not left.parent.exists()
 
 
-async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
+async def test_exports_of_an_owner_remove_none_of_another(file: Path) -> None:
     async with exporting(file) as held:
         mine = await held.make(owner="me")
         for _ in range(20):
@@ -121,7 +121,7 @@ async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) -> None:
+async def test_the_owner_of_most_exports_loses_the_oldest(file: Path) -> None:
     async with exporting(file) as held:
         most = [await held.make(owner="most") for _ in range(5)]
         others = [await held.make(owner=f"other {number}") for number in range(60)]

@@ -33,7 +33,7 @@ async def replicas(file: Path, count: int) -> AsyncIterator[list[Site]]:
         yield [await stack.enter_async_context(listening(run)) for run in runs]
 
 
-async def test_a_cursor_goes_on_through_three_replicas(file: Path) -> None:
+async def test_a_cursor_continues_on_three_replicas(file: Path) -> None:
     rows: list[int] = []
     async with replicas(file, 3) as sites:
         session, more, changed = await sites[0].initialize(), {}, []
@@ -46,7 +46,7 @@ async def test_a_cursor_goes_on_through_three_replicas(file: Path) -> None:
     assert changed == [False, True, True]
 
 
-async def test_an_export_says_that_it_is_of_another_replica(file: Path) -> None:
+async def test_an_export_of_another_replica_is_an_elsewhere_error(file: Path) -> None:
     async with replicas(file, 2) as (here, there):
         session = await here.initialize()
         exported = (await called(here, session, "export", query=ALL))["content"][0]["uri"]
@@ -58,7 +58,7 @@ async def test_an_export_says_that_it_is_of_another_replica(file: Path) -> None:
     assert "result" in found.json()
 
 
-async def test_a_memo_says_that_it_is_of_one_replica(file: Path) -> None:
+async def test_a_memo_belongs_to_one_replica(file: Path) -> None:
     async with replicas(file, 2) as (here, there):
         session = await here.initialize()
         await called(here, session, "append_insight", insight="prices rise")
@@ -71,7 +71,7 @@ async def test_a_memo_says_that_it_is_of_one_replica(file: Path) -> None:
     assert all("of one replica" in memo for memo in memos)
 
 
-def test_what_nobody_has_named_is_not_elsewhere() -> None:
+def test_names_of_no_process_are_not_elsewhere() -> None:
     names = ProcessNames()
     for name in (names.new(), "", "made up", "0123456789abcde", f"{ProcessNames().new()}x", "ä" * 16):
         names.check_here(name, "it", "")

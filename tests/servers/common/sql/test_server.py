@@ -16,7 +16,7 @@ READ = {"query": "SELECT * FROM pets"}
 INSERT = {"query": "INSERT INTO pets VALUES (?, ?)", "parameters": ["3", "Ada"]}
 
 
-async def test_an_engine_of_its_own_has_all_tools_that_all_have() -> None:
+async def test_a_made_up_engine_has_all_common_tools() -> None:
     ours, theirs = ([tool.name for tool in one.tools.all()] for one in (app, sqlite))
     assert ours == [name for name in theirs if name != "backup"]
     described = {tool.name: tool.entry["description"] for tool in app.tools.all()}
@@ -24,7 +24,7 @@ async def test_an_engine_of_its_own_has_all_tools_that_all_have() -> None:
     assert "{" not in "".join(described.values())
 
 
-async def test_it_reads_and_changes() -> None:
+async def test_a_made_up_engine_reads_and_writes_rows() -> None:
     async with peers.inside(app, "zoo") as peer:
         assert "3 rows" not in await peer.text("read_query", query="SELECT * FROM pets")
         await peer.text("write_query", query="INSERT INTO pets VALUES (?, ?)", parameters=["3", "Ada"])
@@ -38,7 +38,7 @@ async def test_it_reads_and_changes() -> None:
         assert (await peer.error("read_query", query="DROP TABLE pets")).startswith("refused: ")
 
 
-async def test_it_describes_and_exports() -> None:
+async def test_a_made_up_engine_describes_and_exports_tables() -> None:
     async with peers.inside(app, "zoo") as peer:
         assert "pets" in await peer.text("describe_database")
         assert "name" in await peer.text("describe_table", table_name="pets")
@@ -60,7 +60,7 @@ async def test_it_describes_and_exports() -> None:
         ("import_csv", "import_csv", {"table_name": "pets", "csv": "id,name"}),
     ],
 )
-async def test_an_engine_is_given_the_time_of_the_task_and_the_rows_that_were_asked_for(
+async def test_an_engine_receives_the_time_limit_and_the_requested_rows(
     monkeypatch: pytest.MonkeyPatch, method: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     given: list[Any] = []

@@ -5,7 +5,7 @@ import pytest
 from servers.common.sql.texts import asks_for_schema, find_nearest, format_name, shorten
 
 
-def test_names_are_shown_plain_or_in_quotes() -> None:
+def test_names_are_displayed_plain_or_quoted() -> None:
     assert [format_name(name) for name in ("a_1", "größe", "1a", 'a"b', "a\nb", "")] == [
         "a_1",
         "größe",
@@ -16,11 +16,11 @@ def test_names_are_shown_plain_or_in_quotes() -> None:
     ]
 
 
-def test_the_nearest_names_are_found_in_upper_and_lower_case() -> None:
+def test_the_nearest_names_are_found_in_any_case() -> None:
     assert find_nearest("ordres", ["Orders", "customers", "x" * 1_000]) == ["Orders"]
 
 
-def test_a_text_is_cut_and_says_how_long_it_was() -> None:
+def test_a_shortened_text_has_its_original_length() -> None:
     assert (shorten("abc", 3), shorten("abcd", 3)) == ("abc", "abc … (4 characters)")
 
 
@@ -43,5 +43,5 @@ def test_a_text_is_cut_and_says_how_long_it_was() -> None:
         ("", False),
     ],
 )
-def test_a_command_for_the_schema_is_known(statement: str, asks: bool) -> None:
+def test_statements_that_ask_for_the_schema_are_recognized(statement: str, asks: bool) -> None:
     assert asks_for_schema(statement) == asks

@@ -12,7 +12,7 @@ keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(join_key).filte
 
 @settings(max_examples=50)
 @given(names, st.none() | st.tuples(names, st.none() | keys))
-def test_s6_any_name_comes_back_from_its_uri_which_holds_nothing_but_what_a_uri_may(
+def test_any_name_is_encoded_to_a_valid_uri_and_decoded_back(
     database: str, rest: tuple[str, str | None] | None
 ) -> None:
     named = Target(database, *(rest or ()))
@@ -24,28 +24,28 @@ def test_s6_any_name_comes_back_from_its_uri_which_holds_nothing_but_what_a_uri_
 
 @settings(max_examples=30)
 @given(st.lists(names, min_size=1))
-def test_the_values_of_a_key_come_back(parts: list[str]) -> None:
+def test_the_values_of_a_key_are_joined_and_split_back(parts: list[str]) -> None:
     assert split_key(join_key(parts)) == parts
 
 
 @settings(max_examples=30)
 @given(st.from_regex(r"[^/?#]+/[^/?#]+(/.+)?", fullmatch=True))
-def test_whatever_is_written_is_parsed_to_what_has_one_uri(path: str) -> None:
+def test_any_parsed_uri_has_one_canonical_form(path: str) -> None:
     found = SQLITE.uris.parse(f"sqlite:///{path}")
     assert found is not None
     assert SQLITE.uris.parse(SQLITE.uris.format(found)) == found
 
 
-def test_a_table_called_schema_is_not_the_schema() -> None:
+def test_a_table_named_schema_is_not_the_schema() -> None:
     assert SQLITE.uris.parse("sqlite:///data/schema") == Target("data")
     assert SQLITE.uris.parse(SQLITE.uris.format(Target("data", "schema"))) == Target("data", "schema")
 
 
-def test_equal_uris_are_written_one_way() -> None:
+def test_equivalent_uris_have_one_canonical_form() -> None:
     assert SQLITE.uris.parse("sqlite:///data/t/a/b,c%20d") == SQLITE.uris.parse("sqlite:///data/%74/a%2Fb,c d")
     assert SQLITE.uris.format(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
 
 
-def test_other_uris_name_nothing() -> None:
+def test_other_uris_are_not_parsed() -> None:
     others = [INSIGHTS, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""]
     assert [uri for uri in others if SQLITE.uris.parse(uri) is not None] == []

@@ -10,7 +10,7 @@ from tests.quiet import quiet
 from tests.servers.replicas import LISTED, subscribe_to, told_only, two
 
 
-async def test_rows_that_another_replica_writes(stores: Stores, tmp_path: Path) -> None:
+async def test_writes_of_another_replica_send_updates(stores: Stores, tmp_path: Path) -> None:
     file = tmp_path / "shop.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE one (a)")
@@ -25,7 +25,7 @@ async def test_rows_that_another_replica_writes(stores: Stores, tmp_path: Path) 
         await here.other(LISTED)
 
 
-async def test_insights_are_told_of_by_the_replica_that_has_them(stores: Stores, tmp_path: Path) -> None:
+async def test_an_insight_of_another_replica_sends_an_update(stores: Stores, tmp_path: Path) -> None:
     async with two(sqlite, stores, "--demo") as (here, there):
         await subscribe_to(here, "memo://insights")
         await there.text("append_insight", insight="It sells.")

@@ -85,7 +85,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
 
 
 @pytest.mark.parametrize("era", [ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
-async def test_a_host_is_told_of_pages_that_load_nothing_and_nobody_else_is(served: Served, era: str) -> None:
+async def test_only_hosts_of_apps_get_links_to_self_contained_pages(served: Served, era: str) -> None:
     async with shown(served.app, *served.options, era=era) as (host, other):
         with_links, tools = [(await peer.request("tools/list"))["result"]["tools"] for peer in (host, other)]
         links = {tool["name"]: tool["_meta"] for tool in with_links if "ui" in tool.get("_meta", {})}

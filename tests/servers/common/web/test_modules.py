@@ -40,7 +40,7 @@ def breaches(name: str, text: str) -> list[str]:
     ]
 
 
-def test_each_file_keeps_the_rules() -> None:
+def test_each_browser_file_follows_the_rules() -> None:
     assert {path: found for path in SHIPPED if (found := breaches(path.name, path.read_text()))} == {}
 
 
@@ -60,12 +60,12 @@ BAD = {
 }
 
 
-def test_each_rule_finds_what_breaks_it() -> None:
+def test_each_rule_detects_a_breach() -> None:
     assert {text: breaches("x.js", f"a\n{text}") for text in BAD} == {text: [f"2: {BAD[text]}"] for text in BAD}
     assert set(BAD.values()) == set(FORBIDDEN)
 
 
-def test_each_module_can_be_joined_with_all_it_imports() -> None:
+def test_each_module_can_be_joined_with_its_imports() -> None:
     joined: set[Path] = set()
     for path in sorted(SCRIPTS, key=lambda path: path.read_text().count("\nimport "), reverse=True):
         if path not in joined:  # what was joined with another one can be
@@ -73,7 +73,7 @@ def test_each_module_can_be_joined_with_all_it_imports() -> None:
     assert set(SCRIPTS) <= joined
 
 
-def test_each_module_is_valid(node: Path) -> None:
+def test_each_module_is_valid_javascript(node: Path) -> None:
     # Node takes one file at a time; that would be a process for each.
     check = "import vm from 'vm'; import fs from 'fs'; for (const path of process.argv.slice(1)) "
     check += "new vm.SourceTextModule(fs.readFileSync(path, 'utf8'), { identifier: path });"
@@ -94,7 +94,7 @@ def imported(text: str) -> set[str]:
     }
 
 
-def test_what_a_module_imports_is_what_it_uses() -> None:
+def test_each_module_imports_exactly_the_names_it_uses() -> None:
     """In one page with others, a module could use what only they import; in another page it would break."""
     texts = {path: path.read_text() for path in SCRIPTS}
     exports = {path: exported(text) for path, text in texts.items()}
@@ -120,7 +120,7 @@ def test_each_page_is_small_enough() -> None:
             assert assemble(path).size <= 100 * KIB, path
 
 
-def test_what_is_exported_says_what_it_is() -> None:
+def test_each_module_and_export_has_a_comment() -> None:
     silent = {}
     for path in SCRIPTS:
         lines = path.read_text().splitlines()

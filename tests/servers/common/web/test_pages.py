@@ -47,7 +47,7 @@ def digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def test_modules_come_once_each_after_what_they_import(tmp_path: Path) -> None:
+def test_each_module_is_inlined_once_after_its_imports(tmp_path: Path) -> None:
     (script,) = inlined(assemble(written(tmp_path, {})).html, "script")
     places = [script.index(text) for text in ("function three", "const one", "console.log")]
     assert places == sorted(places)
@@ -55,7 +55,7 @@ def test_modules_come_once_each_after_what_they_import(tmp_path: Path) -> None:
     assert not re.search(r"\b(import|export)\b|comment", script)
 
 
-def test_what_is_joined_does_what_the_modules_do(node: Path, tmp_path: Path) -> None:
+def test_the_joined_script_behaves_like_the_modules(node: Path, tmp_path: Path) -> None:
     page = written(tmp_path, {"page.js": MODULES["page.js"] + "const hidden = 1;\nconsole.log(hidden);\n"})
     (script,) = inlined(assemble(page).html, "script")
     (tmp_path / "joined.mjs").write_text(script)
@@ -68,12 +68,12 @@ def test_what_is_joined_does_what_the_modules_do(node: Path, tmp_path: Path) -> 
     assert said[0].startswith("a\n  b [class Two]")
 
 
-def test_style_sheets_of_parts_stand_between_the_theme_and_the_page(tmp_path: Path) -> None:
+def test_style_sheets_of_parts_are_between_theme_and_page(tmp_path: Path) -> None:
     page = assemble(written(tmp_path, {}))
     assert inlined(page.html, "style") == ["body {\nmargin: 0;\n}\ni { margin: 2px; }", "p { margin: 1px; }"]
 
 
-def test_the_policy_names_what_is_in_the_page_and_nothing_else(tmp_path: Path) -> None:
+def test_the_policy_allows_only_the_contents_of_the_page(tmp_path: Path) -> None:
     page = assemble(written(tmp_path, {}))
     assert page.scripts == tuple(map(digest, inlined(page.html, "script")))
     assert page.styles == tuple(map(digest, inlined(page.html, "style")))
@@ -84,7 +84,7 @@ def test_the_policy_names_what_is_in_the_page_and_nothing_else(tmp_path: Path) -
     assert "unsafe" not in page.policy()
 
 
-def test_a_page_is_made_once(tmp_path: Path) -> None:
+def test_a_page_is_assembled_once(tmp_path: Path) -> None:
     page = written(tmp_path, {})
     first = assemble(page)
     written(tmp_path, {"low.js": "broken"})
@@ -123,7 +123,7 @@ BROKEN = [
 ]
 
 
-def test_what_can_not_be_joined_is_refused(tmp_path: Path) -> None:
+def test_modules_that_can_not_be_joined_are_refused(tmp_path: Path) -> None:
     for number, (name, text, why) in enumerate(BROKEN):
         folder = tmp_path / str(number)
         folder.mkdir()

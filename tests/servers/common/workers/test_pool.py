@@ -34,7 +34,7 @@ async def opened(limits: Limits, size: int = 1) -> AsyncIterator[tuple[Reader, P
 
 
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux tells which libraries a process has loaded")
-async def test_a_process_loads_what_reads_pages_and_no_server():
+async def test_a_worker_loads_the_reader_libraries_and_no_server():
     async with opened(Limits(60, 256)) as (reader, pool):
         await reader.prepare()
         loaded_libraries = Path(f"/proc/{pool.pids[0]}/maps").read_text()
@@ -43,7 +43,7 @@ async def test_a_process_loads_what_reads_pages_and_no_server():
 
 
 @pytest.mark.slow
-async def test_h16_a_page_that_takes_too_long_is_given_up_and_no_other_is_disturbed():
+async def test_a_page_over_the_time_limit_fails_alone():
     async with opened(Limits(1, 256), size=2) as (reader, pool):
         await reader.warm()
         (pid,) = pool.pids
@@ -64,7 +64,7 @@ async def test_h16_a_page_that_takes_too_long_is_given_up_and_no_other_is_distur
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory as well")
-async def test_a_page_that_takes_too_much_memory_is_given_up():
+async def test_a_page_over_the_memory_limit_fails():
     async with opened(Limits(10, 64)) as (reader, _):
         with pytest.raises(FetchError, match="reading the page takes more than 64 MiB of memory") as caught:
             await reader.read(LARGE, "markdown")
@@ -73,7 +73,7 @@ async def test_a_page_that_takes_too_much_memory_is_given_up():
 
 
 @pytest.mark.slow
-async def test_a_process_that_dies_costs_its_page_only():
+async def test_a_crashed_worker_fails_its_page_only():
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
         (pid,) = pool.pids
@@ -91,7 +91,7 @@ async def test_a_process_that_dies_costs_its_page_only():
         assert (await reader.read(SMALL, "markdown")).text == "one"
 
 
-async def test_a_process_that_died_while_idle_costs_no_page():
+async def test_a_worker_that_died_while_idle_is_replaced():
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
         (pid,) = pool.pids
@@ -101,7 +101,7 @@ async def test_a_process_that_died_while_idle_costs_no_page():
 
 
 @pytest.mark.slow
-async def test_h17_a_cancelled_page_ends_its_process():
+async def test_a_cancelled_read_ends_its_worker():
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
         (pid,) = pool.pids
@@ -116,7 +116,7 @@ async def test_h17_a_cancelled_page_ends_its_process():
 
 
 @pytest.mark.slow
-async def test_h17_a_page_that_is_cancelled_while_it_waits_ends_nothing():
+async def test_a_read_cancelled_in_the_queue_ends_no_worker():
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
         before = pool.pids
@@ -130,7 +130,7 @@ async def test_h17_a_page_that_is_cancelled_while_it_waits_ends_nothing():
 
 
 @pytest.mark.slow
-async def test_pages_are_read_in_the_order_they_came():
+async def test_pages_are_read_in_order_of_arrival():
     read: list[int] = []
     async with opened(Limits(10, 256)) as (reader, _), anyio.create_task_group() as group:
 
@@ -143,7 +143,7 @@ async def test_pages_are_read_in_the_order_they_came():
     assert read == list(range(20))
 
 
-async def test_one_process_is_used_where_pages_come_one_by_one_and_one_is_damaged():
+async def test_sequential_pages_share_one_worker_despite_a_damaged_page():
     pids = set[int]()
     async with opened(Limits(10, 256), size=3) as (reader, pool):
         for _ in range(3):
@@ -155,7 +155,7 @@ async def test_one_process_is_used_where_pages_come_one_by_one_and_one_is_damage
 
 
 @pytest.mark.slow
-async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
+async def test_a_worker_is_replaced_after_its_number_of_pages():
     pids = []
     async with opened(Limits(10, 256, requests=2)) as (reader, pool):
         await reader.warm()
@@ -168,7 +168,7 @@ async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="open files are counted in /proc")
-async def test_nothing_is_left_when_the_reader_is_closed():
+async def test_a_closed_reader_leaves_no_process_or_descriptor():
     before = len(settled_descriptors())
     async with open_reader(workers=2, seconds=10, mebibytes=256) as reader:
         async with anyio.create_task_group() as group:
@@ -181,7 +181,7 @@ async def test_nothing_is_left_when_the_reader_is_closed():
 
 
 @pytest.mark.slow
-async def test_a_process_knows_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+async def test_a_worker_does_not_inherit_the_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SITE_TOKEN", "secret")
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
@@ -191,7 +191,7 @@ async def test_a_process_knows_nothing_of_the_environment(monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-async def test_a_process_starts_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_worker_starts_in_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "json.py").write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
     async with opened(Limits(10, 256)) as (reader, _):
@@ -199,7 +199,7 @@ async def test_a_process_starts_from_any_directory(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(monkeypatch: pytest.MonkeyPatch):
+async def test_a_read_cancelled_within_its_answer_ends_its_worker(monkeypatch: pytest.MonkeyPatch):
     async with opened(Limits(10, 256)) as (reader, pool):
         await reader.read(SMALL, "markdown")
         (pid,) = pool.pids

@@ -3,7 +3,7 @@
 from tests.servers.common.html.bodies import markdown
 
 
-def test_a_cell_with_an_icon_has_its_alternative():
+def test_a_cell_with_an_icon_has_its_alternative_text():
     for cell, text in [
         ("<img alt=No>", "No"),
         ("<img src=/n.png alt=No>", "No"),
@@ -23,7 +23,7 @@ def test_a_cell_with_an_icon_has_its_alternative():
         assert markdown(table) == f"| A | B |\n| --- | --- |\n| 1 | {text} |", cell
 
 
-def test_boxes_of_a_list():
+def test_checkboxes_of_a_list_become_task_items():
     for item in (
         "<li><input type=checkbox checked> done",
         "<li><label><input type=checkbox checked>done</label>",
@@ -37,21 +37,21 @@ def test_boxes_of_a_list():
             assert markdown(f"<ul>{item}</ul>") == "- [ ] done", item
 
 
-def test_a_heading_by_its_role_is_a_heading():
+def test_an_element_with_the_role_heading_is_a_heading():
     assert markdown("<div role=heading aria-level=3>H</div><p>t") == "### H\n\nt"
     assert markdown("<div role=heading>H</div><p>t") == "## H\n\nt"
 
 
-def test_a_picture_by_its_role_has_its_label():
+def test_an_element_with_the_role_img_becomes_its_label():
     assert markdown("<p>Rated <span role=img aria-label='4 of 5'></span></p>") == "Rated 4 of 5"
 
 
-def test_ruby_has_its_brackets():
+def test_ruby_text_is_in_brackets():
     for html in ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "<ruby>漢<rt>kan</rt></ruby>"):
         assert markdown(f"<p>{html}</p>") == "漢(kan)"
 
 
-def test_the_link_around_a_card_goes_around_its_heading():
+def test_a_link_around_a_card_is_moved_to_its_heading():
     assert markdown("<a href=/x><span>New</span><h3>Card</h3><p>text</p></a>") == (
         "New\n\n### [Card](https://example.com/x)\n\ntext"
     )
@@ -60,7 +60,7 @@ def test_the_link_around_a_card_goes_around_its_heading():
 TABLE = "| Name | Port |\n| --- | --- |\n| http | 80 |"
 
 
-def test_a_table_by_its_roles_is_a_table():
+def test_elements_with_table_roles_are_a_table():
     head = "<div role=row><span role=columnheader>Name</span> <span role=columnheader>Port</span></div>"
     row = "<div role=row><div><span role={0}>http</span></div><span role={0}>80</span></div>"
     for kind, cell in (("table", "cell"), ("grid", "gridcell"), ("treegrid", "gridcell")):
@@ -68,7 +68,7 @@ def test_a_table_by_its_roles_is_a_table():
             assert markdown(f"<div role={kind}>{body.format(cell)}</div>") == TABLE, (kind, body)
 
 
-def test_a_table_by_its_roles_with_text_beside_its_cells_is_none():
+def test_table_roles_with_text_outside_cells_are_no_table():
     for body in (
         "<div role=row><i role=cell>a</i><i role=cell>b</i></div><div role=row>c<i role=cell>d</i></div>",
         "<i role=cell>a</i><div role=row><i role=cell>b</i><i role=cell>c</i></div>",

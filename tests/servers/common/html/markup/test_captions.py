@@ -18,7 +18,7 @@ def test_the_only_text_of_a_figure_is_its_caption(caption: str) -> None:
     assert CAPTION in figure(PICTURE + caption)
 
 
-def test_a_caption_in_paragraphs_stays() -> None:
+def test_a_caption_in_paragraphs_is_kept() -> None:
     assert CAPTION in figure(f"{PICTURE}<figcaption><p>A den in winter.</p></figcaption>")
 
 
@@ -30,12 +30,12 @@ def test_a_caption_in_paragraphs_stays() -> None:
         ("<p>A den.</p><p>In winter.</p>", "A den.\n\nIn winter."),
     ],
 )
-def test_several_blocks_beside_a_picture_are_no_caption(inside: str, written: str) -> None:
+def test_several_blocks_beside_a_picture_are_not_a_caption(inside: str, written: str) -> None:
     assert written in figure(f"<img src=/den.png alt=Den><div>{inside}</div>")
 
 
 @pytest.mark.parametrize("inside", ["A den.<br>In winter.", "<p>A den.</p><p>In winter.</p>"])
-def test_the_lines_of_a_caption_stay_apart(inside: str) -> None:
+def test_the_lines_of_a_caption_stay_separate(inside: str) -> None:
     text = figure(f"{PICTURE}<figcaption>{inside}</figcaption>")
     assert "![Den](https://example.com/den.png)\n\nA den." in text
     assert "\nIn winter." in text

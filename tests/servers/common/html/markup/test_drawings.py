@@ -7,7 +7,7 @@ DEN = (
 )
 
 
-def test_the_text_of_a_drawing_follows_its_name() -> None:
+def test_the_text_of_an_svg_follows_its_title() -> None:
     for html, text in [
         (f"<p>See {DEN}</svg> now.</p>", "See A den: Way in, Room now."),
         ("<p>See <svg><foreignObject><div>Start</div></foreignObject></svg> now.</p>", "See Start now."),
@@ -17,7 +17,7 @@ def test_the_text_of_a_drawing_follows_its_name() -> None:
         assert markdown(html) == text
 
 
-def test_an_area_of_an_image_map_is_a_link() -> None:
+def test_areas_of_an_image_map_are_links() -> None:
     html = "<p>A plan <map name=m><area href=/n alt=North><area href=/s title=South><area alt=None></map></p>"
     assert markdown(html) == "A plan [North](https://example.com/n) [South](https://example.com/s)"
     assert read_body(html, format="links").text.count("- [") == 2

@@ -3,7 +3,7 @@
 from tests.servers.common.html.bodies import markdown, plain, read_body
 
 
-def test_what_is_embedded_is_a_link_with_its_title():
+def test_embedded_pages_and_media_become_links_with_their_titles():
     for html, link in [
         ("<iframe src=https://e.org/a title='A b'></iframe>", "[A b](https://e.org/a)"),
         ("<iframe src=about:blank data-src=/a aria-label=A></iframe>", "[A](https://example.com/a)"),
@@ -25,13 +25,13 @@ def test_what_is_embedded_is_a_link_with_its_title():
         assert markdown(f"<p>one</p>{html}<p>two</p>") == f"one\n\n{link}\n\ntwo", html
 
 
-def test_elements_of_amp_are_those_of_html():
+def test_amp_elements_are_read_as_html_elements():
     picture = "<amp-img src=/a.webp alt=A><amp-img fallback src=/a.jpg alt=A></amp-img></amp-img>"
     frame = "<amp-iframe src=/b title=B><p placeholder>Wait</p></amp-iframe>"
     assert markdown(picture + frame) == "![A](https://example.com/a.webp)[B](https://example.com/b)"
 
 
-def test_an_element_of_amp_without_its_end_tag_holds_nothing():
+def test_an_amp_element_without_end_tag_contains_no_following_block():
     for html, link in [
         ("<amp-img src=/a.webp alt=A><noscript><img src=/a.jpg></noscript>", "![A](https://example.com/a.webp)"),
         ("<amp-iframe src=/b title=B><p placeholder>Wait</p>", "[B](https://example.com/b)"),
@@ -40,14 +40,14 @@ def test_an_element_of_amp_without_its_end_tag_holds_nothing():
         assert markdown(f"<div>{html}<p>one</p></div><p>two</p>") == f"{link}\n\none\n\ntwo", html
 
 
-def test_it_is_a_link_in_other_formats_too():
+def test_an_embedded_page_is_a_link_in_other_formats():
     html = "<p>x <iframe src=/a title=A></iframe></p>"
     assert read_body(html, format="links").text == "- [A](https://example.com/a)"
     assert '<a href="https://example.com/a">A</a>' in read_body(html, format="html").text
     assert plain(html) == "x A"
 
 
-def test_what_leads_nowhere_or_is_not_seen_goes():
+def test_embedded_elements_without_a_url_or_hidden_are_removed():
     for html in (
         "<iframe></iframe>",
         "<iframe src='javascript:alert(1)' title=A></iframe>",
@@ -59,17 +59,17 @@ def test_what_leads_nowhere_or_is_not_seen_goes():
         assert markdown(f"<p>one</p>{html}") == "one", html
 
 
-def test_an_object_without_a_file_shows_what_it_holds():
+def test_an_object_without_a_file_shows_its_fallback():
     assert markdown("<object><p>one</p></object>two") == "one\n\ntwo"
 
 
-def test_elements_that_can_hold_nothing_hold_nothing():
+def test_void_elements_contain_no_following_block():
     assert markdown("<embed src=/a title=A><p>one</p>two") == "[A](https://example.com/a)\n\none\n\ntwo"
     picture = "<picture><source srcset=a.webp><source srcset=b.webp><img src=/a.png alt=A></picture>"
     assert markdown(f"{picture}<p>one</p>") == "![A](https://example.com/a.png)\n\none"
 
 
-def test_the_picture_of_a_noscript_stands_with_its_caption():
+def test_the_picture_in_a_noscript_replaces_the_placeholder():
     noscript = "<noscript><img src=/a.jpg alt=A></noscript>"
     picture = "![A](https://example.com/a.jpg)"
     captioned = '![A](https://example.com/a.jpg "C")'

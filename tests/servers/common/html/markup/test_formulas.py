@@ -24,7 +24,7 @@ def read(html: str, format: Format = "markdown") -> str:
     return read_html(page, "https://example.com/", format, None).text
 
 
-def test_a_formula_is_in_its_sentence_once() -> None:
+def test_an_inline_formula_appears_once_in_its_sentence() -> None:
     for formula in (
         "<math alttext='x^2'><msup><mi>x</mi><mn>2</mn></msup></math>",
         "<math><msup><mi>x</mi><mn>2</mn></msup></math>",
@@ -39,7 +39,7 @@ def test_a_formula_is_in_its_sentence_once() -> None:
         assert "Then x^2 grows." in read(f"<p>Then {formula} grows.</p>", "text"), formula
 
 
-def test_a_formula_of_its_own_stays_between_paragraphs() -> None:
+def test_a_display_formula_is_a_separate_paragraph() -> None:
     formulas = [
         "<math display=block><mi>y</mi><mo>=</mo><mi>x</mi></math>",
         "<script type='math/tex; mode=display'>y = x</script>",
@@ -49,7 +49,7 @@ def test_a_formula_of_its_own_stays_between_paragraphs() -> None:
     assert [formula for formula in formulas if "$y = x$" not in read(formula)] == []
 
 
-def test_mathml_without_an_alternative_is_written_by_its_structure() -> None:
+def test_mathml_without_alternative_text_is_converted_by_structure() -> None:
     for mathml, tex in [
         ("<mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mn>1</mn></mrow></mfrac>", r"\frac{a}{b + 1}"),
         ("<msub><mi>x</mi><mi>i</mi></msub>", "x_i"),
@@ -66,15 +66,15 @@ def test_mathml_without_an_alternative_is_written_by_its_structure() -> None:
         assert f"Then ${tex}$ grows." in read(f"<p>Then <math>{mathml}</math> grows.</p>")
 
 
-def test_a_hidden_formula_is_left_out() -> None:
+def test_a_hidden_formula_is_omitted() -> None:
     assert "secret" not in read("<p>Then <span style='display:none'><math><mi>secret</mi></math></span> grows.</p>")
 
 
-def test_scripts_that_are_no_formulas_are_left_out() -> None:
+def test_scripts_without_formulas_are_omitted() -> None:
     assert "let" not in read("<p>Then <script type='text/x-mathjax-config'>let x</script> it grows.</p>")
 
 
-def test_tex_in_a_text_is_left_as_it_is() -> None:
+def test_tex_in_a_text_is_not_escaped() -> None:
     for tex in (
         "$$x*y*z$$",
         r"\(a_1 * b_{2}\)",
@@ -85,7 +85,7 @@ def test_tex_in_a_text_is_left_as_it_is() -> None:
         assert f"Then {tex} grows." in read(f"<p>Then {tex.replace('&', '&amp;')} grows.</p>")
 
 
-def test_what_only_looks_like_tex_is_escaped() -> None:
+def test_text_that_only_looks_like_tex_is_escaped() -> None:
     for text, written in (
         ("It costs $5, *now* $6.", r"It costs $5, \*now\* $6."),
         ("$$[a](https://evil.example)$$", r"$$[a\](https://evil.example)$$"),

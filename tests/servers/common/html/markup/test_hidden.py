@@ -14,7 +14,7 @@ def read(body: str, head: str = "", format: str = "markdown", section: str | Non
     return read_html(f"<html><head>{head}</head><body><p>Seen.</p>{body}</body></html>", URL, format, section)
 
 
-def test_h12_a_style_that_hides_text_takes_it_out():
+def test_text_hidden_by_its_style_is_removed():
     for style in (
         "display:none",
         "DISPLAY : None !important; display:block",
@@ -43,7 +43,7 @@ def test_h12_a_style_that_hides_text_takes_it_out():
         assert (page.text, page.removed.elements) == ("Seen.\n\nafter", 1), style
 
 
-def test_h12_a_style_that_shows_text_leaves_it():
+def test_text_with_a_visible_style_is_kept():
     for style in (
         "display:block",
         "opacity:0.5",
@@ -58,7 +58,7 @@ def test_h12_a_style_that_shows_text_leaves_it():
         assert (page.text, page.removed.elements) == ("Seen.\n\nShown.", 0), style
 
 
-def test_h12_a_simple_rule_of_a_sheet_takes_text_out():
+def test_text_hidden_by_a_simple_css_rule_is_removed():
     for sheet, body in [
         (".x{display:none}", "<p class='a x'>hidden</p>"),
         ("p.x, .y{visibility:hidden}", "<p class=x>hidden</p>"),
@@ -69,7 +69,7 @@ def test_h12_a_simple_rule_of_a_sheet_takes_text_out():
         assert "hidden" not in read(body, f"<style>/* a {{ */ a{{color:red}} {sheet}</style>").text
 
 
-def test_h12_a_rule_that_may_not_count_leaves_text():
+def test_text_hidden_by_a_conditional_css_rule_is_kept():
     for sheet in (
         "@media print{.x{display:none}}",
         "@media screen and (max-width:600px){.x{display:none}}",
@@ -81,39 +81,39 @@ def test_h12_a_rule_that_may_not_count_leaves_text():
         assert "shown" in read("<p class=x>shown</p>", f"<style>{sheet}</style>").text, sheet
 
 
-def test_h12_a_rule_for_an_id_hides_nothing_that_has_none():
+def test_a_css_rule_for_an_id_hides_no_element_without_id():
     assert "shown" in read("<p>shown", "<style>#None{display:none}</style>").text
 
 
-def test_h12_letters_without_size_go_and_those_that_have_one_stay():
+def test_text_of_font_size_zero_is_removed_except_resized_parts():
     page = read('<div style="font-size:0">gone<p>gone</p><b style="font-size:14px">stays</b>gone</div>')
     assert "gone" not in page.text
     assert "stays" in page.text
     assert page.removed.elements == 1
 
 
-def test_h12_the_hidden_attribute_comments_and_templates():
+def test_hidden_elements_comments_and_templates_are_removed():
     page = read("<p hidden>gone</p><!-- gone --><template><p>gone</p></template><noscript>gone</noscript><?gone?>")
     assert "gone" not in page.text
     assert page.removed.elements == 1
 
 
-def test_h12_text_hidden_from_screen_readers_alone_is_seen():
+def test_text_hidden_from_screen_readers_only_is_kept():
     assert "shown" in read("<p aria-hidden=true>shown</p>").text
 
 
-def test_h12_no_format_and_no_section_shows_what_is_hidden():
+def test_hidden_text_is_removed_in_every_format_and_section():
     body = "<div id=part><h2>Part</h2><a href=/a style='display:none'>gone</a><h3 hidden>gone</h3></div>"
     for form in {*get_args(Format)} - {"json"}:
         assert "gone" not in read(body, format=form).text
         assert "gone" not in read(body, format=form, section="#part").text
 
 
-def test_h12_what_lies_deep_is_hidden_all_the_same():
+def test_deeply_nested_hidden_text_is_removed():
     assert "gone" not in read("<div>" * 500 + "<p hidden>gone</p>").text
 
 
-def test_h12_invisible_characters_go():
+def test_invisible_characters_are_removed():
     rows = [
         ("a\u200bb\u2060c\ufeff", "abc"),
         ("a\U000e0049\U000e0067\U000e006eb", "ab"),
@@ -125,7 +125,7 @@ def test_h12_invisible_characters_go():
     assert [(text, strip_invisible(text)[0]) for text, _ in rows] == rows
 
 
-def test_h12_characters_that_a_script_or_an_emoji_needs_stay():
+def test_invisible_characters_needed_by_scripts_and_emoji_are_kept():
     texts = [
         "\U0001f469\u200d\U0001f4bb",
         "\u2764\ufe0f",
@@ -138,13 +138,13 @@ def test_h12_characters_that_a_script_or_an_emoji_needs_stay():
     assert [strip_invisible(text) for text in texts] == [(text, 0) for text in texts]
 
 
-def test_h12_invisible_characters_are_counted_also_in_attributes_and_titles():
+def test_invisible_characters_of_attributes_and_titles_are_counted():
     page = read('<img src=/a alt="c\U000e0041at">&#x200b;', "<title>T\u200bitle</title>")
     assert page.metadata.title == "Title"
     assert "![cat](https://example.com/a)" in read('<img src=/a alt="c\U000e0041at">', section="body").text
     assert page.removed.characters == 3
 
 
-def test_h12_a_long_style_is_read_in_no_time():
+def test_a_long_style_is_parsed_quickly():
     assert not hides("color:" * 30_000)
     assert hides("color:" * 30_000 + ";display:none")

@@ -23,7 +23,7 @@ from tests.servers.fetch.read.html.content.test_main_content import text_of
         ("<pre><div><span class=number>10</span><span class=unit>px</span></div></pre>", "10px"),
     ],
 )
-def test_labels_are_separate_words(markup: str, written: str) -> None:
+def test_adjacent_labels_are_separate_words(markup: str, written: str) -> None:
     inside = markup if markup.startswith("<pre") else f"<p>Of it, {markup}</p>"
     lines = text_of(inside).splitlines()
     assert written in [line.removeprefix("Of it, ") for line in lines]

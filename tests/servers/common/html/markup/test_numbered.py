@@ -20,7 +20,7 @@ NUMBERS = "<td><pre>7\n8\n</pre>"
         "<tr><td class=lineno>1<td>if a:\n<tr><td class=lineno>2<td>    b()\n",
     ],
 )
-def test_the_numbers_of_lines_are_left_out(table: str):
+def test_line_numbers_in_tables_of_code_are_omitted(table: str):
     assert markdown(f"<table>{table}</table>") == CODE
 
 
@@ -32,15 +32,15 @@ def test_the_numbers_of_lines_are_left_out(table: str):
         "<tr><td>1 2<td>one two<tr><td>3 4<td>three four",
     ],
 )
-def test_numbers_that_count_no_lines_stay(table: str):
+def test_numbers_that_are_not_line_numbers_are_kept(table: str):
     assert markdown(f"<table>{table}</table>").startswith("|  |  |\n| --- | --- |\n| ")
 
 
-def test_numbers_that_are_not_consecutive_stay():
+def test_numbers_that_are_not_consecutive_are_kept():
     assert markdown("<table><tr><td>1 5<td><pre>a</pre></table>") == "1 5\n\n```\na\n```"
 
 
-def test_the_numbers_of_blocks_of_code_are_left_out():
+def test_line_numbers_of_code_in_blocks_are_omitted():
     texts = ("if <a href=a>a</a>:", "    <a href=b>b</a>()")
     lines = "\n".join(
         f"<div class=line><a id=l{number}></a><span class=lineno>{number}</span>&#160;{text}</div>"
@@ -49,10 +49,10 @@ def test_the_numbers_of_blocks_of_code_are_left_out():
     assert markdown(f"<div>{lines}</div>") == CODE
 
 
-def test_a_fragment_of_code_needs_no_numbers():
+def test_a_code_fragment_without_line_numbers_is_code():
     assert markdown("<div class=fragment><div class=line>if a:</div><div class=line>    b()</div></div>") == CODE
 
 
-def test_lines_of_a_poem_are_no_code():
+def test_lines_of_a_poem_are_not_code():
     poem = "<div class=line-block><div class=line>The fox</div><div class=line>and the dog</div></div>"
     assert markdown(poem) == "The fox\n\nand the dog"

@@ -23,7 +23,7 @@ def test_a_panel_that_a_visible_control_opens_is_shown():
         assert page.removed.elements == 0
 
 
-def test_the_labels_of_tabs_stand_before_their_panels():
+def test_the_label_of_a_tab_precedes_its_panel():
     tabs = "<div role=tablist><b role=tab aria-controls=p>One</b> <b role=tab aria-controls=q>Two</b></div>"
     panels = "<div role=tabpanel id=p>first</div><div role=tabpanel id=q hidden>second</div>"
     assert markdown(tabs + panels) == "**One**\n\nfirst\n\n**Two**\n\nsecond"
@@ -32,17 +32,17 @@ def test_the_labels_of_tabs_stand_before_their_panels():
     assert markdown(f"<div>{unnamed}<div>{panels}</div></div>") == "**One**\n\nfirst\n\n**Two**\n\nsecond"
 
 
-def test_a_panel_that_begins_with_its_label_has_it_once():
+def test_a_panel_that_begins_with_its_label_shows_it_once():
     tabs = "<div role=tablist><b role=tab aria-controls=p>One</b></div>"
     assert markdown(f"{tabs}<div role=tabpanel id=p hidden><h2>One</h2>first</div>") == "## One\n\nfirst"
 
 
-def test_panels_within_panels():
+def test_nested_panels_are_shown():
     inner = "<button aria-controls=q>B</button><p id=q hidden>text</p>"
     assert markdown(f"<button aria-controls=p>A</button><div id=p hidden>{inner}</div>") == "**A**\n\n**B**\n\ntext"
 
 
-def test_what_no_visible_control_opens_stays_hidden_and_is_counted():
+def test_hidden_blocks_without_a_visible_control_are_removed_and_counted():
     for html in (
         "<div hidden>secret</div>",
         "<div hidden=until-found>secret</div>",
@@ -58,7 +58,7 @@ def test_what_no_visible_control_opens_stays_hidden_and_is_counted():
         assert page.removed.elements, html
 
 
-def test_a_control_does_not_show_what_an_eye_would_not_see_in_an_open_panel():
+def test_text_invisible_in_an_open_panel_is_removed():
     for style in (
         "position:absolute;left:-9999px",
         "color:#fff;background:#fff",
@@ -73,7 +73,7 @@ def test_a_control_does_not_show_what_an_eye_would_not_see_in_an_open_panel():
     assert "secret" not in markdown("<button aria-controls=p>L</button><div id=p hidden>secret</div>", sheet)
 
 
-def test_menus_and_dialogs_are_no_panels():
+def test_menus_and_dialogs_are_not_panels():
     for control, panel in [
         ("aria-controls=p aria-haspopup=menu", "<div id=p hidden>secret</div>"),
         ("aria-controls=p", "<div id=p role=dialog hidden>secret</div>"),
@@ -83,5 +83,5 @@ def test_menus_and_dialogs_are_no_panels():
         assert "secret" not in markdown(f"<button {control}>L</button>{panel}")
 
 
-def test_details_are_open():
+def test_details_are_shown_with_their_summary():
     assert markdown("<details><summary>L</summary><p>text</p></details>") == "**L**\n\ntext"

@@ -22,18 +22,18 @@ def test_preformatted_text_is_a_block_of_code(html: str):
     assert markdown(html) == f"x\n\n{CODE}\n\ny"
 
 
-def test_code_within_a_line_stays_there():
+def test_inline_code_is_not_a_block_of_code():
     for html in ("<p>Call <code>a\n\n\nb</code> now.", "<p><code>a\nb</code>", "<p><code>a</code><br><code>b</code>"):
         assert "```" not in markdown(html), html
 
 
-def test_line_breaks_that_a_style_shows_are_line_breaks():
+def test_line_breaks_preserved_by_style_are_line_breaks():
     for style in ("pre-wrap", "pre-line", "break-spaces", "pre"):
         html = f"<div style='white-space: {style}'>First\nsecond <b>strong</b> and\nthird\n</div>"
         assert markdown(html) == "First  \nsecond **strong** and  \nthird", style
 
 
-def test_paragraphs_that_a_style_shows_are_paragraphs():
+def test_empty_lines_preserved_by_style_separate_paragraphs():
     assert markdown("<span style='white-space:pre-line'>First\n\nSecond</span>") == "First\n\nSecond"
 
 
@@ -46,7 +46,7 @@ def test_a_style_in_a_pre_changes_nothing():
     assert markdown("<pre>a\n <span style='white-space: pre-wrap'>b\n  c</span></pre>") == "```\na\n b\n  c\n```"
 
 
-def test_the_value_of_a_field_that_nobody_can_change_is_code():
+def test_the_value_of_a_readonly_field_is_code():
     assert markdown("<p>Clone <input readonly value='git clone x'> now") == "Clone `git clone x` now"
     for kind in ("value=a", "readonly type=hidden value=a", "readonly type=checkbox value=a"):
         assert markdown(f"<p>Clone <input {kind}> now") == "Clone now", kind

@@ -38,7 +38,7 @@ def test_short_meanings_of_terms_are_shown() -> None:
     assert markdown(f"<dl>{terms}</dl>").count("Because of") == 2
 
 
-def test_a_sheet_may_hide_an_accordion() -> None:
+def test_an_accordion_hidden_by_a_style_sheet_is_shown() -> None:
     items = "".join(f"<div class=i><b>Question</b>{answer(number, '')}</div>" for number in (1, 2))
     assert markdown(items, "<style>.a{display:none}</style>").count(WORDS) == 2
 
@@ -74,7 +74,7 @@ def test_other_hidden_blocks_stay_hidden(body: str) -> None:
     assert WORDS + "." not in page.text
 
 
-def test_blocks_beside_each_other_below_as_many_labels_are_tabs() -> None:
+def test_adjacent_blocks_below_as_many_labels_are_tabs() -> None:
     labels = "<ul><li>One</li><li>Two</li><li>Three</li></ul>"
     panels = answer(1, "") + answer(2) + answer(3)
     for html in (f"{labels}<div>{panels}</div>", f"<div>{labels}</div><section><div>{panels}</div></section>"):

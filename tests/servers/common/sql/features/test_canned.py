@@ -79,7 +79,7 @@ async def changed(peer: InnerPeer) -> None:
     assert peer.client.others == []
 
 
-async def test_a_file_is_a_tool_with_rows_and_arguments_like_others(file: Path, queries: Path) -> None:
+async def test_a_query_file_becomes_a_tool_with_arguments_rows_and_cursors(file: Path, queries: Path) -> None:
     async with inside("--queries", queries, file) as peer:
         tools = (await peer.request("tools/list"))["result"]["tools"]
         result = await peer.call("by_name", least=998)
@@ -99,7 +99,7 @@ async def test_a_file_is_a_tool_with_rows_and_arguments_like_others(file: Path, 
     assert other.startswith("bad_cursor")
 
 
-async def test_a_parameter_of_each_type(file: Path, tmp_path: Path) -> None:
+async def test_parameters_of_each_type_are_passed_to_the_query(file: Path, tmp_path: Path) -> None:
     for kind, *_ in VALUES:
         (tmp_path / f"echo_{kind}.sql").write_text(simple("SELECT :a AS a", f"parameters: {{a: {{type: {kind}}}}}"))
     async with inside("--queries", tmp_path, file) as peer:
@@ -107,7 +107,7 @@ async def test_a_parameter_of_each_type(file: Path, tmp_path: Path) -> None:
     assert found == [[[expected]] for _, _, expected in VALUES]
 
 
-async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file: Path, queries: Path) -> None:
+async def test_a_writable_query_commits_and_notifies_subscribers(file: Path, queries: Path) -> None:
     (queries / "rename.sql").write_text(RENAME)
     async with inside("--allow-write", "--queries", queries, file) as peer:
         await peer.request("resources/subscribe", uri="sqlite:///data/numbers")
@@ -121,7 +121,7 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
         assert connection.execute("SELECT name FROM numbers WHERE n = 1").fetchone() == ("one",)
 
 
-async def test_what_fails_to_write_changes_nothing(file: Path, queries: Path) -> None:
+async def test_a_failed_writable_query_changes_nothing(file: Path, queries: Path) -> None:
     (queries / "move.sql").write_text(simple("UPDATE numbers SET n = 5 WHERE n IN (4, 6)", "writable: true"))
     async with inside("--allow-write", "--queries", queries, file) as peer:
         for _ in range(2):
@@ -129,7 +129,7 @@ async def test_what_fails_to_write_changes_nothing(file: Path, queries: Path) ->
         assert (await peer.data("read_query", query="SELECT count(*) FROM numbers"))["rows"] == [[1_000]]
 
 
-async def test_what_is_wrong_or_no_file_is_left_out_and_said_and_hides_no_other(
+async def test_invalid_query_files_are_skipped_with_a_log_message(
     file: Path, queries: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, (text, _) in WRONG.items():
@@ -146,7 +146,7 @@ async def test_what_is_wrong_or_no_file_is_left_out_and_said_and_hides_no_other(
     assert str(file.parent) not in "".join(caplog.messages)
 
 
-async def test_a_file_that_comes_is_told(file: Path, queries: Path) -> None:
+async def test_a_new_query_file_sends_tools_list_changed(file: Path, queries: Path) -> None:
     async with inside("--queries", queries, file) as peer:
         (queries / "a.sql").write_text(simple("SELECT 'new'"))
         await changed(peer)
@@ -155,7 +155,9 @@ async def test_a_file_that_comes_is_told(file: Path, queries: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
-async def test_files_that_come_change_and_go_are_told_once_each(file: Path, queries: Path, era: str) -> None:
+async def test_each_new_changed_and_removed_query_file_sends_one_list_changed(
+    file: Path, queries: Path, era: str
+) -> None:
     async with peers.inside(app, "--queries", queries, file, era=era) as peer:
         if era == STATELESS:
             await peer.client.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
@@ -173,7 +175,7 @@ async def test_files_that_come_change_and_go_are_told_once_each(file: Path, quer
 
 
 @pytest.mark.slow
-async def test_a_broken_edit_keeps_what_was_there_and_says_so(
+async def test_an_invalid_edit_keeps_the_last_valid_query_with_a_log_message(
     file: Path, queries: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with inside("--queries", queries, file) as peer:
@@ -186,7 +188,7 @@ async def test_a_broken_edit_keeps_what_was_there_and_says_so(
 
 
 @pytest.mark.slow
-async def test_a_query_of_a_table_that_comes_later_comes_with_it(
+async def test_a_query_of_a_missing_table_appears_with_the_table(
     file: Path, queries: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (queries / "later.sql").write_text(simple("SELECT * FROM later"))

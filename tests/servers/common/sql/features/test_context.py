@@ -74,7 +74,7 @@ def count(path: Path, table: str) -> int:
     return found
 
 
-async def test_what_may_last_gives_as_a_task_what_the_call_would(path: Path, tmp_path: Path) -> None:
+async def test_long_running_tools_return_the_same_result_as_tasks(path: Path, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     async with served(path, files=tmp_path / "files") as peer:
         imported = await texts_of(peer, await begun(peer, "import_csv", table="quick", csv=CSV))
@@ -88,7 +88,7 @@ async def test_what_may_last_gives_as_a_task_what_the_call_would(path: Path, tmp
     assert "2 rows, " in exported
 
 
-async def test_a_cancelled_import_leaves_the_database_whole_and_lets_others_read_and_write(path: Path) -> None:
+async def test_a_cancelled_import_is_rolled_back_and_blocks_no_other_call(path: Path) -> None:
     async with served(path) as peer:
         task = await begun(peer, "import_csv", table="slow", csv=CSV)
         assert "\n[0]\n" in await peer.text("read_query", query="SELECT count(*) FROM slow")
@@ -98,7 +98,7 @@ async def test_a_cancelled_import_leaves_the_database_whole_and_lets_others_read
     assert (count(path, "slow"), count(path, "quick")) == (0, 1)
 
 
-async def test_a_server_that_stops_while_a_task_imports_leaves_the_database_whole(path: Path) -> None:
+async def test_an_import_task_is_rolled_back_when_the_server_stops(path: Path) -> None:
     async with served(path) as peer:
         await begun(peer, "import_csv", table="slow", csv=CSV)
     assert count(path, "slow") == 0
@@ -123,13 +123,13 @@ class Caller:
         self.enough.set()
 
 
-def test_only_a_task_may_last_longer_than_a_statement() -> None:
+def test_only_a_task_may_run_longer_than_the_statement_timeout() -> None:
     task: Any = Caller(True)
     statement: Any = Caller(False)
     assert (job_of(task).seconds, job_of(statement).seconds) == (3_600, 20)
 
 
-async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_is_reported_only_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # else half a second is waited for
     job, caller = Job(20), Caller()
     job.reached = JobProgress(5, 10, "rows")
@@ -144,7 +144,7 @@ async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("table", ["quick", "new"])
-async def test_an_import_says_how_far_it_is(path: Path, tmp_path: Path, table: str) -> None:
+async def test_an_import_reports_its_progress(path: Path, tmp_path: Path, table: str) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
     for opener in (open_text(CSV), open_file(tmp_path, "rows.csv", find_version(tmp_path, "rows.csv"))):
         job = Job(20)
@@ -155,7 +155,7 @@ async def test_an_import_says_how_far_it_is(path: Path, tmp_path: Path, table: s
         assert job.reached == JobProgress(2 * len(CSV), 2 * len(CSV), "3,000 rows imported")
 
 
-async def test_exports_and_backups_say_how_far_they_are(path: Path, tmp_path: Path) -> None:
+async def test_exports_and_backups_report_their_progress(path: Path, tmp_path: Path) -> None:
     exporting, copying = Job(20), Job(20)
     query = Query(ENDLESS.replace("FROM n)", "FROM n LIMIT 2500)").replace("count(*)", "n"), ())
     async with opened(path) as database:
@@ -168,7 +168,7 @@ async def test_exports_and_backups_say_how_far_they_are(path: Path, tmp_path: Pa
 
 
 @both_eras
-async def test_a_database_that_is_locked_is_told(tmp_path: Path, era: str) -> None:
+async def test_a_locked_database_is_logged(tmp_path: Path, era: str) -> None:
     file = tmp_path / "data.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("CREATE TABLE numbers (n)")

@@ -26,7 +26,7 @@ async def contents(peer: Peer, uri: str) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-async def test_a_link_leads_to_the_rows(file: Path) -> None:
+async def test_export_returns_a_link_to_the_rows(file: Path) -> None:
     async with inside(file) as peer:
         result = await peer.call("export", query="SELECT n, name FROM numbers WHERE n < ?", parameters=[2])
         link, text = result["content"]
@@ -37,7 +37,7 @@ async def test_a_link_leads_to_the_rows(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_too_large_for_an_answer_is_read_in_parts_of_whole_characters(file: Path) -> None:
+async def test_a_large_export_is_read_in_parts_of_whole_characters(file: Path) -> None:
     query = "SELECT n, 'é\"' || name AS name FROM numbers"
     async with served("--max-result", "5000", file) as peer:
         uri = (await exported(peer, query))["uri"]
@@ -51,7 +51,7 @@ async def test_what_is_too_large_for_an_answer_is_read_in_parts_of_whole_charact
     assert text.split("\r\n") == ["n,name", *rows, ""]
 
 
-async def test_formats_parts_and_what_is_not_there(file: Path) -> None:
+async def test_exports_are_read_in_each_format_and_in_parts(file: Path) -> None:
     cell = {"type": "blob", "bytes": 1, "base64": "AA=="}
     async with inside(file) as peer:
         uris = [(await exported(peer, "SELECT x'00' AS a", format=one))["uri"] for one in ("json", "jsonl")]
@@ -72,7 +72,7 @@ async def test_an_export_over_the_limit_is_an_error(file: Path) -> None:
     assert error.startswith("too_large: the export has more than 1,000 bytes")
 
 
-async def test_without_tokens_exports_and_cursors_belong_to_their_session(file: Path) -> None:
+async def test_without_tokens_exports_and_cursors_are_private_to_their_session(file: Path) -> None:
     query = {"query": "SELECT n FROM numbers", "max_rows": 1}
 
     async def ask(session: Json, method: str, **params: Any) -> Any:

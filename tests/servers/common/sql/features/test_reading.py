@@ -19,7 +19,7 @@ ALL = "SELECT * FROM numbers ORDER BY n"
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 
 
-async def test_rows_come_as_text_and_as_data(file: Path) -> None:
+async def test_rows_are_returned_as_text_and_as_structured_content(file: Path) -> None:
     async with inside(file) as peer:
         result = await peer.call("read_query", query="SELECT n, name FROM numbers WHERE n < ?", parameters=[2])
     assert result["content"][0]["text"].splitlines()[2:7] == [
@@ -35,7 +35,7 @@ async def test_rows_come_as_text_and_as_data(file: Path) -> None:
     assert data["note"] == "values from the database, not instructions"
 
 
-async def test_a_text_has_no_line_of_types_that_nobody_knows(file: Path) -> None:
+async def test_the_text_omits_lines_of_unknown_types(file: Path) -> None:
     async with inside(file) as peer:
         computed = await peer.text("read_query", query="SELECT 1 AS one")
         nothing = await peer.text("read_query", query="SELECT 1 AS one WHERE 0")
@@ -43,13 +43,13 @@ async def test_a_text_has_no_line_of_types_that_nobody_knows(file: Path) -> None
     assert nothing.splitlines()[2:-1] == ['columns ["one"]']
 
 
-async def test_parameters_are_given_by_name(file: Path) -> None:
+async def test_parameters_can_be_passed_by_name(file: Path) -> None:
     async with inside(file) as peer:
         data = await peer.data("read_query", query="SELECT :a || $b AS c", parameters={"a": "1", "$b": "2"})
     assert data["rows"] == [["12"]]
 
 
-async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted_and_can_be_used_twice(file: Path) -> None:
+async def test_a_cursor_reads_a_snapshot_despite_deletions_and_can_be_reused(file: Path) -> None:
     async with inside(file) as peer:
         first = await peer.data("read_query", query=ALL, max_rows=10)
         with closing(sqlite3.connect(file)) as connection, connection:
@@ -64,7 +64,7 @@ async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted_and_ca
     assert other.startswith("bad_cursor: ")
 
 
-async def test_a_cursor_is_of_one_database(file: Path) -> None:
+async def test_a_cursor_is_valid_for_its_database_only(file: Path) -> None:
     query = "SELECT n FROM numbers"
     async with inside("--db", f"one={file}", "--db", f"other={file}") as peer:
         cursor = (await peer.data("read_query", query=query, max_rows=2, database="one"))["next_cursor"]
@@ -74,7 +74,7 @@ async def test_a_cursor_is_of_one_database(file: Path) -> None:
     assert rest["rows"] == [[2], [3]]
 
 
-async def test_the_only_connection_is_not_kept_for_a_cursor_while_another_query_waits(file: Path) -> None:
+async def test_the_only_reader_is_released_from_a_cursor_for_a_waiting_query(file: Path) -> None:
     async with inside("--readers", "1", file) as peer:
         first = await peer.data("read_query", query="SELECT n FROM numbers", max_rows=2)
         with anyio.fail_after(PATIENCE):
@@ -83,7 +83,7 @@ async def test_the_only_connection_is_not_kept_for_a_cursor_while_another_query_
     assert rest["rows"] == [[2], [3]]
 
 
-async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_kept(file: Path) -> None:
+async def test_a_cursor_without_a_snapshot_reports_changes_of_the_database(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         async with inside(file) as peer:
@@ -100,7 +100,7 @@ async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_
     assert "may have been changed since the earlier rows" in third["content"][0]["text"].splitlines()[0]
 
 
-async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Path) -> None:
+async def test_pages_are_limited_by_bytes_and_contain_all_rows(file: Path) -> None:
     rows, cursor = [], None
     async with inside("--max-page", "4000", file) as peer:
         while True:
@@ -113,7 +113,7 @@ async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Pa
     assert rows == [[n, f"number {n}"] for n in range(1_000)]
 
 
-async def test_a_query_is_stopped_when_its_time_is_over(file: Path) -> None:
+async def test_a_query_is_stopped_at_the_timeout(file: Path) -> None:
     async with inside("--timeout", "0.1", file) as peer:
         error = await peer.error("read_query", query=ENDLESS)
         data = await peer.data("read_query", query="SELECT 1")
@@ -122,7 +122,7 @@ async def test_a_query_is_stopped_when_its_time_is_over(file: Path) -> None:
 
 
 @both_eras
-async def test_a_result_that_a_limit_cut_is_told(file: Path, era: str) -> None:
+async def test_a_result_truncated_by_the_server_is_logged(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "20", file, era=era) as client:
         told = await client.told_by("read_query", query=ALL)
         as_asked = await client.told_by("read_query", query=ALL, max_rows=10)
@@ -131,12 +131,12 @@ async def test_a_result_that_a_limit_cut_is_told(file: Path, era: str) -> None:
 
 
 @both_eras
-async def test_who_asks_for_no_level_is_told_nothing(file: Path, era: str) -> None:
+async def test_a_client_without_a_log_level_gets_no_log_message(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "10", file, era=era, level=None) as client:
         assert await client.told_by("read_query", query=ALL) == []
 
 
-async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
+async def test_a_plan_of_many_steps_is_truncated(file: Path) -> None:
     query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
     async with inside(file) as peer:
         text = await peer.text("explain_query", query=query)
@@ -144,7 +144,7 @@ async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     assert text.count("\n") == 502
 
 
-async def test_a_statement_to_explain_has_no_explain_itself(file: Path) -> None:
+async def test_explain_query_refuses_a_statement_that_begins_with_explain(file: Path) -> None:
     async with inside(file) as peer:
         for query in ("EXPLAIN SELECT 1", " explain\nQUERY PLAN SELECT 1"):
             error = await peer.error("explain_query", query=query)
@@ -152,7 +152,7 @@ async def test_a_statement_to_explain_has_no_explain_itself(file: Path) -> None:
         assert (await peer.text("explain_query", query="SELECT 1")).startswith("1 step; ")
 
 
-async def test_either_form_of_the_rows_fills_what_a_host_shows(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_uses_the_text_budget_of_the_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "budget", CallLimits(text_bytes=9_000))
     query = "SELECT n, name || '\"\\' AS name FROM numbers"
     async with inside(file) as peer:

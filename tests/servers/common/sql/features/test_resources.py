@@ -90,7 +90,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
 
 
 @pytest.mark.slow
-async def test_the_list_of_thousands_of_tables_is_cut(tmp_path: Path) -> None:
+async def test_the_list_of_thousands_of_tables_is_paginated(tmp_path: Path) -> None:
     path = made(tmp_path / "big.db", "BEGIN;" + "".join(f"CREATE TABLE t{n} (x);" for n in range(1_100)) + "COMMIT;")
     count, cursor = 0, None
     async with serving(path) as peer:
@@ -102,7 +102,7 @@ async def test_the_list_of_thousands_of_tables_is_cut(tmp_path: Path) -> None:
     assert count == 1_002
 
 
-async def test_a_table_is_its_first_rows_and_says_how_to_go_on(file: Path) -> None:
+async def test_a_table_resource_has_its_first_rows_and_the_next_call(file: Path) -> None:
     async with serving(file) as peer:
         found = json.loads(await text_of(peer, NUMBERS))
         following = {"name": found["next"]["tool"], "arguments": found["next"]["arguments"]}
@@ -112,7 +112,7 @@ async def test_a_table_is_its_first_rows_and_says_how_to_go_on(file: Path) -> No
     assert found["row"] == "sqlite:///data/numbers/{+key}"
 
 
-async def test_a_view_that_takes_too_long_says_so(tmp_path: Path) -> None:
+async def test_reading_a_slow_view_ends_with_a_timeout_error(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
     async with serving(made(tmp_path / "t.db", f"CREATE VIEW v AS {endless};"), timeout=0.1) as peer:
         error = (await peer.request("resources/read", {"uri": "sqlite:///t/v"}))["error"]
@@ -122,7 +122,7 @@ async def test_a_view_that_takes_too_long_says_so(tmp_path: Path) -> None:
 # Names of any kind
 
 
-async def test_s6_a_table_of_any_name_is_listed_completed_and_read(tmp_path: Path) -> None:
+async def test_a_table_of_any_name_is_listed_completed_and_read(tmp_path: Path) -> None:
     async with serving(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         for name in HOSTILE:
@@ -148,7 +148,7 @@ WRITTEN = [
 ]
 
 
-async def test_s6_what_is_no_name_and_no_key_is_not_found_and_not_run(tmp_path: Path) -> None:
+async def test_invalid_names_and_keys_are_not_found_and_not_executed(tmp_path: Path) -> None:
     path = hostile(tmp_path / "odd.db")
     made(path, "INSERT INTO victim VALUES (1);")
     before = dump(path)
@@ -157,7 +157,7 @@ async def test_s6_what_is_no_name_and_no_key_is_not_found_and_not_run(tmp_path: 
     assert dump(path) == before
 
 
-async def test_s10_what_gives_orders_stands_between_marks_or_in_strings_that_are_said_to_be_data(
+async def test_names_and_values_that_imitate_instructions_are_marked_as_data(
     tmp_path: Path,
 ) -> None:
     async with serving(hostile(tmp_path / "odd.db", INJECTION)) as peer:
@@ -173,7 +173,7 @@ async def test_s10_what_gives_orders_stands_between_marks_or_in_strings_that_are
 # Completion, the prompt, and insights
 
 
-async def test_the_parts_of_uris_are_completed(shop: Path) -> None:
+async def test_variables_of_the_uri_templates_are_completed(shop: Path) -> None:
     async with serving(shop) as peer:
         assert await completed(peer, "sqlite:///{db}/schema", "db", "sh") == ["shop"]
         assert await completed(peer, TABLE, "db", "x") == []
@@ -210,7 +210,7 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
     assert values == ["data"]
 
 
-async def test_an_insight_stands_in_the_memo_and_is_told_to_its_subscribers(shop: Path) -> None:
+async def test_an_insight_is_in_the_memo_and_notifies_subscribers(shop: Path) -> None:
     async with serving(shop) as peer:
         await peer.request("resources/subscribe", {"uri": INSIGHTS})
         said = await peer.text("append_insight", insight="Ada orders most\nby far")
@@ -247,7 +247,7 @@ async def told(peer: Peer) -> str:
 
 
 @pytest.mark.parametrize("version", [pytest.param(NEWEST_HANDSHAKE, marks=pytest.mark.slow), STATELESS])
-async def test_s14_what_another_process_does_is_told_once_and_a_query_has_it(file: Path, version: str) -> None:
+async def test_changes_of_another_process_notify_subscribers_once(file: Path, version: str) -> None:
     uris = {NUMBERS, f"{NUMBERS}/7", DATABASE}  # a row as the client wrote it
     async with subscribed(file, version, *uris, SCHEMA) as peer:
         await elsewhere(file, INSERT)
@@ -258,7 +258,7 @@ async def test_s14_what_another_process_does_is_told_once_and_a_query_has_it(fil
         assert {await told(peer) for _ in range(5)} == {*uris, SCHEMA, LISTING}
 
 
-async def test_what_the_tools_write_is_told_once_of_the_tables_that_they_change(file: Path) -> None:
+async def test_writes_notify_subscribers_of_the_changed_tables_once(file: Path) -> None:
     other, log = "sqlite:///data/other", "sqlite:///data/log"
     with closing(sqlite3.connect(file)) as connection:
         trigger = "CREATE TRIGGER logs AFTER INSERT ON other BEGIN INSERT INTO log VALUES (new.x); END"
@@ -276,7 +276,7 @@ async def test_what_the_tools_write_is_told_once_of_the_tables_that_they_change(
     assert uris == [log, NUMBERS, other, NUMBERS]
 
 
-async def test_what_is_no_part_of_a_database_is_not_subscribed_to(file: Path) -> None:
+async def test_subscriptions_to_other_uris_are_refused(file: Path) -> None:
     wrong = ["sqlite:///nowhere/t", "sqlite:///nowhere", "file:///etc/passwd", "sqlite-export:///a.csv"]
     async with serving(file) as peer:
         codes = [(await peer.request("resources/subscribe", {"uri": uri}))["error"]["code"] for uri in wrong]
@@ -288,7 +288,7 @@ async def test_what_is_no_part_of_a_database_is_not_subscribed_to(file: Path) ->
 
 
 @pytest.mark.slow
-async def test_over_http_what_another_process_does_is_told_and_the_health_shows_what_is_watched(file: Path) -> None:
+async def test_subscriptions_over_http_get_updates_and_are_shown_in_the_health(file: Path) -> None:
     async with (
         start_http([sys.executable, "-m", "servers.sqlite", str(file)]) as url,
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,

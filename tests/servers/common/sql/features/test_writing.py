@@ -42,7 +42,7 @@ def count(db: sqlite3.Connection, table: str = "t") -> int:
 # What is done and told
 
 
-async def test_a_statement_is_done_and_told_in_both_forms(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_statement_is_committed_and_reported_as_text_and_data(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         result = await peer.call("write_query", query="INSERT INTO t VALUES (?, ?) RETURNING b", parameters=[7, "x"])
     told = result["content"][0]["text"].splitlines()
@@ -57,7 +57,7 @@ async def test_a_statement_is_done_and_told_in_both_forms(path: Path, db: sqlite
     assert db.execute("SELECT * FROM t WHERE a = 7").fetchall() == [(7, "x")]
 
 
-async def test_a_dry_run_is_told_in_both_forms(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_dry_run_is_reported_as_text_and_data(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         result = await peer.call("write_query", query="UPDATE t SET b = 'x' WHERE a = 1 RETURNING *", dry_run=True)
     text = result["content"][0]["text"].splitlines()
@@ -75,7 +75,7 @@ async def test_a_dry_run_is_told_in_both_forms(path: Path, db: sqlite3.Connectio
     assert db.execute("SELECT b FROM t WHERE a = 1").fetchone() == ("one",)
 
 
-async def test_a_list_is_done_with_parameters_for_each(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_list_of_statements_has_parameters_for_each(path: Path, db: sqlite3.Connection) -> None:
     queries = ["INSERT INTO t VALUES (?, ?)", "INSERT INTO keyed VALUES (:k, 2)", "DELETE FROM log"]
     async with inside("--allow-write", path) as peer:
         data = await peer.data("write_query", query=queries, parameters=[[5, "five"], {"k": "key"}, []])
@@ -87,7 +87,7 @@ async def test_a_list_is_done_with_parameters_for_each(path: Path, db: sqlite3.C
     assert db.execute(found).fetchall() == [("five", "key", 0)]
 
 
-async def test_a_script_is_one_transaction_with_parameters_by_name(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_script_is_one_transaction_with_named_parameters(path: Path, db: sqlite3.Connection) -> None:
     script = """
         INSERT INTO t VALUES (:a, 'x; y'); -- the first
         CREATE TRIGGER again AFTER DELETE ON t BEGIN INSERT INTO log VALUES (old.b); SELECT 1; END;
@@ -112,7 +112,7 @@ async def test_a_script_of_too_many_statements_is_refused(path: Path, db: sqlite
     assert count(db) == 2
 
 
-async def test_what_changes_and_is_asked_to_read_names_the_way(path: Path) -> None:
+async def test_a_writing_statement_in_read_query_names_the_tool_or_option(path: Path) -> None:
     async with inside("--allow-write", path) as peer:
         assert (await peer.text("read_query", query=ALL)).endswith("changes the database. Use write_query.")
         assert "Omit BEGIN" in await peer.text("write_query", query=f"BEGIN; {ALL}; COMMIT")
@@ -123,7 +123,7 @@ async def test_what_changes_and_is_asked_to_read_names_the_way(path: Path) -> No
             )
 
 
-async def test_rows_are_cut_at_what_was_asked_for_and_at_the_room_that_all_statements_share(path: Path) -> None:
+async def test_returned_rows_are_limited_by_max_rows_and_a_shared_budget(path: Path) -> None:
     async with inside("--allow-write", "--max-page", "5000", path) as peer:
         (one,) = (await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1))["statements"]
         shared = (await peer.data("write_query", query=["SELECT hex(zeroblob(600))"] * 20))["statements"]
@@ -134,9 +134,7 @@ async def test_rows_are_cut_at_what_was_asked_for_and_at_the_room_that_all_state
 
 
 @pytest.mark.slow
-async def test_an_answer_that_would_be_too_large_is_told_before_the_commit(
-    path: Path, db: sqlite3.Connection
-) -> None:
+async def test_a_result_over_the_limit_is_refused_before_the_commit(path: Path, db: sqlite3.Connection) -> None:
     async with served("--allow-write", "--max-result", "100000", path) as peer:
         for size in (150_000, 49_500):
             long = "x" * size  # it stands in both forms of the answer, which has some words more
@@ -147,7 +145,7 @@ async def test_an_answer_that_would_be_too_large_is_told_before_the_commit(
             assert count(db, f'"{long}"') == 0
 
 
-async def test_a_database_that_is_read_only_is_not_changed(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_read_only_database_is_not_changed(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--db", f"a={path}:ro", "--db", f"b={path}:rw") as peer:
         error = await peer.error("write_query", query=ALL, database="a")
         await peer.data("write_query", query=LATER, database="b")
@@ -155,7 +153,7 @@ async def test_a_database_that_is_read_only_is_not_changed(path: Path, db: sqlit
     assert count(db) == 1
 
 
-async def test_create_table_is_a_tool_of_its_own(path: Path) -> None:
+async def test_create_table_accepts_create_table_statements_only(path: Path) -> None:
     async with inside("--allow-write", path) as peer:
         text = await peer.text("create_table", query="CREATE TABLE new (a)")
         error = await peer.error("create_table", query="DROP TABLE new")
@@ -163,7 +161,7 @@ async def test_create_table_is_a_tool_of_its_own(path: Path) -> None:
     assert error == "refused: the statement is not allowed: it does something other than CREATE TABLE"
 
 
-async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, tmp_path: Path) -> None:
+async def test_import_csv_reads_text_or_a_file_in_the_operators_directory(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(b"\xef\xbb\xbfa,b\r\n1,\xc3\xa4\r\n")
     async with inside("--allow-write", "--files", tmp_path, path) as peer:
         text = (await peer.text("import_csv", table="new", file="rows.csv")).splitlines()
@@ -178,7 +176,7 @@ async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, 
     assert no_files.startswith("refused: this server has no directory for files")
 
 
-async def test_a_preview_says_what_an_import_would_do_and_changes_nothing(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_preview_describes_the_import_and_changes_nothing(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         text = await peer.text("import_csv", table_name="new", csv="a;b\n1,5;x\n2;\n", preview=True)
     assert text.startswith("preview, nothing was changed: 2 rows would be imported into a new table; ")
@@ -189,7 +187,7 @@ async def test_a_preview_says_what_an_import_would_do_and_changes_nothing(path: 
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
 
 
-async def test_what_a_client_gives_of_a_file_is_taken(path: Path, db: sqlite3.Connection, tmp_path: Path) -> None:
+async def test_given_format_options_of_an_import_are_used(path: Path, db: sqlite3.Connection, tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_bytes("note\n'zip'~'caf\xe9'\n'7'~'-'\n".encode("cp1252"))
     given = {"header": 2, "delimiter": "~", "quote": "'", "encoding": "cp1252", "nulls": ["-"], "types": ["zip=text"]}
     async with inside("--allow-write", "--files", tmp_path, path) as peer:
@@ -197,13 +195,13 @@ async def test_what_a_client_gives_of_a_file_is_taken(path: Path, db: sqlite3.Co
     assert db.execute("SELECT typeof(zip), café FROM new").fetchall() == [("text", None)]
 
 
-async def test_line_0_says_that_no_line_names_the_columns(path: Path, db: sqlite3.Connection) -> None:
+async def test_header_0_means_no_line_of_column_names(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         await peer.text("import_csv", table_name="new", csv="city,people\nUlm,5\nBonn,6\n", header=0)
     assert db.execute("SELECT c1, c2 FROM new").fetchall() == [("city", "people"), ("Ulm", "5"), ("Bonn", "6")]
 
 
-async def test_a_table_is_named_alike_in_all_tools_and_the_older_name_is_taken(path: Path) -> None:
+async def test_table_name_and_the_older_table_are_accepted_by_all_tools(path: Path) -> None:
     async with inside("--allow-write", path) as peer:
         for name in ("table_name", "table"):
             assert "1 row imported" in await peer.text("import_csv", **{name: f"by_{name}"}, csv="a\n1\n")
@@ -225,7 +223,7 @@ async def asking(
 
 
 @every_era
-async def test_the_user_is_asked_before_many_rows_or_the_schema_change(
+async def test_the_user_is_asked_before_changes_of_many_rows_or_the_schema(
     path: Path, db: sqlite3.Connection, era: str
 ) -> None:
     async with asking(path, era, 3, "accept accept accept accept accept") as peer:
@@ -248,7 +246,7 @@ async def test_the_user_is_asked_before_many_rows_or_the_schema_change(
 
 
 @every_era
-async def test_nothing_changes_where_the_user_does_not_agree(path: Path, db: sqlite3.Connection, era: str) -> None:
+async def test_declined_and_cancelled_changes_are_not_made(path: Path, db: sqlite3.Connection, era: str) -> None:
     async with asking(path, era, 0, "decline cancel") as peer:
         for _ in range(2):
             assert (await peer.text("write_query", query=ALL)).startswith("declined: ")
@@ -256,7 +254,7 @@ async def test_nothing_changes_where_the_user_does_not_agree(path: Path, db: sql
 
 
 @every_era
-async def test_the_database_is_not_locked_while_the_user_thinks_of_the_values_too(
+async def test_the_database_is_not_locked_during_a_question_to_the_user(
     path: Path, db: sqlite3.Connection, era: str
 ) -> None:
     async with asking(path, era, 0, "accept", lambda: db.execute("INSERT INTO log VALUES ('theirs')")) as peer:
@@ -267,7 +265,9 @@ async def test_the_database_is_not_locked_while_the_user_thinks_of_the_values_to
 
 
 @every_era
-async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, db: sqlite3.Connection, era: str) -> None:
+async def test_consent_does_not_cover_rows_added_since_the_question(
+    path: Path, db: sqlite3.Connection, era: str
+) -> None:
     def write() -> None:
         db.execute("INSERT OR IGNORE INTO t VALUES (3, 'theirs')")
 
@@ -292,7 +292,7 @@ LONG = "INSERT INTO log VALUES ('" + "x" * 1_000
         ("write_query", {"query": f"{LONG}x')"}, {"query": f"{LONG}y')"}),
     ],
 )
-async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
+async def test_consent_does_not_cover_other_arguments_with_the_same_question(
     path: Path, db: sqlite3.Connection, tool: str, agreed: dict[str, Any], other: dict[str, Any]
 ) -> None:
     async with wired_inside(app, "--allow-write", "--confirm", path, era=STATELESS) as wire:
@@ -301,7 +301,7 @@ async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
 
 
 @every_era
-async def test_consent_to_the_import_of_a_file_is_to_the_file_as_it_was_asked_for(
+async def test_consent_to_an_import_does_not_cover_a_changed_file(
     path: Path, db: sqlite3.Connection, tmp_path: Path, era: str
 ) -> None:
     file = tmp_path / "rows.csv"
@@ -320,7 +320,7 @@ async def test_consent_to_the_import_of_a_file_is_to_the_file_as_it_was_asked_fo
     assert count(db, "log") == 0
 
 
-async def test_a_dry_run_and_what_fails_are_not_asked_for(path: Path) -> None:
+async def test_dry_runs_and_failing_statements_ask_no_question(path: Path) -> None:
     async with asking(path, "2025-11-25", 0) as peer:
         assert (await peer.text("write_query", query="DROP TABLE t", dry_run=True)).startswith("dry run: ")
         text = await peer.text("write_query", query=["DROP TABLE child", "INSERT INTO t VALUES (1, 'x')"])
@@ -331,7 +331,7 @@ async def test_a_dry_run_and_what_fails_are_not_asked_for(path: Path) -> None:
     ("era", "capabilities"),
     [("2025-11-25", {}), (STATELESS, {}), pytest.param("2024-11-05", FORMS, marks=pytest.mark.slow)],
 )
-async def test_where_the_client_can_not_ask_it_is_refused(
+async def test_a_change_is_refused_if_the_client_can_not_ask_the_user(
     path: Path, db: sqlite3.Connection, era: str, capabilities: dict[str, Any]
 ) -> None:
     async with wired_inside(app, "--allow-write", "--confirm", path, era=era, capabilities=capabilities) as wire:

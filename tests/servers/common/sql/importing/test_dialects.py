@@ -25,13 +25,13 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("text", "dialect"), SEEN)
-def test_a_dialect_is_seen_from_the_text(text: str, dialect: Dialect) -> None:
+def test_the_dialect_is_detected_from_the_text(text: str, dialect: Dialect) -> None:
     assert sniff(text, whole=True, delimiter=None, quote=None) == dialect
 
 
-def test_what_the_client_gives_is_kept() -> None:
+def test_a_given_delimiter_and_quote_are_used() -> None:
     assert sniff("a,b;c\n1,2;3\n", whole=True, delimiter=";", quote="") == Dialect(";", quote="")
 
 
-def test_a_part_that_ends_within_a_field_is_read_as_far_as_it_goes() -> None:
+def test_the_dialect_is_detected_from_a_text_cut_within_a_field() -> None:
     assert sniff('a;b\n1;"x"\n2;"y', whole=False, delimiter=None, quote=None) == Dialect(";")

@@ -9,7 +9,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.files import find_version
 
 
-def test_no_name_leads_out_of_the_directory_of_files(tmp_path: Path) -> None:
+def test_no_file_name_leads_out_of_the_operators_directory(tmp_path: Path) -> None:
     files, outside = tmp_path / "files", tmp_path / "secret.csv"
     (files / "dir").mkdir(parents=True)
     outside.write_text("a\n1\n")

@@ -39,25 +39,23 @@ def _rows(text: str) -> Sequence[Sequence[str]]:
 
 
 @pytest.mark.parametrize(("text", "names", "skipped"), NAMED)
-def test_a_row_names_the_columns_where_it_is_unlike_the_others(
-    text: str, names: list[str] | None, skipped: int
-) -> None:
+def test_a_row_unlike_the_others_is_the_header(text: str, names: list[str] | None, skipped: int) -> None:
     layout = find_layout(_rows(text), None, [])
     assert (layout.names, layout.skipped) == (names, skipped)
 
 
-def test_a_row_with_few_fields_is_data_where_no_row_names_the_columns() -> None:
+def test_a_short_first_row_is_data_without_a_header() -> None:
     rows = _rows("Ann,,,,\nBob,1,2,3,4\nCid,2,3,4,5\nDee,3,4,5,6\n")
     assert find_layout(rows, False, []).skipped == 0
 
 
-def test_the_columns_of_the_table_say_that_a_row_has_names() -> None:
+def test_a_row_that_matches_the_columns_of_the_table_is_the_header() -> None:
     assert find_layout(_rows("x,y\nx,2\n"), None, ["X", "Y", "z"]).names == ["x", "y"]
     assert find_layout(_rows("x,y\nx,2\n"), None, ["a", "b"]).names is None
 
 
 @pytest.mark.parametrize(("header", "names"), [(True, ["1", "2"]), (False, None), (2, ["3", "4"])])
-def test_the_client_says_which_row_has_names(header: bool | int, names: list[str] | None) -> None:
+def test_a_given_header_row_is_used(header: bool | int, names: list[str] | None) -> None:
     assert find_layout(_rows("1,2\n3,4\n5,6\n"), header, []).names == names
 
 
@@ -67,12 +65,12 @@ def test_a_text_without_rows_is_refused(text: str) -> None:
         find_layout(_rows(text), None, [])
 
 
-def test_a_line_that_is_not_there_names_no_columns() -> None:
+def test_a_header_line_beyond_the_end_is_refused() -> None:
     with pytest.raises(SqlError, match="line 9 contains no column names"):
         find_layout(_rows("a\n1\n"), 9, [])
 
 
-def test_columns_without_a_name_or_with_that_of_another_get_one() -> None:
+def test_unnamed_and_duplicate_columns_get_new_names() -> None:
     layout = find_layout(_rows(",a,A, b ,c1\n1,2,3,4,5\n"), None, [])
     assert name_columns(layout) == (
         ["c1", "a", "A_2", "b", "c1_2"],
@@ -80,7 +78,7 @@ def test_columns_without_a_name_or_with_that_of_another_get_one() -> None:
     )
 
 
-def test_long_names_are_cut_to_what_a_database_keeps() -> None:
+def test_long_column_names_are_cut_to_the_limit_of_the_database() -> None:
     layout = find_layout(_rows(f"{'é' * 40},{'é' * 40}\n1,2\n"), None, [])
     names, changed = name_columns(layout, 63)
     assert names == ["é" * 31, "é" * 30 + "_2"]

@@ -30,7 +30,7 @@ MARKS = [
 
 
 @pytest.mark.parametrize(("text", "columns", "first"), MARKS)
-def test_the_decimal_mark_is_that_of_the_columns_which_allow_one_only(
+def test_unambiguous_columns_determine_the_decimal_mark(
     text: str, columns: list[tuple[str, str]], first: list[list[str]]
 ) -> None:
     plan = survey_all(text)
@@ -38,26 +38,26 @@ def test_the_decimal_mark_is_that_of_the_columns_which_allow_one_only(
     assert [[*row] for row in plan.first] == first
 
 
-def test_a_decimal_mark_that_is_given_decides() -> None:
+def test_a_given_decimal_mark_is_used() -> None:
     assert survey_all("a;b\n1,234;x\n", decimal=",").first == [("1.234", "x")]
     assert survey_all("a;b\n1,234;x\n", decimal=".").first == [("1234", "x")]
 
 
-def test_a_number_with_two_meanings_is_named_with_what_decides() -> None:
+def test_an_ambiguous_number_is_reported_with_the_option_that_decides() -> None:
     note = '1.234 may be 1234 or 1.234: specify "." or "," as decimal'
     assert survey_all("a;b\n1.234;x\n").words[-1] == f"kept as text: a ({note})"
     assert survey_all('a,b\n"1,234",x\n"2,345",y\n').words[-1] == "note: a (1,234 is read as 1234)"
 
 
 @pytest.mark.parametrize("field", ["1.234", "1,234"])
-def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -> None:
+def test_an_ambiguous_number_for_an_existing_numeric_column_is_refused(field: str) -> None:
     there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     with pytest.raises(SqlError, match=f"{field} may be 1234") as raised:
         survey_all(f"a;b\n{field};{field}\n", there)
     assert (raised.value.suggestion, raised.value.quoted) == ('Specify "." or "," as decimal.', ("column a",))
 
 
-def test_decimals_like_versions_go_into_an_existing_column_of_numbers() -> None:
+def test_decimals_like_version_numbers_fit_an_existing_numeric_column() -> None:
     there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     plan = survey_all("a;b\n3,9;3,9\n3,10;3,10\nNA;x\n", there)
     assert [column.kind for column in plan.columns] == ["decimal", "text"]
@@ -65,7 +65,7 @@ def test_decimals_like_versions_go_into_an_existing_column_of_numbers() -> None:
 
 
 @pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
-def test_the_type_decimal_does_not_decide_between_two_meanings(text: str) -> None:
+def test_the_type_decimal_does_not_resolve_an_ambiguous_number(text: str) -> None:
     with pytest.raises(SqlError, match="may be 1234 or") as raised:
         survey_all(text, types=["a=decimal"])
     assert raised.value.suggestion == 'Specify "." or "," as decimal.'
@@ -87,7 +87,7 @@ DATES = [
 
 
 @pytest.mark.parametrize(("fields", "kind", "first"), DATES)
-def test_dates_are_dates_where_one_order_alone_fits(fields: list[str], kind: str, first: str) -> None:
+def test_dates_are_recognized_if_only_one_order_fits(fields: list[str], kind: str, first: str) -> None:
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
     assert (plan.columns[1].kind, plan.first[0][1]) == (kind, first)
 
@@ -105,29 +105,29 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("fields", "reason"), KEPT)
-def test_a_column_that_stays_text_is_named_with_the_reason(fields: list[str], reason: str) -> None:
+def test_a_column_kept_as_text_is_reported_with_the_reason(fields: list[str], reason: str) -> None:
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
     assert plan.columns[1].kind == "text"
     assert plan.words[-1] == f"kept as text: v ({reason})"
 
 
 @pytest.mark.parametrize("fields", [["1.50", "2.00", "0.90"], ["1.0", "2.5", "3.25"], ["1.00", "10.5"]])
-def test_numbers_as_programs_write_them_are_no_versions(fields: list[str]) -> None:
+def test_decimals_with_trailing_zeros_are_not_version_numbers(fields: list[str]) -> None:
     assert columns_of("v\n" + "".join(f"{field}\n" for field in fields)) == [("v", "decimal")]
 
 
-def test_a_field_far_below_decides_as_well() -> None:
+def test_a_late_field_affects_the_type_of_its_column() -> None:
     text = "a,b\n" + "1,2\n" * 5_000 + "1.50,late\n"
     assert columns_of(text) == [("a", "decimal"), ("b", "text")]
     assert "b (mixed with text: 'late' in row 5,001)" in survey_all(text).words[-1]
 
 
-def test_a_decimal_that_a_double_would_round_is_noted_among_short_ones() -> None:
+def test_a_decimal_beyond_double_precision_is_noted() -> None:
     plan = survey_all("v\n" + "1.5\n" * 500 + "123456789.0123456789\n")
     assert plan.words[-1] == "note: v (decimals of more than 17 digits)"
 
 
-def test_marks_for_no_value_are_null_among_numbers_and_text_in_text() -> None:
+def test_null_markers_are_null_in_numeric_columns_and_text_in_text_columns() -> None:
     plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
     assert plan.first == [("1", "NA"), (None, "x"), (None, "y")]
     assert "read as NULL, like empty fields: 'NA' (1), '-' (1)" in plan.words
@@ -146,7 +146,7 @@ TYPED = [
 
 
 @pytest.mark.parametrize(("types", "row", "columns", "first"), TYPED)
-def test_a_type_that_is_given_is_taken(
+def test_given_column_types_are_used(
     types: list[str], row: str, columns: list[tuple[str, str]], first: tuple[str, ...]
 ) -> None:
     plan = survey_all(f"zip,d\n{row}", types=types, header=True)
@@ -165,7 +165,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("written", "reason"), WRONG)
-def test_what_the_file_is_not_is_refused(written: dict[str, object], reason: str) -> None:
+def test_unknown_and_unfitting_format_options_are_refused(written: dict[str, object], reason: str) -> None:
     with pytest.raises(SqlError) as raised:
         survey_all("a,b\n1,é\n", **written)
     assert raised.value.reason.startswith(reason)
@@ -182,12 +182,12 @@ ENCODED = [
 
 
 @pytest.mark.parametrize(("data", "encoding"), ENCODED)
-def test_the_charset_is_seen_from_the_bytes(data: bytes, encoding: str) -> None:
+def test_the_charset_is_detected_from_the_bytes(data: bytes, encoding: str) -> None:
     plan = survey_all(partial(io.BytesIO, data))
     assert (plan.table.encoding, plan.columns[0].name, plan.first[0]) == (encoding, "a", ("1", "é"))
 
 
-def test_a_charset_that_shows_itself_late_is_found() -> None:
+def test_the_charset_is_detected_from_late_bytes() -> None:
     data = ("a,b\n" + "1,x\n" * 100_000 + "2,café\n").encode("cp1252")
     plan = survey_all(partial(io.BytesIO, data))
     assert (plan.table.encoding, plan.rows) == ("cp1252", 100_001)
@@ -202,7 +202,7 @@ BINARY = [
 
 
 @pytest.mark.parametrize(("data", "kind"), BINARY)
-def test_what_is_no_text_is_refused_by_its_name(data: bytes, kind: str) -> None:
+def test_binary_files_are_refused_with_their_kind(data: bytes, kind: str) -> None:
     with pytest.raises(SqlError, match=kind):
         survey_all(partial(io.BytesIO, data))
 
@@ -217,19 +217,19 @@ def test_short_rows_are_filled_and_counted() -> None:
     assert _said(plan, "short") == ["2 short rows were filled with NULL, first row 2, line 4"]
 
 
-def test_a_long_row_is_refused_with_its_line_unless_the_rest_is_empty() -> None:
+def test_a_long_row_is_refused_with_its_line_unless_extra_fields_are_empty() -> None:
     assert survey_all("a,b\n1,2,,\n").first == [("1", "2")]
     with pytest.raises(SqlError, match="row 2, line 5: it has 3 fields, but there are 2 columns"):
         survey_all('a,b\n1,"two\nlines"\n\n3,4,5\n')
 
 
-def test_empty_columns_without_a_name_at_the_end_are_left_out() -> None:
+def test_trailing_empty_columns_without_a_name_are_omitted() -> None:
     plan = survey_all("a,b,,\n1,2,,\n")
     assert [column.name for column in plan.columns] == ["a", "b"]
     assert _said(plan, "left out") == ["2 columns at the end left out, which have neither a name nor a value"]
 
 
-def test_the_first_line_may_name_the_delimiter() -> None:
+def test_a_sep_line_sets_the_delimiter() -> None:
     plan = survey_all("sep=|\na|b;c\n1|2\n")
     assert [column.name for column in plan.columns] == ["a", "b;c"]
     assert 'delimiter "|" as the first line says' in plan.words[0]
@@ -249,7 +249,7 @@ TITLED = [
 
 
 @pytest.mark.parametrize("text", TITLED)
-def test_titles_above_a_table_are_left_out_however_few_rows_it_has(text: str) -> None:
+def test_titles_above_a_table_are_skipped(text: str) -> None:
     for rows in ("5,Ann,1.50,x\n", "5,Ann,1.50,x\n6,Bob,2.75,y\n7,Cid,3.75,y\n"):
         plan = survey_all(text.format(f"Number,Who,Amount,Note\n{rows}"))
         assert [column.name for column in plan.columns] == ["Number", "Who", "Amount", "Note"]
@@ -257,11 +257,11 @@ def test_titles_above_a_table_are_left_out_however_few_rows_it_has(text: str) ->
         assert " above the table left out" in plan.words[0]
 
 
-def test_a_table_above_a_wider_one_is_no_title() -> None:
+def test_a_table_above_a_wider_one_is_not_taken_for_a_title() -> None:
     with pytest.raises(SqlError, match="row 3, line 5: it has 3 fields, but there are 2 columns"):
         survey_all("a,b\n1,2\n3,4\n\nname,x,y\nAnn,1,2\nBob,3,4\n")
 
 
 @pytest.mark.parametrize("text", ["c0\nv0\na;b\n", "tags\nred\nblue\nred, green, blue\nblue, red, green\n"])
-def test_lines_of_text_are_no_titles_where_no_number_is_below(text: str) -> None:
+def test_text_lines_without_numbers_below_are_not_titles(text: str) -> None:
     assert len(columns_of(text)) == 1

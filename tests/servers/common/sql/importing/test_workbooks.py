@@ -34,7 +34,7 @@ def workbook() -> bytes:
     return data.getvalue()
 
 
-def test_the_first_sheet_that_is_shown_is_read_with_its_values(workbook: bytes) -> None:
+def test_the_first_visible_sheet_is_read_with_its_values(workbook: bytes) -> None:
     plan = survey_all(partial(io.BytesIO, workbook))
     assert [(column.name, column.kind) for column in plan.columns] == [
         ("id", "integer"),
@@ -47,18 +47,18 @@ def test_the_first_sheet_that_is_shown_is_read_with_its_values(workbook: bytes) 
     assert f"the sheet 'Sheet' of a workbook; {others}" in plan.words[0]
 
 
-def test_another_sheet_is_read_by_its_name(workbook: bytes) -> None:
+def test_another_sheet_is_read_by_name(workbook: bytes) -> None:
     assert survey_all(partial(io.BytesIO, workbook), sheet="other").layout.names == ["x", "y"]
     with pytest.raises(SqlError) as raised:
         survey_all(partial(io.BytesIO, workbook), sheet="none")
     assert raised.value.quoted == ("sheets: Sheet, other, hidden (hidden)",)
 
 
-def test_a_hidden_sheet_is_read_by_its_name_alone(workbook: bytes) -> None:
+def test_a_hidden_sheet_is_read_by_name_only(workbook: bytes) -> None:
     assert survey_all(partial(io.BytesIO, workbook), sheet="hidden").layout.names == ["z"]
 
 
-def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
+def test_a_sheet_without_rows_is_refused_with_the_other_sheets() -> None:
     book, data = Workbook(), io.BytesIO()
     book.create_sheet("Data").append(["a"])
     book.save(data)
@@ -68,7 +68,7 @@ def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
     assert raised.value.suggestion == "Specify sheet to read another one."
 
 
-def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:
+def test_formulas_without_a_stored_value_are_counted() -> None:
     plan = survey_all(sheet_of(["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]))
     assert plan.first == [("1", "2", None), ("3", "4", None)]
     reason = "2 cells have formulas without a value, so NULL is imported"
@@ -80,7 +80,7 @@ def test_a_damaged_workbook_is_refused(workbook: bytes) -> None:
         survey_all(partial(io.BytesIO, workbook[:2_000]))
 
 
-def test_an_archive_that_names_parts_but_has_none_is_refused() -> None:
+def test_an_archive_without_the_parts_of_a_workbook_is_refused() -> None:
     data = io.BytesIO()
     with ZipFile(data, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
@@ -88,7 +88,7 @@ def test_an_archive_that_names_parts_but_has_none_is_refused() -> None:
         survey_all(partial(io.BytesIO, data.getvalue()))
 
 
-def test_numbers_of_cells_have_a_point_beside_texts_with_a_comma() -> None:
+def test_numeric_cells_and_texts_with_a_decimal_comma_can_be_mixed() -> None:
     assert survey_all(sheet_of(["a", "b"], [1.234, "1,5"], [2.345, "2,5"])).first == [
         ("1.234", "1.5"),
         ("2.345", "2.5"),
@@ -104,18 +104,18 @@ def sheet_of(*rows: list[object]) -> Opener:
     return partial(io.BytesIO, data.getvalue())
 
 
-def test_a_text_with_two_meanings_stays_text_beside_cells_that_are_numbers() -> None:
+def test_an_ambiguous_text_stays_text_beside_numeric_cells() -> None:
     plan = survey_all(sheet_of(["a", "b", "c"], ["1.234", "12,50", 1.234], ["2.500", "3,75", 2.345]))
     assert [column.kind for column in plan.columns] == ["text", "decimal", "decimal"]
     assert plan.first == [("1.234", "12.50", "1.234"), ("2.500", "3.75", "2.345")]
     assert "a (1.234 may be 1234 or 1.234: " in plan.words[-1]
 
 
-def test_a_decimal_mark_is_of_the_texts_of_a_workbook_alone() -> None:
+def test_a_given_decimal_mark_applies_to_text_cells_only() -> None:
     plan = survey_all(sheet_of(["a", "c"], ["1.234", 1.234], ["2.500", 2.345]), decimal=",")
     assert plan.first == [("1234", "1.234"), ("2500", "2.345")]
 
 
-def test_a_column_of_numbers_and_texts_with_two_meanings_stays_text() -> None:
+def test_a_column_of_numbers_and_ambiguous_texts_stays_text() -> None:
     opener = sheet_of(["a"], [1.234], ["2.500"])
     assert columns_of(opener) == columns_of(opener, decimal=",") == [("a", "text")]

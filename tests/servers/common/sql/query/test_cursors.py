@@ -13,7 +13,7 @@ async def release_nothing(_: str) -> None:
     """Nothing is kept."""
 
 
-async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
+async def test_only_cursors_of_the_database_in_need_are_released() -> None:
     released: list[str] = []
 
     async def release(kept: str) -> None:
@@ -30,12 +30,12 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
 
 
 @pytest.mark.parametrize("position", [START, START._replace(offset=2**31 - 1, changed=True)])
-def test_a_cursor_has_its_position_for_every_replica(position: Position) -> None:
+def test_a_cursor_contains_its_position_for_every_replica(position: Position) -> None:
     here, there = Cursors[str](release_nothing, 30.0), Cursors[str](release_nothing, 30.0)
     assert there.find(here.make_cursor(position, None), REQUEST) == position
 
 
-def test_a_cursor_that_no_query_gave_is_refused() -> None:
+def test_invalid_cursors_and_those_of_other_queries_are_refused() -> None:
     cursors = Cursors[str](release_nothing, 30.0)
     beyond = cursors.make_cursor(START._replace(offset=2**31), None)
     other = cursors.make_cursor(START._replace(request=fingerprint("somebody else")), None)

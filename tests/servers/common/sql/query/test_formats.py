@@ -46,18 +46,18 @@ FIELDS = [
 ]
 
 
-def test_a_value_in_csv(written: Written) -> None:
+def test_each_value_is_written_to_csv(written: Written) -> None:
     found = [(value, written("csv", ["a", "b"], [(value, 1)])) for value, _ in FIELDS]
     assert found == [(value, b"a,b\r\n" + field + b",1\r\n") for value, field in FIELDS]
 
 
-def test_csv_is_read_by_the_reader_of_the_standard_library(written: Written) -> None:
+def test_the_csv_module_reads_the_written_csv(written: Written) -> None:
     texts = [value for value in VALUES if isinstance(value, str) and value != INVALID]
     data = written("csv", texts, [texts, texts], [texts]).decode()
     assert list(csv.reader(io.StringIO(data, newline=""))) == [texts] * 4
 
 
-def test_json_holds_every_value_without_loss(written: Written) -> None:
+def test_json_preserves_every_value(written: Written) -> None:
     made = json.loads(written("json", ["a"], [(value,) for value in VALUES]))
     assert made["columns"] == ["a"]
     plain = [(sent, value) for (sent,), value in zip(made["rows"], VALUES, strict=True) if value != INVALID]
@@ -65,16 +65,16 @@ def test_json_holds_every_value_without_loss(written: Written) -> None:
     assert made["rows"][VALUES.index(INVALID)] == [{"type": "text", "bytes": 1, "base64": "/w=="}]
 
 
-def test_json_lines_have_the_names_first_and_a_row_on_each_line(written: Written) -> None:
+def test_json_lines_have_the_column_names_first_and_a_row_per_line(written: Written) -> None:
     lines = written("jsonl", ["a", "a"], [(1, "x\ny")], [(2, None)]).splitlines()
     assert [json.loads(line) for line in lines] == [["a", "a"], [1, "x\ny"], [2, None]]
 
 
-def test_no_rows_are_a_whole_file_in_each_format(written: Written) -> None:
+def test_a_result_without_rows_is_valid_in_each_format(written: Written) -> None:
     assert written("csv", ["a"]) == b"a\r\n"
     assert json.loads(written("json", ["a"])) == {"columns": ["a"], "rows": []}
     assert written("jsonl", ["a"]) == b'["a"]\n'
 
 
-def test_batches_are_joined_to_one_list(written: Written) -> None:
+def test_batches_are_joined_to_one_json_list(written: Written) -> None:
     assert json.loads(written("json", ["a"], [(1,), (2,)], [(3,)]))["rows"] == [[1], [2], [3]]

@@ -10,7 +10,7 @@ from tests.servers.hosts import shown, size_of, view_of, without_marks
 from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
 
 
-async def test_tables_have_their_columns_and_keys(tmp_path: Path) -> None:
+async def test_the_view_of_a_schema_has_tables_with_columns_and_keys(tmp_path: Path) -> None:
     async with shown(app, made(tmp_path / "shop.db", SHOP)) as (host, _):
         view = await view_of(host, "describe_database")
     tables = {table["name"]: table for table in view["tables"]}
@@ -31,7 +31,7 @@ async def test_tables_have_their_columns_and_keys(tmp_path: Path) -> None:
     assert tables["items"]["foreign_keys"] == [{"columns": ["order_id"], "table": "orders", "to": ["id"]}]
 
 
-async def test_more_tables_are_drawn_than_are_told(tmp_path: Path) -> None:
+async def test_the_view_has_more_tables_than_the_text(tmp_path: Path) -> None:
     script = "".join(f"CREATE TABLE t{n} (a INTEGER PRIMARY KEY, b TEXT REFERENCES t0, c);" for n in range(200))
     async with shown(app, made(tmp_path / "large.db", f"BEGIN; {script} COMMIT;")) as (host, other):
         answers = [(await peer.call("describe_database", max_bytes=2_000))["result"] for peer in (host, other)]
@@ -56,7 +56,7 @@ async def test_more_tables_are_drawn_than_are_told(tmp_path: Path) -> None:
         pytest.param(f'CREATE TABLE named ("{"x" * 100_000}");', id="a long column"),
     ],
 )
-async def test_what_there_is_no_room_for_is_left_out_and_said(tmp_path: Path, script: str) -> None:
+async def test_a_view_over_the_size_limit_is_truncated_and_sets_more(tmp_path: Path, script: str) -> None:
     async with shown(app, made(tmp_path / "large.db", f"BEGIN; {script} COMMIT;")) as (host, _):
         view = await view_of(host, "describe_database")
     assert view["more"] is True
@@ -64,14 +64,14 @@ async def test_what_there_is_no_room_for_is_left_out_and_said(tmp_path: Path, sc
     assert size_of(view) <= MAX_VIEW
 
 
-async def test_names_are_given_as_they_are(tmp_path: Path) -> None:
+async def test_names_in_the_view_are_not_escaped(tmp_path: Path) -> None:
     async with shown(app, hostile(tmp_path / "odd.db", *HOSTILE)) as (host, _):
         view = await view_of(host, "describe_database")
     drawn = {table["name"]: [column["name"] for column in table["columns"]] for table in view["tables"]}
     assert drawn == {"victim": ["id"], **{name: [name] for name in HOSTILE}}
 
 
-async def test_several_databases_are_told_and_one_of_them_is_drawn(tmp_path: Path) -> None:
+async def test_only_a_chosen_database_has_a_view(tmp_path: Path) -> None:
     one, other = made(tmp_path / "one.db", SHOP), made(tmp_path / "other.db", "CREATE TABLE t (a);")
     async with shown(app, one, other) as (host, _):
         assert "view" not in (await host.call("describe_database"))["result"].get("_meta", {})

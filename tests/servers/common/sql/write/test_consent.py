@@ -8,7 +8,7 @@ from servers.common.sql.write.consent import Consent, Figures
 FOUR = Figures(4, (2,), ("child", "t"), False)
 
 
-def test_figures_are_told_in_words() -> None:
+def test_figures_are_described_in_words() -> None:
     told = {
         Figures(0, (0,), (), False): "0 rows change",
         Figures(1, (1,), ("t",), False): "1 row changes (t)",
@@ -20,13 +20,13 @@ def test_figures_are_told_in_words() -> None:
     assert {figures: str(figures) for figures in told} == told
 
 
-def test_only_few_rows_change_unasked() -> None:
+def test_changes_up_to_the_row_limit_need_no_consent() -> None:
     defines = FOUR._replace(defined=True)
     cases = [(None, defines), (4, FOUR), (3, FOUR), (4, defines), (0, FOUR._replace(rows=0))]
     assert [Consent(rows).covers(figures) for rows, figures in cases] == [True, True, False, False, True]
 
 
-def test_consent_to_some_changes_is_none_to_others() -> None:
+def test_consent_does_not_cover_other_changes() -> None:
     agreed = Consent(1, FOUR)
     assert agreed.covers(FOUR)
     for others in (FOUR._replace(rows=5), FOUR._replace(affected=(3,)), FOUR._replace(tables=("child",))):
