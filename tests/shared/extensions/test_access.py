@@ -1,4 +1,4 @@
-"""What principals are shown, let do and refused, in memory and checked against the official schemas."""
+"""Access of principals: lists, calls and refusals, in memory and checked against the official schemas."""
 
 import json
 from collections.abc import AsyncIterator
@@ -101,7 +101,7 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_each_method_needs_a_scope(version: str) -> None:
+async def test_each_method_requires_a_scope(version: str) -> None:
     for method, params in REQUESTS:
         async with guarded(scopes="other:read", version=version) as peer:
             assert refused(await peer.request(method, params), "test:read")
@@ -110,13 +110,13 @@ async def test_each_method_needs_a_scope(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_lists_need_none_and_show_what_a_further_scope_would_allow(version: str) -> None:
+async def test_lists_require_no_scope_and_show_tools_of_missing_scopes(version: str) -> None:
     async with guarded(scopes="", version=version) as peer:
         listed = (await peer.request("tools/list"))["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["look", "change", "admin"]
 
 
-async def test_a_writing_tool_needs_more_and_all_of_it_is_named_at_once() -> None:
+async def test_a_refused_writing_tool_names_all_missing_scopes() -> None:
     async with guarded(scopes="test:read") as peer:
         assert refused(await peer.call("change"), "test:write")
         assert await peer.text("look") == "seen"
@@ -125,7 +125,7 @@ async def test_a_writing_tool_needs_more_and_all_of_it_is_named_at_once() -> Non
         assert refused(await peer.call("admin"), "test:admin", "test:write")
 
 
-async def test_a_tool_that_answers_at_once_needs_the_same_scopes() -> None:
+async def test_a_tool_that_answers_at_once_requires_the_same_scopes() -> None:
     served, tasks = server(), []
 
     async def glance() -> str:
@@ -146,7 +146,7 @@ async def test_a_tool_that_answers_at_once_needs_the_same_scopes() -> None:
     assert tasks == []
 
 
-async def test_subscriptions_need_what_reading_needs_and_lists_nothing() -> None:
+async def test_subscriptions_to_resources_require_scopes_and_to_lists_none() -> None:
     async with guarded(scopes="") as peer:
         assert refused(await peer.request("resources/subscribe", {"uri": "note://one"}), "test:read")
     async with guarded(RULES, name="root", scopes="", version=STATELESS) as peer:
@@ -156,12 +156,12 @@ async def test_subscriptions_need_what_reading_needs_and_lists_nothing() -> None
         assert await peer.other("notifications/subscriptions/acknowledged")
 
 
-async def test_a_stream_leaves_out_what_is_not_there() -> None:
+async def test_a_listen_stream_omits_inaccessible_resources() -> None:
     async with guarded(RULES, version=STATELESS) as peer:
         wanted = {"resourceSubscriptions": ["note://one", "secret://one"]}
         await peer.begin("subscriptions/listen", {"notifications": wanted})
-        told = await peer.other("notifications/subscriptions/acknowledged")
-        assert told["params"]["notifications"]["resourceSubscriptions"] == ["note://one"]
+        acknowledged = await peer.other("notifications/subscriptions/acknowledged")
+        assert acknowledged["params"]["notifications"]["resourceSubscriptions"] == ["note://one"]
 
 
 LISTS = [
@@ -173,7 +173,7 @@ LISTS = [
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_cannot_be_had_is_not_listed(version: str) -> None:
+async def test_inaccessible_features_are_not_listed(version: str) -> None:
     async with guarded(RULES, version=version) as peer:
         for method, what, key, shown in LISTS:
             result = (await peer.request(method))["result"]
@@ -181,7 +181,7 @@ async def test_what_cannot_be_had_is_not_listed(version: str) -> None:
             assert result.get("cacheScope", "private") == "private"
 
 
-async def test_who_has_an_entry_of_its_own_is_none_of_the_others() -> None:
+async def test_a_principal_with_its_own_rule_does_not_get_the_default_rule() -> None:
     async with guarded(RULES, name="root") as peer:
         listed = (await peer.request("tools/list"))["result"]["tools"]
         assert "admin" in [tool["name"] for tool in listed]
@@ -197,17 +197,17 @@ HIDDEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_cannot_be_had_is_as_unknown_as_what_is_not_there(version: str) -> None:
+async def test_inaccessible_features_give_the_same_errors_as_unknown_ones(version: str) -> None:
     async with guarded(RULES, version=version) as peer:
         for method, hidden, unknown in HIDDEN:
-            told = [str((await peer.request(method, params))["error"]) for params in (hidden, unknown)]
+            errors = [str((await peer.request(method, params))["error"]) for params in (hidden, unknown)]
             for word, other in [("nimda", "admin"), ("privado", "private"), ("public", "secret")]:
-                told = [text.replace(word, other) for text in told]
-            assert told[0] == told[1]
+                errors = [text.replace(word, other) for text in errors]
+            assert errors[0] == errors[1]
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get"])
-async def test_no_error_proposes_what_cannot_be_had(method: str) -> None:
+async def test_errors_suggest_no_inaccessible_names(method: str) -> None:
     for name, names in (("ada", ("admins", "privates", "changes", "opens")), ("root", ("admins", "privates"))):
         async with guarded(RULES, name=name) as peer:
             errors = [(await peer.request(method, {"name": near, "arguments": {}}))["error"] for near in names]
@@ -220,17 +220,17 @@ async def test_no_error_proposes_what_cannot_be_had(method: str) -> None:
         assert proposed == visible[name]
 
 
-async def test_a_token_does_not_go_beyond_what_the_operator_grants() -> None:
+async def test_scopes_of_a_token_do_not_exceed_the_rules_of_the_operator() -> None:
     async with guarded(RULES, scopes="* test:admin test:write") as peer:
         assert "unknown tool" in (await peer.call("admin"))["error"]["message"]
 
 
-async def test_without_rules_and_scopes_all_is_allowed() -> None:
+async def test_without_rules_and_scopes_everything_is_allowed() -> None:
     async with guarded() as peer:
         assert await peer.text("admin") == "seen"
 
 
-async def test_of_a_batch_each_request_is_judged_by_itself() -> None:
+async def test_each_request_of_a_batch_is_checked_separately() -> None:
     async with guarded(scopes="test:read", version="2025-03-26") as peer:
         requests = [("a", "look"), ("b", "change")]
         await peer.send(
@@ -245,7 +245,7 @@ async def test_of_a_batch_each_request_is_judged_by_itself() -> None:
         assert refused(answers["b"], "test:write")
 
 
-async def test_a_method_of_the_servers_own_needs_to_write() -> None:
+async def test_a_custom_method_requires_the_write_scope() -> None:
     served = app()
 
     @served.method("test/own")
@@ -260,8 +260,8 @@ async def test_a_method_of_the_servers_own_needs_to_write() -> None:
         assert refused(await peer.request("test/own"), "test:write")
 
 
-async def test_what_joins_later_is_inside() -> None:
-    """Nothing is done for who may not, by whatever a lifespan has added."""
+async def test_handlers_added_by_a_lifespan_run_after_the_access_check() -> None:
+    """A principal without the scope reaches no handler, not even one that a lifespan has added."""
     done: list[str] = []
 
     def around(method: Any, handler: Any) -> Any:
@@ -286,7 +286,7 @@ async def test_what_joins_later_is_inside() -> None:
     assert done == []
 
 
-async def test_no_task_is_made_for_who_may_not() -> None:
+async def test_a_refused_call_creates_no_task() -> None:
     served = server(extensions=[tasks()])
 
     @served.tool(task="required")
@@ -303,7 +303,7 @@ async def test_no_task_is_made_for_who_may_not() -> None:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_a_task_tells_needs_what_its_call_needed(version: str) -> None:
+async def test_reading_a_task_requires_the_scopes_of_its_call(version: str) -> None:
     served = server(extensions=[tasks()])
 
     @served.tool(task="required")
@@ -341,7 +341,7 @@ async def in_dialect(rules: Rules | None, principal: Principal) -> AsyncIterator
         yield Talk(end)
 
 
-async def test_a_dialect_shows_no_more() -> None:
+async def test_a_dialect_lists_only_accessible_features() -> None:
     async with in_dialect(RULES, Principal("a", "ada")) as talk:
         assert [one["name"] for one in await talk.ask("mcp/listTools")] == ["look", "change"]
         assert [one["resourceId"] for one in await talk.ask("mcp/listResources")] == ["note://one"]
@@ -352,12 +352,12 @@ async def test_a_dialect_shows_no_more() -> None:
         connected(running, principal=Principal("a", "ada"), dialects=True) as end,
     ):
         await end.send_bytes(b'{"method": "initialize", "params": {"version": "0.6.0"}, "id": 1}')
-        told = json.loads(await end.receive_bytes())["result"]
-    assert [tool["name"] for tool in told["tools"]] == ["look", "change"]
-    assert [prompt["name"] for prompt in told["prompts"]] == ["open"]
+        result = json.loads(await end.receive_bytes())["result"]
+    assert [tool["name"] for tool in result["tools"]] == ["look", "change"]
+    assert [prompt["name"] for prompt in result["prompts"]] == ["open"]
 
 
-async def test_a_call_in_a_dialect_needs_what_the_tool_needs() -> None:
+async def test_a_call_in_a_dialect_requires_the_scopes_of_the_tool() -> None:
     for tool, scope, needed in (
         ("look", "test:read", None),
         ("admin", "test:write", ["test:admin", "test:write"]),
@@ -369,7 +369,7 @@ async def test_a_call_in_a_dialect_needs_what_the_tool_needs() -> None:
             assert answer == "seen" if needed is None else answer["data"] == {"scopes": needed}
 
 
-async def test_a_rule_for_a_tool_that_is_not_there_is_told_to_the_operator(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_rule_for_an_unknown_tool_is_logged_with_a_suggestion(caplog: pytest.LogCaptureFixture) -> None:
     rules = Rules({"chang": READ, "look": READ, "prompt:any": READ, "resource:any": READ})
     async with app().open(extensions=[access(Policy("test", rules))]):
         pass
@@ -378,7 +378,7 @@ async def test_a_rule_for_a_tool_that_is_not_there_is_told_to_the_operator(caplo
     ]
 
 
-async def test_the_scopes_of_a_server_that_runs() -> None:
+async def test_a_running_server_reports_all_and_required_scopes() -> None:
     async with app().open(extensions=[access(Policy("test", RULES))]) as running:
         known = ["test:admin", "test:private", "test:read", "test:secret", "test:write"]
         found = running.extensions[-1].scopes
@@ -386,7 +386,7 @@ async def test_the_scopes_of_a_server_that_runs() -> None:
         assert found(running) == (known, ["test:read"])
 
 
-async def test_of_a_server_whose_tools_are_elsewhere_both_scopes_are_known() -> None:
+async def test_a_proxy_server_reports_the_read_and_write_scopes() -> None:
     async def call(running: Any, context: Any, params: Any) -> dict[str, Any]:
         return {"content": []}
 

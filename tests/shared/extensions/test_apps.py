@@ -1,4 +1,4 @@
-"""Pages for hosts: who is told of them, who may read them, and that nobody else sees anything of it."""
+"""Pages for hosts: links in lists, reads of pages, views in results, and clients without apps."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ each_era = pytest.mark.parametrize("version", ERAS)
 
 
 def weather(*pages: App, view: Mapping[str, Any] | None = None, **options: Any) -> Server[Any]:
-    """A server with a tool that has a page, one of the same page, and one without."""
+    """A server with two tools of the same page, and a tool without a page."""
     app = server(extensions=[apps(App(DAYS, lambda: PAGE), *pages), tasks()], **options)
 
     @app.tool(read_only=True, app=DAYS, meta={"own": 1})
@@ -59,11 +59,11 @@ async def tools(app: Server[Any], version: str, capabilities: Any, **options: An
         return listed
 
 
-# What a host is told
+# Links
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, STATELESS])
-async def test_a_host_of_any_version_is_told_which_page_shows_a_tool(version: str) -> None:
+async def test_tools_link_their_page_for_hosts_of_every_version(version: str) -> None:
     page = App(MAP, lambda: PAGE, border=False, permissions=("clipboardWrite",))
     async with weather(page).open() as running, talking(running, version, HOST) as peer:
         listed = {
@@ -74,14 +74,14 @@ async def test_a_host_of_any_version_is_told_which_page_shows_a_tool(version: st
         assert (listed["later"], listed["plain"]) == (link, {})
         assert version not in ERAS or listed["forecast"]["own"] == 1
         result = (await peer.request("resources/read", {"uri": MAP}))["result"]
-        told = {"csp": {}, "permissions": {"clipboardWrite": {}}, "prefersBorder": False}
-        assert result["contents"][0]["_meta"]["ui"] == told
+        settings = {"csp": {}, "permissions": {"clipboardWrite": {}}, "prefersBorder": False}
+        assert result["contents"][0]["_meta"]["ui"] == settings
         row = next(one for one in VERSIONS if one.date == version)
         assert running.identity.capabilities_for(row)["extensions"][UI] == {}
 
 
 @each_era
-async def test_a_client_that_shows_no_pages_sees_the_list_that_there_always_was(version: str) -> None:
+async def test_a_client_without_apps_gets_the_tools_without_links(version: str) -> None:
     without = server(extensions=[tasks()])
     for tool in weather().tools.all():
         options = {"read_only": True, "task": tool.options.task, "meta": tool.options.meta}
@@ -92,13 +92,13 @@ async def test_a_client_that_shows_no_pages_sees_the_list_that_there_always_was(
         assert await tools(weather(), version, declared) == expected
 
 
-async def test_a_list_for_hosts_is_not_for_the_caches_of_others() -> None:
+async def test_a_list_with_links_is_private_in_caches() -> None:
     assert (await tools(weather(), STATELESS, HOST))["cacheScope"] == "private"
     assert (await tools(weather(), STATELESS, {}))["cacheScope"] == "public"
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
-async def test_what_a_client_declares_reaches_tools_in_every_version(version: str) -> None:
+async def test_tools_see_the_declared_extensions_in_every_version(version: str) -> None:
     # The scenario `server-legacy-extensions` of the conformance suite.
     app = server(extensions=[apps(App(DAYS, lambda: PAGE))])
 
@@ -113,7 +113,7 @@ async def test_what_a_client_declares_reaches_tools_in_every_version(version: st
         assert json.loads(await peer.text("echo")) == declared
 
 
-async def test_the_lists_are_made_once_for_all_hosts() -> None:
+async def test_the_list_of_tools_is_built_once_for_all_hosts() -> None:
     lists: list[dict[str, Any]] = []
 
     class Watching:
@@ -132,18 +132,18 @@ async def test_the_lists_are_made_once_for_all_hosts() -> None:
     assert lists[0] is lists[1]
 
 
-# The pages
+# Pages
 
 
 @each_era
-async def test_whoever_names_a_page_reads_it(version: str) -> None:
+async def test_any_client_can_read_a_page_by_its_uri(version: str) -> None:
     page = {"uri": DAYS, "mimeType": MIME_TYPE, "text": PAGE, "_meta": {"ui": {"csp": {}, "prefersBorder": True}}}
     for capabilities in (HOST, {}):
         async with talking(weather(), version, capabilities) as peer:
             assert (await peer.request("resources/read", {"uri": DAYS}))["result"]["contents"] == [page]
 
 
-async def test_a_page_is_read_once_in_a_thread_when_somebody_wants_it() -> None:
+async def test_a_page_is_loaded_once_in_a_thread_at_its_first_read() -> None:
     read = []
 
     def page() -> str:
@@ -159,7 +159,7 @@ async def test_a_page_is_read_once_in_a_thread_when_somebody_wants_it() -> None:
     assert read[0] is not threading.main_thread()
 
 
-async def test_a_page_that_a_client_has_is_not_sent_again() -> None:
+async def test_a_page_with_a_matching_etag_is_not_sent_again() -> None:
     capabilities = {"extensions": {CONDITIONAL_READS: {}}}
     async with talking(weather(), STATELESS, capabilities) as peer:
         etag = (await peer.request("resources/read", {"uri": DAYS}))["result"]["_meta"][ETAG]
@@ -168,7 +168,7 @@ async def test_a_page_that_a_client_has_is_not_sent_again() -> None:
 
 
 @each_era
-async def test_pages_stand_in_no_list_and_others_are_not_found(version: str) -> None:
+async def test_pages_are_in_no_list_and_unknown_pages_are_not_found(version: str) -> None:
     async with talking(weather(), version, HOST) as peer:
         assert (await peer.request("resources/list"))["result"]["resources"] == []
         assert (await peer.request("resources/templates/list"))["result"]["resourceTemplates"] == []
@@ -176,7 +176,7 @@ async def test_pages_stand_in_no_list_and_others_are_not_found(version: str) -> 
             assert "error" in await peer.request("resources/read", {"uri": uri})
 
 
-async def test_other_resources_are_read_as_ever() -> None:
+async def test_other_resources_can_still_be_read() -> None:
     app = weather()
 
     @app.resource("note://{+name}")
@@ -188,7 +188,7 @@ async def test_other_resources_are_read_as_ever() -> None:
         assert result["contents"][0]["text"] == "one"
 
 
-async def test_who_may_call_the_tool_alone_sees_its_page() -> None:
+async def test_only_principals_that_may_call_the_tool_can_read_its_page() -> None:
     rules = Rules({"forecast": frozenset({"weather:ask"}), "resource:ui": frozenset({"weather:admin"})})
     app = weather()
 
@@ -204,11 +204,11 @@ async def test_who_may_call_the_tool_alone_sees_its_page() -> None:
             assert "error" in await peer.request("resources/read", {"uri": "note://one"})
 
 
-# What a page is given
+# Views
 
 
 @each_era
-async def test_a_view_is_for_hosts_and_the_text_for_all(version: str) -> None:
+async def test_hosts_get_the_view_and_all_clients_the_text(version: str) -> None:
     results = []
     for capabilities in (HOST, {}):
         async with talking(weather(), version, capabilities) as peer:
@@ -218,7 +218,7 @@ async def test_a_view_is_for_hosts_and_the_text_for_all(version: str) -> None:
     assert {"_meta": {}, **without} == with_view
 
 
-async def test_a_view_that_is_too_large_is_left_out() -> None:
+async def test_a_too_large_view_is_omitted() -> None:
     for size, is_there in [(MAX_VIEW - 20, True), (MAX_VIEW + 1, False)]:
         async with talking(weather(view={"days": "x" * size}), NEWEST_HANDSHAKE, HOST) as peer:
             result = (await peer.call("forecast"))["result"]
@@ -226,24 +226,24 @@ async def test_a_view_that_is_too_large_is_left_out() -> None:
         assert result["content"][0]["text"] == "sunny"
 
 
-async def test_a_view_takes_nothing_of_the_room_of_the_text() -> None:
+async def test_a_view_does_not_count_for_the_size_of_the_result() -> None:
     budget = CallLimits(result_bytes=100)
     app = weather(view={"days": "x" * 80})
     async with app.open(budget=budget) as running, talking(running, NEWEST_HANDSHAKE, HOST) as peer:
         assert (await peer.call("forecast"))["result"] == {"content": [{"type": "text", "text": "sunny"}]}
 
 
-async def test_a_tool_without_a_view_gives_what_it_always_gave() -> None:
+async def test_a_tool_without_a_view_returns_its_normal_result() -> None:
     async with talking(weather(), NEWEST_HANDSHAKE, HOST) as peer:
         result = (await peer.call("later"))["result"]
     assert result["structuredContent"] == {"degrees": 7}
     assert "_meta" not in result
 
 
-# What may be declared
+# Declarations
 
 
-def test_an_app_has_a_uri_of_its_own_kind_and_its_own() -> None:
+def test_an_app_requires_a_unique_ui_uri() -> None:
     for uri in ("", "ui://", "http://weather/days", "ui:weather"):
         with pytest.raises(DeclarationError, match="start with ui://"):
             App(uri, lambda: PAGE)
@@ -251,7 +251,7 @@ def test_an_app_has_a_uri_of_its_own_kind_and_its_own() -> None:
         apps(App(DAYS, lambda: PAGE), App(DAYS, lambda: ""))
 
 
-async def test_a_tool_names_an_app_that_there_is() -> None:
+async def test_a_tool_with_an_unknown_app_is_refused() -> None:
     app = weather()
 
     @app.tool(app=MAP)

@@ -1,4 +1,4 @@
-"""A server that serves each client in its own roots: when a client is asked for them, and what its calls get then."""
+"""A server that limits each client to its roots: when it requests them, and the state of the calls."""
 
 import gc
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +24,7 @@ State = tuple[str, ...]
 
 
 def app_of_roots(seconds=5.0):
-    """A server whose state is ("all",), and for a client the URIs of its roots."""
+    """A server whose state is ("all",), and for a client with roots their URIs."""
     app = server()
     app.limits = replace(app.limits, roots_seconds=seconds)
 
@@ -60,8 +60,8 @@ def app_of_roots(seconds=5.0):
     return app
 
 
-async def asked(peer: Peer) -> int:
-    """The id of the server's question, which is the next message."""
+async def roots_request(peer: Peer) -> int:
+    """The id of the roots request, which must be the next message."""
     message = await peer.receive()
     assert message["method"] == "roots/list"
     return message["id"]
@@ -72,11 +72,11 @@ def text(answer):
 
 
 @asynccontextmanager
-async def told(app, roots, version=NEWEST_HANDSHAKE):
-    """A peer that has named its roots once, in its first call."""
+async def with_roots(app, roots, version=NEWEST_HANDSHAKE):
+    """A peer that has sent its roots in its first call."""
     async with talking(app, version, ROOTS) as peer:
         id_ = await peer.start("where")
-        await peer.reply(await asked(peer), roots)
+        await peer.reply(await roots_request(peer), roots)
         await peer.answer(id_)
         yield peer
 
@@ -87,17 +87,17 @@ async def test_a_client_without_roots_gets_the_state_of_the_server():
             assert await peer.text("where") == "all"
 
 
-async def test_a_session_is_asked_once_and_again_when_its_roots_have_changed():
-    async with told(app_of_roots(), ONE) as peer:
+async def test_roots_are_requested_once_and_again_after_they_changed():
+    async with with_roots(app_of_roots(), ONE) as peer:
         assert await peer.text("where") == "file:///one"
         assert peer.others == []
         await peer.notify("notifications/roots/list_changed")
         id_ = await peer.start("where")
-        await peer.reply(await asked(peer), TWO)
+        await peer.reply(await roots_request(peer), TWO)
         assert text(await peer.answer(id_)) == "file:///two file:///three"
 
 
-async def test_a_tool_answers_at_once_for_the_roots_that_are_known():
+async def test_a_tool_answers_at_once_if_the_roots_are_known():
     app, tasks = app_of_roots(), []
 
     @app.tool(at_once=lambda ctx: " ".join(ctx.state))
@@ -109,20 +109,20 @@ async def test_a_tool_answers_at_once_for_the_roots_that_are_known():
     async with talking(app) as peer:
         assert await peer.text("quick") == "all"
     assert tasks == []
-    async with told(app, ONE) as peer:
+    async with with_roots(app, ONE) as peer:
         assert await peer.text("quick") == "file:///one"
         assert tasks == []
         await peer.notify("notifications/roots/list_changed")
         id_ = await peer.start("quick")
-        await peer.reply(await asked(peer), TWO)
+        await peer.reply(await roots_request(peer), TWO)
         assert text(await peer.answer(id_)) == "file:///two file:///three"
     assert tasks == ["a task"]
 
 
-async def test_roots_that_change_while_they_are_asked_for_are_asked_for_again():
+async def test_roots_that_change_during_a_request_are_requested_again():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         first = await peer.start("where")
-        question = await asked(peer)
+        question = await roots_request(peer)
         await peer.notify("notifications/roots/list_changed")
         second = await peer.start("where")
         await peer.reply(question, ONE)
@@ -132,18 +132,18 @@ async def test_roots_that_change_while_they_are_asked_for_are_asked_for_again():
         assert text(await peer.answer(second)) == "file:///two file:///three"
 
 
-async def test_calls_at_the_same_time_ask_once():
+async def test_concurrent_calls_share_a_roots_request():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         ids = [await peer.start("where") for _ in range(5)]
-        await peer.reply(await asked(peer), ONE)
+        await peer.reply(await roots_request(peer), ONE)
         assert {text(await peer.answer(id_)) for id_ in ids} == {"file:///one"}
         assert peer.others == []
 
 
-async def test_a_cancelled_call_leaves_the_question_to_the_next():
+async def test_after_a_cancelled_call_the_next_call_requests_the_roots():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         first, second = await peer.start("where"), await peer.start("where")
-        question = await asked(peer)
+        question = await roots_request(peer)
         await peer.cancel(first)
         await peer.other("notifications/cancelled")
         again = await peer.other("roots/list")
@@ -164,7 +164,7 @@ NEEDS = [
 ]
 
 
-async def test_whatever_needs_the_state_gets_it_for_the_roots():
+async def test_every_method_that_uses_the_state_gets_the_narrowed_state():
     app = app_of_roots()
     async with app.open() as running:
         for method, params in NEEDS:
@@ -175,7 +175,7 @@ async def test_whatever_needs_the_state_gets_it_for_the_roots():
                 assert "file:///one" in str(answer) or (method == "resources/subscribe" and is_held)
 
 
-async def test_whoever_only_looks_around_is_not_asked():
+async def test_methods_that_need_no_state_request_no_roots():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         for method in ("tools/list", "resources/templates/list", "ping"):
             assert "result" in await peer.request(method)
@@ -184,7 +184,7 @@ async def test_whoever_only_looks_around_is_not_asked():
 
 @asynccontextmanager
 async def another(running, roots):
-    """One more session of a server that runs, which has named its roots once."""
+    """Another session of a running server, which has sent its roots."""
     ours, theirs = memory_pair()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve, running, theirs)
@@ -192,20 +192,20 @@ async def another(running, roots):
         params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": ROOTS, "clientInfo": CLIENT_INFO}
         await peer.request("initialize", params)
         id_ = await peer.start("where")
-        await peer.reply(await asked(peer), roots)
+        await peer.reply(await roots_request(peer), roots)
         await peer.answer(id_)
         yield peer
         ours.close()
     theirs.close()
 
 
-async def test_two_sessions_have_each_their_own():
+async def test_each_session_has_its_own_roots():
     app = app_of_roots()
     async with app.open() as running, another(running, ONE) as one, another(running, TWO) as two:
         assert (await one.text("where"), await two.text("where")) == ("file:///one", "file:///two file:///three")
 
 
-async def test_a_session_that_ended_leaves_nothing():
+async def test_an_ended_session_releases_its_state():
     made = []
 
     class Made(str):
@@ -235,37 +235,37 @@ async def test_a_session_that_ended_leaves_nothing():
         assert made[0]() is None
 
 
-async def test_one_run_of_a_server_narrows_no_other():
+async def test_a_run_of_a_server_does_not_narrow_another_run():
     app = app_of_roots()
     async with app.open() as one, app.open() as other:
         other.handlers = CORE.handlers
-        async with told(one, ONE) as peer, talking(other, capabilities=ROOTS) as elsewhere:
+        async with with_roots(one, ONE) as peer, talking(other, capabilities=ROOTS) as elsewhere:
             assert await peer.text("where") == "file:///one"
             assert await elsewhere.text("where") == "all"
 
 
-# Clients that do not help
+# Errors and timeouts
 
 REFUSED = "this server works only in the roots of its client, which are unknown: "
 
 
-async def test_a_client_that_answers_with_an_error_or_nonsense_is_refused_and_asked_again():
+async def test_an_error_or_invalid_roots_refuse_the_call_and_are_requested_again():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         id_ = await peer.start("where")
         error = {"code": -32603, "message": "no"}
-        await peer.send({"jsonrpc": "2.0", "id": await asked(peer), "error": error})
+        await peer.send({"jsonrpc": "2.0", "id": await roots_request(peer), "error": error})
         answer = await peer.answer(id_)
         assert answer["result"]["isError"]
         assert text(answer) == REFUSED + "the client refused roots/list"
         id_ = await peer.start("where")
-        await peer.reply(await asked(peer), {"roots": "everywhere"})
+        await peer.reply(await roots_request(peer), {"roots": "everywhere"})
         assert text(await peer.answer(id_)).startswith(REFUSED + "the answer to roots/list is invalid")
         id_ = await peer.start("where")
-        await peer.reply(await asked(peer), ONE)
+        await peer.reply(await roots_request(peer), ONE)
         assert text(await peer.answer(id_)) == "file:///one"
 
 
-async def test_a_client_that_never_answers_is_refused_in_all_calls_that_wait():
+async def test_a_timeout_of_the_roots_request_refuses_all_waiting_calls():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         ids = [await peer.start("where") for _ in range(3)]
         await quiet()
@@ -275,17 +275,17 @@ async def test_a_client_that_never_answers_is_refused_in_all_calls_that_wait():
         assert [message["method"] for message in peer.others] == ["roots/list", "notifications/cancelled"]
 
 
-async def test_outside_of_tools_the_refusal_is_an_error():
+async def test_other_methods_than_tools_are_refused_with_an_error():
     async with talking(app_of_roots(seconds=0.02), capabilities=ROOTS) as peer:
         error = (await peer.request("resources/list"))["error"]
         assert (error["code"], error["message"][: len(REFUSED)]) == (-32603, REFUSED)
 
 
-# Without sessions
+# Stateless calls
 
 
 async def rounds(peer, method, params):
-    """The answer to a call whose question is answered with ONE."""
+    """The answer to a call whose roots request is answered with ONE."""
     first = (await peer.request(method, params))["result"]
     assert first["resultType"] == "input_required"
     assert [one["method"] for one in first["inputRequests"].values()] == ["roots/list"]
@@ -293,7 +293,7 @@ async def rounds(peer, method, params):
     return await peer.request(method, {**params, "inputResponses": answers, "requestState": first["requestState"]})
 
 
-async def test_without_a_session_each_call_asks_or_brings_the_roots_along():
+async def test_each_stateless_call_requests_or_contains_the_roots():
     async with talking(app_of_roots(), STATELESS, ROOTS) as peer:
         for method, params in (NEEDS[0], NEEDS[2], NEEDS[0]):
             assert "file:///one" in str(await rounds(peer, method, params))
@@ -301,7 +301,7 @@ async def test_without_a_session_each_call_asks_or_brings_the_roots_along():
         assert text(answer) == "file:///one"
 
 
-async def test_what_can_not_ask_gives_the_least():
+async def test_stateless_methods_that_cannot_request_roots_return_nothing():
     app = app_of_roots()
     async with app.open() as running, talking(running, STATELESS, ROOTS) as peer:
         for method, params in (NEEDS[1], NEEDS[4]):

@@ -1,4 +1,4 @@
-"""Principals with a run of the server to themselves: who gets which, and what one tells another."""
+"""Principals with their own run of the server: which run they get, and what the runs share."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -65,7 +65,7 @@ async def opened(settings: dict[str, Settings | None] = NARROWED, **options: Any
 
 @asynccontextmanager
 async def as_(running: Run[str], *names: str | None) -> AsyncIterator[list[Peer]]:
-    """Clients of these principals, at once."""
+    """Concurrent clients of these principals."""
     async with AsyncExitStack() as stack:
         yield [
             await stack.enter_async_context(
@@ -75,25 +75,25 @@ async def as_(running: Run[str], *names: str | None) -> AsyncIterator[list[Peer]
         ]
 
 
-async def test_each_is_served_by_its_own_run() -> None:
+async def test_each_principal_is_served_by_its_own_run() -> None:
     async with opened() as running, as_(running, "ada", "bob", "root", None, "", "*") as peers:
-        told = [await peer.text("whose") for peer in peers]
-    assert told == ["ada's", "few", "all", "few", "few", "few"]
+        texts = [await peer.text("whose") for peer in peers]
+    assert texts == ["ada's", "few", "all", "few", "few", "few"]
 
 
-async def test_without_an_entry_for_all_others_they_have_everything() -> None:
+async def test_without_a_default_entry_other_principals_have_everything() -> None:
     async with opened({"ada": Settings(notes="ada's")}) as running, as_(running, "ada", "bob", None) as peers:
         assert [await peer.text("whose") for peer in peers] == ["ada's", "all", "all"]
 
 
-async def test_runs_open_and_close_with_the_one_they_are_part_of() -> None:
+async def test_narrowed_runs_open_and_close_with_the_main_run() -> None:
     seen: list[str] = []
     async with app(seen).open(extensions=[narrowing(NARROWED)]):
         assert seen == ["+all", "+ada's", "+few"]
     assert seen[3:] == ["-few", "-ada's", "-all"]
 
 
-async def test_what_changes_for_one_is_told_to_no_other() -> None:
+async def test_changes_of_a_run_are_not_sent_to_other_principals() -> None:
     async with opened() as running, as_(running, "ada", "bob") as (ada, bob):
         for peer in (ada, bob):
             await peer.request("resources/subscribe", {"uri": "note://one"})
@@ -105,14 +105,14 @@ async def test_what_changes_for_one_is_told_to_no_other() -> None:
         assert sum(one.changes.subscribed_resources for one in running.parts.all) == 2
 
 
-async def test_what_one_run_has_signed_is_nothing_to_another() -> None:
+async def test_each_run_has_its_own_signing_key() -> None:
     async with opened() as running:
         data = "position"
         signed = [running.parts.for_name(name).signer.sign("cursor:tools", data) for name in ("ada", "bob", "root")]
     assert len(set(signed)) == 3
 
 
-async def test_replicas_keep_them_apart_in_the_same_way() -> None:
+async def test_replicas_give_each_principal_the_same_run() -> None:
     stores = Stores()
     async with opened(stores=stores) as one, opened(stores=stores) as other:
         assert one.parts.for_name("ada").replication.replica is one.replication.replica
@@ -121,7 +121,7 @@ async def test_replicas_keep_them_apart_in_the_same_way() -> None:
             assert await peer.text("whose") == "ada's"
 
 
-async def test_all_of_them_are_seen_by_a_trace() -> None:
+async def test_a_trace_sees_the_messages_of_all_runs() -> None:
     class Trace:
         count = 0
 
@@ -138,14 +138,14 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
             assert trace.count
 
 
-async def test_each_of_them_knows_the_endpoints_of_the_whole() -> None:
+async def test_each_run_has_the_endpoints_of_the_main_run() -> None:
     async with opened() as running:
         running.hooks.endpoints = [("127.0.0.1", 80)]
         async with as_(running, "ada"):
             assert Opening(running.parts.for_name("ada")).endpoints == [("127.0.0.1", 80)]
 
 
-async def test_the_calls_of_all_of_them_are_counted() -> None:
+async def test_metrics_count_the_calls_of_all_runs() -> None:
     metrics = Metrics()
     async with opened() as running:
         metrics.count(running)
@@ -155,7 +155,7 @@ async def test_the_calls_of_all_of_them_are_counted() -> None:
     assert [series.requests for labels, series in metrics if labels.tool == "whose"] == [2]
 
 
-async def test_each_of_them_keeps_the_limit_of_calls_and_counts_what_it_refuses() -> None:
+async def test_each_run_applies_the_limit_of_calls_and_reports_refusals() -> None:
     refused: list[LimitExceeded] = []
     async with opened() as running:
         running.hooks.quota, running.hooks.on_refused = Allowances(ClientLimits(calls=0)), refused.append
@@ -165,7 +165,7 @@ async def test_each_of_them_keeps_the_limit_of_calls_and_counts_what_it_refuses(
     assert [error.data for error in refused] == [{"limit": "calls", "retryAfter": 1}] * 2
 
 
-async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:
+async def test_the_blobs_of_a_run_are_separate() -> None:
     async with app().open(extensions=[narrowing({"ada": Settings()})], stores=Stores()) as running:
         mine, hers = (Opening(one).blobs for one in running.parts.all)
         assert mine is not None

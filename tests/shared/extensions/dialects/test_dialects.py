@@ -1,4 +1,4 @@
-"""Clients that speak an older description of the protocol, in front of several servers and of a bridge."""
+"""Clients of dialects, with a server itself, with joined servers, and with a bridge."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +16,7 @@ from tests.shared.extensions.dialects.test_document_000 import Talk
 
 
 def files() -> Server[Any]:
-    """A server with one of each."""
+    """A server with a tool, a resource, a template and a prompt."""
     made = small("filesystem")
 
     @made.tool()
@@ -44,7 +44,7 @@ def files() -> Server[Any]:
 
 @asynccontextmanager
 async def talking(place: str) -> AsyncIterator[Talk]:
-    """A peer of the server itself, or of what it is behind."""
+    """A peer of the server itself, or of the gateway in front of it."""
     async with AsyncExitStack() as stack:
         app = files()
         if "bridged" in place:
@@ -62,7 +62,7 @@ PLACES = pytest.mark.parametrize("place", ["direct", "bridged", "joined", "joine
 
 
 @PLACES
-async def test_document_000_lists_calls_and_reads_what_is_behind(place: str) -> None:
+async def test_document_000_lists_calls_and_reads_in_every_place(place: str) -> None:
     async with talking(place) as peer:
         listed = await peer.ask("mcp/listTools")
         assert [one["toolId"].rpartition("/")[2] for one in listed] == ["read_file"]
@@ -78,12 +78,14 @@ async def test_document_000_lists_calls_and_reads_what_is_behind(place: str) -> 
 
 
 @PLACES
-async def test_document_002_is_told_of_and_reads_what_is_behind(place: str) -> None:
+async def test_document_002_initializes_and_reads_in_every_place(place: str) -> None:
     async with talking(place) as peer:
-        told = await peer.ask("initialize", {"version": "0.7.0"})
-        assert [(tool["name"], tool["description"]) for tool in told["tools"]] == [("read_file", "Read a file.")]
-        assert [prompt["name"] for prompt in told["prompts"]] == ["greet"]
-        assert told["prompts"][0]["arguments"]["properties"].keys() == {"who"}
+        initialized = await peer.ask("initialize", {"version": "0.7.0"})
+        assert [(tool["name"], tool["description"]) for tool in initialized["tools"]] == [
+            ("read_file", "Read a file.")
+        ]
+        assert [prompt["name"] for prompt in initialized["prompts"]] == ["greet"]
+        assert initialized["prompts"][0]["arguments"]["properties"].keys() == {"who"}
         read = await peer.ask("read_resource", {"uri": "file:///one"})
         assert read["content"] == [{"type": "text", "text": "1"}]
         called = await peer.ask("call_tool", {"name": "read_file", "arguments": {"path": "a"}})

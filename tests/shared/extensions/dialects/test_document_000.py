@@ -1,4 +1,4 @@
-"""Servers whose peers speak a dialect: in memory, without the official schemas, which know of none."""
+"""Servers whose peers speak document 000, in memory. The official schemas have no dialects, so none are checked."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ class Talk:
             return json.loads(await self._end.receive_bytes())
 
     async def ask(self, method: str, params: Any = None, *, id: Any = 1) -> Any:
-        """The result of a request, or its error as it stands in the answer."""
+        """The result of a request, or its error."""
         await self.send(method=method, params=params, id=id)
         answer = await self.receive()
         assert answer["id"] == id
@@ -46,7 +46,7 @@ async def talking(app: Server[Any]) -> AsyncIterator[Talk]:
 
 
 def app() -> Server[Any]:
-    """A server with some of everything."""
+    """A server with tools, resources, a template and a prompt."""
     made = server()
 
     @made.tool()
@@ -99,18 +99,20 @@ def app() -> Server[Any]:
 # mcp/initialize
 
 
-async def test_initialize_names_the_server_and_what_it_understands_once():
+async def test_initialize_returns_the_server_and_its_methods_once():
     async with talking(app()) as talk:
-        told = await talk.ask("mcp/initialize", {"transports": ["stdio"], "authentication": {"type": "oauth2"}})
+        initialized = await talk.ask(
+            "mcp/initialize", {"transports": ["stdio"], "authentication": {"type": "oauth2"}}
+        )
         assert (await talk.ask("mcp/initialize"))["code"] == -32600
-    assert (told["name"], told["version"]) == ("test", "1")
+    assert (initialized["name"], initialized["version"]) == ("test", "1")
     own = ["mcp/initialize", "mcp/listTools", "mcp/listResources", "mcp/tool/execute", "mcp/resource/read"]
-    assert told["methods"][:5] == own
-    assert {"mcp/ping", "mcp/tools/list", "mcp/prompts/get", "mcp/subscriptions/listen"} < set(told["methods"])
-    assert "mcp/resources/subscribe" not in told["methods"]
+    assert initialized["methods"][:5] == own
+    assert {"mcp/ping", "mcp/tools/list", "mcp/prompts/get", "mcp/subscriptions/listen"} < set(initialized["methods"])
+    assert "mcp/resources/subscribe" not in initialized["methods"]
 
 
-async def test_every_method_that_initialize_names_is_understood():
+async def test_every_method_of_initialize_is_served():
     async with talking(app()) as talk:
         for method in (await talk.ask("mcp/initialize"))["methods"]:
             answer = await talk.ask(method, {"x": 1}) if "listen" not in method else {}
@@ -120,7 +122,7 @@ async def test_every_method_that_initialize_names_is_understood():
 # Tools
 
 
-async def test_all_tools_are_one_array():
+async def test_list_tools_returns_all_tools_as_an_array():
     async with talking(app()) as talk:
         tools = await talk.ask("mcp/listTools")
     assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw"]
@@ -128,7 +130,7 @@ async def test_all_tools_are_one_array():
     assert tools[0]["inputSchema"]["required"] == ["path"]
 
 
-async def test_a_tool_has_one_name_in_camel_case_and_in_snake_case():
+async def test_a_tool_is_found_by_its_name_in_camel_case_or_snake_case():
     async with talking(app()) as talk:
         for tool in ("test/readFile", "test/read_file", "readFile", "read_file", "Test/ReadFile"):
             assert await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {"path": "x"}}) == "what is in x"
@@ -136,7 +138,7 @@ async def test_a_tool_has_one_name_in_camel_case_and_in_snake_case():
         assert error == {"code": -32602, "message": "this server is 'test'; call its tools as test/NAME"}
 
 
-async def test_the_result_is_what_the_tool_gives():
+async def test_execute_returns_the_plain_result_of_the_tool():
     picture = {"type": "image", "data": "eA==", "mimeType": "image/png"}
     async with talking(app()) as talk:
         assert await talk.ask("mcp/tool/execute", ["count", {"text": "abc"}]) == {"letters": 3}
@@ -146,9 +148,9 @@ async def test_the_result_is_what_the_tool_gives():
         assert await talk.ask("mcp/tool/execute", ["draw", {}]) == drawn
 
 
-async def test_what_can_not_be_executed_or_read_is_an_error():
+async def test_failed_calls_and_reads_return_error_codes():
     async with talking(app()) as talk:
-        for params, code, said in (
+        for params, code, message in (
             ({"toolId": "readFile", "inputs": {"path": "gone"}}, -32603, "no such file"),
             ({"toolId": "readFile", "inputs": {}}, -32602, "path"),
             ({"toolId": "nothing", "inputs": {}}, -32602, "unknown tool: nothing"),
@@ -157,8 +159,8 @@ async def test_what_can_not_be_executed_or_read_is_an_error():
             ([], -32602, "toolId"),
         ):
             error = await talk.ask("mcp/tool/execute", params)
-            assert (error["code"], said in error["message"]) == (code, True)
-        for params, said in (
+            assert (error["code"], message in error["message"]) == (code, True)
+        for params, message in (
             ({"resourceId": "other://x"}, "not found"),
             ({"resourceId": "note:///{name}{?lines}"}, "'name'"),
             ({"resourceId": "note:///x", "query": {"lines": []}}, "lines"),
@@ -166,10 +168,10 @@ async def test_what_can_not_be_executed_or_read_is_an_error():
             ({"uri": "note://all"}, "resourceId"),
         ):
             error = await talk.ask("mcp/resource/read", params)
-            assert (error["code"], said in error["message"]) == (-32602, True)
+            assert (error["code"], message in error["message"]) == (-32602, True)
 
 
-async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares():
+async def test_a_tool_that_needs_client_input_is_refused():
     made = app()
 
     @made.tool()
@@ -187,7 +189,7 @@ async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares():
 # Resources
 
 
-async def test_all_resources_and_templates_are_one_array():
+async def test_list_resources_returns_resources_and_templates_as_an_array():
     async with talking(app()) as talk:
         notes, picture, note = await talk.ask("mcp/listResources", [])
     assert (notes["resourceId"], notes["description"]) == ("note://all", "All notes.")
@@ -198,7 +200,7 @@ async def test_all_resources_and_templates_are_one_array():
     assert note["querySchema"]["required"] == ["name"]
 
 
-async def test_a_query_fills_the_template_or_joins_the_uri():
+async def test_a_query_fills_the_template_or_extends_the_uri():
     async with talking(app()) as talk:
         for params, text in (
             ({"resourceId": "note://all"}, "a, b"),
@@ -211,16 +213,16 @@ async def test_a_query_fills_the_template_or_joins_the_uri():
         ):
             assert await talk.ask("mcp/resource/read", params) == text
         (contents,) = await talk.ask("mcp/resource/read", {"resourceId": "picture://all"})
-        assert contents["blob"] == "eA=="  # what is no text comes whole
+        assert contents["blob"] == "eA=="  # contents that are not text come unchanged
 
 
 # Methods of the specification
 
 
-# What goes wrong
+# Errors
 
 
-async def test_a_standard_client_does_not_hear_of_the_methods():
+async def test_methods_of_a_dialect_are_unknown_in_a_standard_session():
     async with talking(app()) as talk:
         await talk.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO})
         for method in ("mcp/listTools", "dialects/000/listTools"):

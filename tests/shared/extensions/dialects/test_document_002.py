@@ -1,4 +1,4 @@
-"""Servers whose peers speak document 002: in memory, without the official schemas, which know nothing of it."""
+"""Servers whose peers speak document 002, in memory. The official schemas have no dialects, so none are checked."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 @asynccontextmanager
 async def asked(app: Server[Any]) -> AsyncIterator[Any]:
-    """Asks the server one thing after another: the method and the params; its answers without the ids."""
+    """A function that sends a request by method and params, and returns the answer without its id."""
     async with connected(app, dialects=True) as end:
 
         async def ask(method: str, params: Json) -> Json:
@@ -53,12 +53,12 @@ def made() -> Server[None]:
 
     @app.resource("made:///parts", annotations=Annotations(last_modified="2025-01-01T00:00:00Z"))
     async def parts() -> list[TextResourceContents]:
-        told = (
+        metas = (
             {"lastModified": "2026-01-01T00:00:00Z"},
             {"lastModified": "2026-02-01T00:00:00Z"},
             {"lastModified": 5},
         )
-        return [TextResourceContents(uri="made:///parts", text="x", meta=meta) for meta in (*told, None)]
+        return [TextResourceContents(uri="made:///parts", text="x", meta=meta) for meta in (*metas, None)]
 
     @app.resource("made:///closed")
     async def closed() -> str:
@@ -72,10 +72,10 @@ def made() -> Server[None]:
     return app
 
 
-async def test_initialize_tells_what_there_is_and_what_not() -> None:
+async def test_initialize_returns_the_features_and_capabilities() -> None:
     async with asked(made()) as ask:
-        told = (await ask("initialize", {"version": "0.6.0"}))["result"]
-    assert told == {
+        result = (await ask("initialize", {"version": "0.6.0"}))["result"]
+    assert result == {
         "version": "0.6.0",
         "protocolVersion": "0.6.0",
         "serverInfo": {"name": "made", "version": "1"},
@@ -92,7 +92,7 @@ async def test_initialize_tells_what_there_is_and_what_not() -> None:
     }
 
 
-async def test_prompts_of_a_source_are_defined_as_well() -> None:
+async def test_initialize_includes_the_prompts_of_a_source() -> None:
     async with asked(sourced()) as ask:
         prompts = (await ask("initialize", {}))["result"]["prompts"]
     assert [prompt["name"] for prompt in prompts] == ["greet", "praise", "scold", "thank"]
@@ -103,7 +103,7 @@ async def test_prompts_of_a_source_are_defined_as_well() -> None:
     }
 
 
-async def test_the_default_of_an_argument_is_in_its_schema_and_in_no_list_of_the_specification() -> None:
+async def test_the_default_of_an_argument_appears_only_in_the_dialect() -> None:
     class Source:
         async def page(self, context: Context[None], after: str, most: int) -> list[Prompt]:
             argument = PromptArgument(name="tone", default="calm")
@@ -127,7 +127,7 @@ async def test_the_default_of_an_argument_is_in_its_schema_and_in_no_list_of_the
     assert prompt["arguments"] == [{"name": "tone"}]
 
 
-async def test_bytes_come_with_the_time_that_their_declaration_tells() -> None:
+async def test_a_read_has_the_last_modified_time_of_the_declaration() -> None:
     async with asked(made()) as ask:
         assert await ask("read_resource", {"uri": "made:///bytes"}) == {
             "result": {
@@ -138,27 +138,27 @@ async def test_bytes_come_with_the_time_that_their_declaration_tells() -> None:
         }
 
 
-async def test_contents_tell_better_than_the_declaration_when_they_were_changed() -> None:
+async def test_the_last_modified_time_of_contents_precedes_the_declared_time() -> None:
     async with asked(made()) as ask:
         read = (await ask("read_resource", {"uri": "made:///parts"}))["result"]
     assert read["meta"] == {"lastModified": "2026-02-01T00:00:00Z"}
 
 
-async def test_a_resource_that_fails_is_an_error_of_resources() -> None:
+async def test_a_failed_resource_returns_code_3002() -> None:
     async with asked(made()) as ask:
         assert await ask("read_resource", {"uri": "made:///closed"}) == {
             "error": {"code": 3002, "message": "it is closed"}
         }
 
 
-async def test_a_prompt_that_fails_is_an_error_at_run_time() -> None:
+async def test_a_failed_prompt_returns_code_6001() -> None:
     async with asked(made()) as ask:
         assert await ask("render_prompt", {"name": "broken", "arguments": {"count": 4}}) == {
             "error": {"code": 6001, "message": "there are 4"}
         }
 
 
-async def test_what_a_tool_refuses_is_told_apart_from_a_tool_that_is_not_there() -> None:
+async def test_errors_of_a_tool_differ_from_an_unknown_tool() -> None:
     app: Server[None] = Server(Implementation(name="made", version="1"))
 
     @app.tool()
@@ -172,6 +172,6 @@ async def test_what_a_tool_refuses_is_told_apart_from_a_tool_that_is_not_there()
             assert answer["error"]["code"] == code
 
 
-async def test_what_a_server_does_not_have_is_no_method() -> None:
+async def test_methods_of_missing_features_are_unknown() -> None:
     async with asked(made()) as ask:
         assert (await ask("call_tool", {"name": "any"}))["error"]["code"] == -32601

@@ -1,4 +1,4 @@
-"""A server whose calls end when a test says so."""
+"""A server whose calls end when a test opens a gate."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ class Name(BaseModel):
 
 @dataclass
 class Gate:
-    """What the calls of `wait` wait for, and how they ended."""
+    """The event that calls of `wait` wait for, and their end."""
 
     opened: anyio.Event = field(default_factory=anyio.Event)
     stopped: anyio.Event = field(default_factory=anyio.Event)
@@ -35,7 +35,7 @@ class Gate:
 
 
 def app(*, after_seconds: float = 0.0, **limits: Any) -> Server[Gate]:
-    """The server; calls of tools that may run as tasks become tasks after so many seconds, here at once."""
+    """The server. Calls of tools with tasks become tasks after `after_seconds`, by default at once."""
     server: Server[Gate] = Server(
         Implementation(name="tasks", version="1"), extensions=[tasks(after_seconds=after_seconds)]
     )
@@ -66,9 +66,9 @@ def app(*, after_seconds: float = 0.0, **limits: Any) -> Server[Gate]:
     @server.tool(task="required")
     async def ask(ctx: Context[Gate]) -> str:
         """Ask the same thing twice, then two things at once."""
-        said = [await ctx.ask("name", "Who?", Name) for _ in range(2)]
+        results = [await ctx.ask("name", "Who?", Name) for _ in range(2)]
         both = await ctx.inputs({"a": elicit_form("a?", FORM), "b": elicit_form("b?", FORM)})
-        return ", ".join([*(one.action for one in said), *(one.action for one in both.values())])
+        return ", ".join([*(one.action for one in results), *(one.action for one in both.values())])
 
     @server.tool()
     async def plain() -> str:
@@ -79,7 +79,7 @@ def app(*, after_seconds: float = 0.0, **limits: Any) -> Server[Gate]:
 
 
 async def begin(peer: Peer, tool: str, /, **arguments: Any) -> str:
-    """The id of a new task, made of a call."""
+    """Calls a tool, and returns the id of its task."""
     task = (await peer.call(tool, **arguments))["result"]
     assert task["resultType"] == "task"
     found: str = task["taskId"]
@@ -87,7 +87,7 @@ async def begin(peer: Peer, tool: str, /, **arguments: Any) -> str:
 
 
 async def status(peer: Peer, id: str) -> Json:
-    """The task as `tasks/get` tells of it, in either form."""
+    """The task from `tasks/get`, in either form of tasks."""
     found: Json = (await peer.request("tasks/get", {"taskId": id}))["result"]
     return found
 

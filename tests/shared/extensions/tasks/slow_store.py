@@ -1,4 +1,4 @@
-"""A store of tasks elsewhere: whatever it is asked takes its time, before as well as after it is done."""
+"""A slow store of tasks: each operation waits before and after its effect."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,23 +10,23 @@ from shared.stores.memory_tasks import MemoryTasks
 
 
 class SlowTasks:
-    """A `TaskStore`. What `fails` names raises OSError; before what `held` names, it waits for the event there, and
-    tells by `reached` that it does. `made` has what it was to create."""
+    """A `TaskStore`. Operations in `fails` raise OSError. An operation in `holds` sets `reached`, then waits for its
+    event. `created` lists the tasks of all `create` calls."""
 
     def __init__(self, limits: TaskLimits) -> None:
         self.inner = MemoryTasks(limits)
         self.fails: set[str] = set()
-        self.held: dict[str, anyio.Event] = {}
+        self.holds: dict[str, anyio.Event] = {}
         self.reached = anyio.Event()
-        self.made: list[TaskRecord] = []
+        self.created: list[TaskRecord] = []
 
     async def _pass(self, name: str) -> None:
         if name in self.fails:
             raise OSError("the store is away")
         await anyio.lowlevel.checkpoint()
-        if name in self.held:
+        if name in self.holds:
             self.reached.set()
-            await self.held[name].wait()
+            await self.holds[name].wait()
 
     async def _do(self, name: str, *arguments: Any) -> Any:
         await self._pass(name)
@@ -36,7 +36,7 @@ class SlowTasks:
             await self._pass(f"after {name}")
 
     async def create(self, task: TaskRecord) -> bool:
-        self.made.append(task)
+        self.created.append(task)
         made: bool = await self._do("create", task)
         return made
 

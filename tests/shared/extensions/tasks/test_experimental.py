@@ -1,6 +1,6 @@
-"""Tasks as they are a part of 2025-11-25 (2025-11-25, Utilities, Tasks): between clients, in time, and over HTTP.
+"""Tasks of 2025-11-25 (2025-11-25, Utilities, Tasks): owners, expiry, server requests, and HTTP.
 
-How each message of them reads is in tests/transcripts/tasks-experimental.
+The messages are in tests/transcripts/tasks-experimental.
 """
 
 import pytest
@@ -24,7 +24,7 @@ def speaking(running, version=NEWEST_HANDSHAKE, capabilities=ASKED, **options):
 
 
 async def run(peer, tool, task=None, /, meta=None, **arguments):
-    """The answer to a call that asks for a task."""
+    """The answer to a call with `task`."""
     params = {"name": tool, "arguments": arguments, "task": task or {}}
     return await peer.request("tools/call", params, **(meta or {}))
 
@@ -43,7 +43,7 @@ def of(id_):
 CAN = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 
 
-async def test_tasks_are_declared_in_the_one_version_that_has_them_and_listed_for_principals_alone():
+async def test_tasks_are_declared_only_in_2025_11_25_and_listed_only_for_principals():
     async with opened() as running:
         declared = running.identity.capabilities_for
         assert declared(V2025_11_25)["tasks"] == CAN
@@ -52,16 +52,16 @@ async def test_tasks_are_declared_in_the_one_version_that_has_them_and_listed_fo
 
 
 @pytest.mark.parametrize("version", [*OLDER, NEWEST_HANDSHAKE, STATELESS])
-async def test_a_tool_says_whether_it_has_tasks_in_the_one_version(version):
+async def test_tools_declare_task_support_only_in_2025_11_25(version):
     async with opened() as running, speaking(running, version) as peer:
         running.state.opened.set()
         tools = (await peer.request("tools/list"))["result"]["tools"]
-        if version in OLDER:  # which know no request for a task either
+        if version in OLDER:  # these ignore `task`, too
             assert "content" in (await run(peer, "wait", {"ttl": "a"}))["result"]
             assert (await peer.request("tasks/get", {"taskId": "a"}))["error"]["code"] == -32601
-    said = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
+    support = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
     has = version == NEWEST_HANDSHAKE
-    assert said == ({"wait": "optional", "fail": "required", "ask": "required"} if has else {})
+    assert support == ({"wait": "optional", "fail": "required", "ask": "required"} if has else {})
 
 
 # Creating
@@ -70,7 +70,7 @@ async def test_a_tool_says_whether_it_has_tasks_in_the_one_version(version):
 # Following
 
 
-async def test_its_result_is_that_of_the_call_and_says_whose_it_is():
+async def test_tasks_result_returns_the_result_of_the_call_with_the_task_id():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         waiting = await peer.begin("tasks/result", {"taskId": id_})
@@ -78,7 +78,7 @@ async def test_its_result_is_that_of_the_call_and_says_whose_it_is():
         running.state.opened.set()
         result = (await peer.answer(waiting))["result"]
         assert result == {"content": [{"type": "text", "text": "done"}], "_meta": of(id_)}
-        # How it is says nothing of its result.
+        # tasks/get does not contain the result.
         task = await until(peer, id_, "completed")
         assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
 
@@ -93,7 +93,7 @@ async def test_a_task_belongs_to_its_principal():
         assert (await his.request("tasks/list"))["result"] == {"tasks": []}
 
 
-async def test_a_task_of_the_other_form_is_unknown():
+async def test_a_task_of_the_other_form_of_tasks_is_unknown():
     declared = {"extensions": {TASKS: {}}}
     async with opened() as running, speaking(running) as old, speaking(running, STATELESS, declared) as new:
         theirs = (await new.call("wait"))["result"]["taskId"]
@@ -102,7 +102,7 @@ async def test_a_task_of_the_other_form_is_unknown():
         assert (await new.request("tasks/get", {"taskId": ours}))["error"]["code"] == -32602
 
 
-async def test_cancelling_ends_the_work_and_says_so_at_once():
+async def test_cancelling_a_task_stops_the_call_and_answers_tasks_result():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         waiting = await peer.begin("tasks/result", {"taskId": id_})
@@ -112,7 +112,7 @@ async def test_cancelling_ends_the_work_and_says_so_at_once():
         assert (await peer.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602  # it is over
 
 
-async def test_a_server_that_stops_says_so_to_who_waits():
+async def test_a_stopping_server_answers_waiting_tasks_result():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         waiting = await peer.begin("tasks/result", {"taskId": id_})
@@ -121,7 +121,7 @@ async def test_a_server_that_stops_says_so_to_who_waits():
         assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": runner.STOPPED}
 
 
-async def test_who_waits_for_a_task_is_told_when_its_time_is_over():
+async def test_an_expired_task_answers_waiting_tasks_result():
     async with opened() as running, speaking(running) as peer:
         id_ = (await run(peer, "wait", {"ttl": 1_000}))["result"]["task"]["taskId"]
         waiting = await peer.begin("tasks/result", {"taskId": id_})
@@ -135,7 +135,7 @@ async def test_who_waits_for_a_task_is_told_when_its_time_is_over():
 # Listing
 
 
-async def test_they_are_listed_in_pages():
+async def test_tasks_are_listed_in_pages():
     server = app()
     server.page_size = 2
     async with opened(server) as running, speaking(running, principal=ADA) as peer:
@@ -146,10 +146,10 @@ async def test_they_are_listed_in_pages():
         assert (await peer.request("tasks/list", {"cursor": "forged"}))["error"]["code"] == -32602
 
 
-# Questions
+# Server requests
 
 
-async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
+async def test_a_server_request_of_a_task_waits_for_a_capable_client():
     async with opened() as running, speaking(running) as first, speaking(running, capabilities={}) as second:
         id_ = await begin(first, "ask")
         await second.begin("tasks/result", {"taskId": id_})
@@ -158,7 +158,7 @@ async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
         await first.other("elicitation/create")
 
 
-async def test_a_client_that_leaves_without_an_answer_leaves_the_question_to_the_next():
+async def test_a_request_without_an_answer_is_sent_to_the_next_client():
     async with opened() as running, speaking(running) as second:
         async with speaking(running) as first:
             id_ = await begin(first, "ask")
@@ -172,7 +172,7 @@ async def test_a_client_that_leaves_without_an_answer_leaves_the_question_to_the
 AS_TASKS = {**ASKED, "tasks": {"cancel": {}, "requests": {"elicitation": {"create": {}}}}}
 
 
-async def test_a_task_of_the_clients_that_nobody_wants_is_cancelled():
+async def test_a_task_of_the_client_is_cancelled_when_the_server_stops():
     async with opened() as running, speaking(running, capabilities=AS_TASKS) as peer:
         id_ = await begin(peer, "ask")
         await peer.begin("tasks/result", {"taskId": id_})
@@ -183,10 +183,10 @@ async def test_a_task_of_the_clients_that_nobody_wants_is_cancelled():
         assert (await peer.other("tasks/cancel"))["params"] == {"taskId": "theirs"}
 
 
-# What the client is told
+# Status notifications
 
 
-async def test_nobody_is_told_who_is_gone():
+async def test_a_disconnected_client_gets_no_status_notification():
     async with opened() as running:
         async with speaking(running) as first:
             id_ = await begin(first, "wait")
@@ -204,7 +204,7 @@ def bearing(token: str) -> Json:
 
 
 async def ask(site: Site, session: Json, method: str, **params: object) -> Json:
-    """The answer to a request, which is no stream."""
+    """The answer to a request, as JSON instead of a stream."""
     answer = await site.post(site.message(method, params), session)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     found: Json = answer.json()
@@ -227,19 +227,19 @@ async def status_at(site: Site, session: Json, id: str) -> str:
     return found
 
 
-async def test_a_question_comes_on_the_stream_of_who_waits() -> None:
+async def test_server_requests_of_a_task_use_the_stream_of_tasks_result() -> None:
     async with served(app()) as site:
         session = await site.initialize(capabilities=ASKED)
         id_ = await begin_at(site, session, "ask")
         async with site.stream(site.message("tasks/result", {"taskId": id_}), session) as response:
-            said = [event async for event in answering(site, session, response)]
-        assert [one.get("method") for one in said] == ["elicitation/create"] * 4 + [None]
-        assert {one["params"]["_meta"][RELATED_TASK]["taskId"] for one in said[:-1]} == {id_}
-        assert said[-1]["result"]["_meta"] == {RELATED_TASK: {"taskId": id_}}
+            messages = [event async for event in answering(site, session, response)]
+        assert [one.get("method") for one in messages] == ["elicitation/create"] * 4 + [None]
+        assert {one["params"]["_meta"][RELATED_TASK]["taskId"] for one in messages[:-1]} == {id_}
+        assert messages[-1]["result"]["_meta"] == {RELATED_TASK: {"taskId": id_}}
 
 
 async def answering(site: Site, session: Json, response):
-    """What comes on a stream; what it asks is answered."""
+    """The messages of a stream, whose server requests are answered."""
     async for event in events(response):
         if "id" in event and "method" in event:
             await reply(site, session, event)
@@ -247,7 +247,7 @@ async def answering(site: Site, session: Json, response):
             yield event
 
 
-async def test_a_question_whose_stream_is_lost_is_put_in_another_session() -> None:
+async def test_a_server_request_on_a_lost_stream_is_repeated_in_another_session() -> None:
     async with served(app()) as site:
         first = await site.initialize(capabilities=ASKED)
         id_ = await begin_at(site, first, "ask")
@@ -256,9 +256,9 @@ async def test_a_question_whose_stream_is_lost_is_put_in_another_session() -> No
             lost = [event async for event in _until_asked(response)]
         second = await site.initialize(capabilities=ASKED)
         async with site.stream(site.message("tasks/result", {"taskId": id_}), second) as response:
-            said = [event async for event in answering(site, second, response)]
-        assert said[0]["params"]["message"] == lost[-1]["params"]["message"]
-        assert said[-1]["result"]["content"][0]["text"] == "accept, accept, accept, accept"
+            messages = [event async for event in answering(site, second, response)]
+        assert messages[0]["params"]["message"] == lost[-1]["params"]["message"]
+        assert messages[-1]["result"]["content"][0]["text"] == "accept, accept, accept, accept"
 
 
 async def _until_asked(response):
@@ -280,17 +280,17 @@ async def test_a_task_outlives_its_session() -> None:
         assert result["content"] == [{"type": "text", "text": "done"}]
 
 
-async def test_a_stream_of_the_session_tells_how_a_task_is() -> None:
+async def test_the_session_stream_gets_status_notifications_of_tasks() -> None:
     async with served(app()) as site:
         session = await site.initialize()
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as response:
             id_ = await begin_at(site, session, "wait")
             site.running.state.opened.set()
-            told = await anext(events(response))
-        assert (told["method"], told["params"]["taskId"]) == ("notifications/tasks/status", id_)
+            notification = await anext(events(response))
+        assert (notification["method"], notification["params"]["taskId"]) == ("notifications/tasks/status", id_)
 
 
-async def test_a_task_belongs_to_who_has_the_token() -> None:
+async def test_a_task_belongs_to_the_owner_of_the_token() -> None:
     async with served(app(), tokens=("one", "two")) as site:
         hers = await site.initialize(headers=bearing("one"))
         his = await site.initialize(headers=bearing("two"))

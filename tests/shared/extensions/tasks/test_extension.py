@@ -1,6 +1,6 @@
-"""Tasks as the extension io.modelcontextprotocol/tasks has them (SEP-2663): between clients, in time, and over HTTP.
+"""Tasks of the extension io.modelcontextprotocol/tasks (SEP-2663): owners, input, limits, and HTTP.
 
-How each message of them reads is in tests/transcripts/tasks-extension.
+The messages are in tests/transcripts/tasks-extension.
 """
 
 from base64 import b64encode
@@ -29,7 +29,7 @@ def speaking(running, capabilities=CAPABILITIES, **options):
     return talking(running, STATELESS, capabilities, **options)
 
 
-async def test_a_call_that_lasts_becomes_a_task():
+async def test_a_slow_call_becomes_a_task():
     async with opened() as running, speaking(running) as peer:
         task = (await peer.call("wait"))["result"]
         assert task["resultType"] == "task"
@@ -41,7 +41,7 @@ async def test_a_call_that_lasts_becomes_a_task():
         )
 
 
-async def test_its_result_is_found_in_it():
+async def test_a_completed_task_contains_its_result():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         task = await status(peer, id_)
@@ -51,13 +51,13 @@ async def test_its_result_is_found_in_it():
         assert task["result"] == {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
 
 
-async def test_a_call_that_ends_in_time_is_answered_as_ever():
+async def test_a_call_that_ends_in_time_returns_a_normal_result():
     async with opened(app(after_seconds=60)) as running, speaking(running) as peer:
         running.state.opened.set()
         assert (await peer.call("wait"))["result"]["content"][0]["text"] == "done"
 
 
-async def test_the_tasks_of_2025_11_25_do_not_declare_it():
+async def test_the_tasks_capability_of_2025_11_25_does_not_declare_the_extension():
     for tasks in ({}, {"requests": {"tools": {"call": {}}}}):
         async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
             running.state.opened.set()
@@ -65,7 +65,7 @@ async def test_the_tasks_of_2025_11_25_do_not_declare_it():
             assert (await peer.call("fail"))["error"]["code"] == -32021
 
 
-async def test_it_means_nothing_in_a_version_with_a_handshake():
+async def test_the_extension_is_ignored_in_versions_with_a_handshake():
     async with opened() as running, talking(running, NEWEST_HANDSHAKE, CAPABILITIES) as peer:
         running.state.opened.set()
         assert "content" in (await peer.call("wait"))["result"]
@@ -80,7 +80,7 @@ async def test_a_task_belongs_to_its_principal():
         assert (await status(hers, id_))["status"] == "working"
 
 
-async def test_a_listen_stream_follows_no_task_of_another_principal():
+async def test_a_listen_stream_does_not_follow_tasks_of_other_principals():
     ada, bob = Principal("ada"), Principal("bob")
     async with opened() as running, speaking(running, principal=ada) as hers, speaking(running, principal=bob) as his:
         ids = [await begin(hers, "wait"), await begin(his, "wait")]
@@ -90,7 +90,7 @@ async def test_a_listen_stream_follows_no_task_of_another_principal():
         assert (await his.other("notifications/tasks"))["params"]["taskId"] == ids[1]
 
 
-async def test_another_connection_of_its_owner_finds_it_after_the_first_is_gone():
+async def test_another_connection_of_the_owner_can_get_the_task():
     async with opened() as running:
         async with speaking(running) as first:
             id_ = await begin(first, "wait")
@@ -99,7 +99,7 @@ async def test_another_connection_of_its_owner_finds_it_after_the_first_is_gone(
             assert (await until(second, id_, "completed"))["result"]["content"][0]["text"] == "done"
 
 
-async def test_cancelling_it_ends_the_work():
+async def test_cancelling_a_task_stops_the_call():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"].keys() == ACK
@@ -107,10 +107,10 @@ async def test_cancelling_it_ends_the_work():
         await running.state.stopped.wait()
 
 
-# Questions
+# Input
 
 
-async def test_what_the_client_can_not_be_asked_fails_the_task():
+async def test_a_server_request_without_the_capability_fails_the_task():
     async with opened() as running, speaking(running, {"extensions": {TASKS: {}}}) as peer:
         task = await until(peer, await begin(peer, "ask"), "failed")
         assert task["error"]["code"] == -32021
@@ -118,7 +118,7 @@ async def test_what_the_client_can_not_be_asked_fails_the_task():
         assert "elicitation" in task["statusMessage"]
 
 
-async def test_what_is_asked_before_there_is_a_task_is_asked_in_a_round():
+async def test_input_requested_before_the_task_returns_input_required():
     async with opened(asking_first()) as running, speaking(running) as peer:
         round_ = (await peer.call("ask_first"))["result"]
         assert round_["resultType"] == "input_required"
@@ -143,7 +143,7 @@ def asking_first():
 # Listening
 
 
-async def test_a_server_that_stops_says_so_to_who_listens():
+async def test_a_stopping_server_notifies_listeners_of_failed_tasks():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         await peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
@@ -158,7 +158,7 @@ async def test_a_server_that_stops_says_so_to_who_listens():
 # Limits
 
 
-async def test_one_client_has_its_share_of_tasks():
+async def test_tasks_of_each_client_are_limited():
     ada, bob = Principal("ada"), Principal("bob")
     async with (
         opened(app(of_one_client=1)) as running,
@@ -170,7 +170,7 @@ async def test_one_client_has_its_share_of_tasks():
         await begin(his, "ask")
 
 
-async def test_a_result_that_is_too_much_for_all_is_a_failure():
+async def test_a_result_beyond_the_total_size_limit_fails_the_task():
     async with opened(app(result_bytes=200)) as running, speaking(running) as peer:
         running.state.answer = "a" * 150
         first, second = [await begin(peer, "wait") for _ in range(2)]
@@ -180,20 +180,20 @@ async def test_a_result_that_is_too_much_for_all_is_a_failure():
         assert "the limit of 200 bytes" in task["error"]["message"]
 
 
-async def test_nothing_is_left_of_what_is_over():
+async def test_finished_tasks_leave_no_listeners():
     async with opened() as running, speaking(running) as peer:
         running.state.opened.set()
         for _ in range(10):
             await until(peer, await begin(peer, "fail"), "completed")
         tasks = running.opened[TASKS]
-        # Nobody but the store itself knows who still hears of what.
+        # Only the store itself knows its listeners.
         assert (tasks.at_work, tasks.store._listeners) == ({}, {})
 
 
 # Declaring
 
 
-async def test_a_tool_that_may_run_as_a_task_needs_the_extension():
+async def test_a_tool_with_tasks_requires_the_extension():
     bench = server()
 
     @bench.tool(task="optional")
@@ -232,7 +232,7 @@ async def begin_at(site: Site) -> str:
 
 
 async def about(site: Site, method: str, id: str, name: str | None) -> httpx.Response:
-    """What is answered to a request about a task with `name` in its header; None leaves that out."""
+    """The answer to a request about a task with `name` in its header; None omits the header."""
     message, headers = site.stateless(method, {"taskId": id, "inputResponses": {}}, **DECLARED)
     return await site.post(message, {**headers, "Mcp-Name": name})
 
@@ -242,7 +242,7 @@ def encoded(id: str) -> str:
 
 
 @ABOUT_TASKS
-async def test_the_header_repeats_the_id_or_is_left_out(standing: Site, method: str) -> None:
+async def test_the_name_header_must_match_the_task_id_or_be_absent(standing: Site, method: str) -> None:
     async with visited(standing) as site:
         id_ = await begin_at(site)
         for name in ("other", "", encoded("other"), f"=?base64?{id_}?="):
@@ -254,7 +254,7 @@ async def test_the_header_repeats_the_id_or_is_left_out(standing: Site, method: 
             assert (answer.status_code, answer.json()["result"]["resultType"]) == (200, "complete")
 
 
-async def test_a_client_without_tasks_is_told_what_it_lacks(standing: Site) -> None:
+async def test_a_client_without_tasks_gets_the_missing_capability(standing: Site) -> None:
     requests: list[tuple[str, Json]] = [
         ("tools/call", {"name": "ask", "arguments": {}}),
         ("tasks/get", {"taskId": "a"}),
@@ -269,24 +269,24 @@ async def test_a_client_without_tasks_is_told_what_it_lacks(standing: Site) -> N
             assert (answer.status_code, error["code"], error["data"]) == (400, -32021, NEEDED)
 
 
-async def test_a_listen_stream_that_breaks_leaves_the_task_at_work(standing: Site) -> None:
+async def test_a_broken_listen_stream_does_not_stop_the_task(standing: Site) -> None:
     async with visited(standing) as site:
         id_ = await begin_at(site)
-        async with listens(site, id_) as told:
-            assert (await anext(told))["method"] == "notifications/subscriptions/acknowledged"
-            assert (await anext(told))["params"]["taskId"] == id_
+        async with listens(site, id_) as messages:
+            assert (await anext(messages))["method"] == "notifications/subscriptions/acknowledged"
+            assert (await anext(messages))["params"]["taskId"] == id_
         await site.idle()
         status = (await about(site, "tasks/get", id_, id_)).json()["result"]["status"]
         assert status in ("working", "input_required")
 
 
-async def test_a_listen_stream_tells_of_the_end(standing: Site) -> None:
+async def test_a_listen_stream_reports_the_end_of_a_task(standing: Site) -> None:
     async with visited(standing) as site:
         id_ = await begin_at(site)
-        async with listens(site, id_) as told:
-            assert (await anext(told))["params"]["notifications"] == {"taskIds": [id_]}
+        async with listens(site, id_) as messages:
+            assert (await anext(messages))["params"]["notifications"] == {"taskIds": [id_]}
             await about(site, "tasks/cancel", id_, id_)
-            async for one in told:
+            async for one in messages:
                 assert one["method"] == "notifications/tasks"
                 if one["params"]["status"] == "cancelled":
                     break
@@ -294,7 +294,7 @@ async def test_a_listen_stream_tells_of_the_end(standing: Site) -> None:
 
 @asynccontextmanager
 async def listens(site: Site, id: str) -> AsyncIterator[AsyncIterator[Any]]:
-    """What a listen stream says of a task."""
+    """The messages of a listen stream about a task."""
     message, headers = site.stateless("subscriptions/listen", {"notifications": {"taskIds": [id]}}, **DECLARED)
     async with site.stream(message, headers) as answer:
         assert answer.status_code == 200

@@ -1,4 +1,4 @@
-"""Calls that become tasks, with a store that takes its time: what happens meanwhile is not missed."""
+"""Calls that become tasks, with a slow store: events during its operations are not lost."""
 
 import gc
 import logging
@@ -29,7 +29,7 @@ class Name(BaseModel):
 
 
 class Hosting:
-    """A server with tools that become tasks, the one client of it, and what went on in the tools."""
+    """A server with tools that become tasks, its client, and records of the calls."""
 
     def __init__(self, *, slow=True, after_seconds=0.5, **limits):
         self.limits = TaskLimits(**limits)
@@ -45,7 +45,7 @@ class Hosting:
         self.app.tool(task="required")(self.hurry)
 
     async def work(self, ctx: Context[None]) -> str:
-        """Work until it may end."""
+        """Work until the test lets the call end."""
         self.began.set()
         try:
             await self.go.wait()
@@ -102,12 +102,12 @@ class Hosting:
         return task
 
     async def idle(self):
-        """Waits until nothing is to be told to the store or by it."""
+        """Waits until no operation of the store is pending."""
         while len(self.tasks.background):
             await anyio.lowlevel.checkpoint()
 
 
-async def test_a_task_ends_in_a_store_that_takes_its_time():
+async def test_a_task_completes_with_a_slow_store():
     async with Hosting().open() as end:
         id_ = await end.task()
         end.go.set()
@@ -116,7 +116,7 @@ async def test_a_task_ends_in_a_store_that_takes_its_time():
         assert not end.tasks.at_work
 
 
-async def test_the_arguments_of_a_task_count_until_it_ends():
+async def test_the_arguments_of_a_task_count_as_memory_until_it_ends():
     end = Hosting(slow=False)
     end.app.limits = Limits(call_bytes=300_000)
     end.app.tool(task="required")(end.keep)
@@ -130,17 +130,17 @@ async def test_the_arguments_of_a_task_count_until_it_ends():
 
 
 @pytest.mark.parametrize("place", ["get", "replace", "after get", "after replace"])
-async def test_a_cancellation_while_the_call_writes_ends_the_work(place):
+async def test_a_cancellation_during_a_write_stops_the_call(place):
     async with Hosting().open() as end:
         id_ = await end.task("hurry", reports=1)
         await end.idle()
         call = end.tasks.at_work[id_]
-        end.slow.held[place] = anyio.Event()
+        end.slow.holds[place] = anyio.Event()
         await call.report(2, 4, None)
         forward(hosted.REPORT_SECONDS)
         await end.slow.reached.wait()
         task = await end.slow.inner.get(id_)
-        end.slow.held.pop(place).set()
+        end.slow.holds.pop(place).set()
         await end.slow.inner.replace(task, hosted.states.cancel(task, task.updated))
         await end.idle()
         assert not end.tasks.at_work
@@ -148,9 +148,9 @@ async def test_a_cancellation_while_the_call_writes_ends_the_work(place):
         assert (await end.get(id_))["status"] == "cancelled"
 
 
-async def test_a_call_that_is_cancelled_as_it_becomes_a_task_leaves_none():
+async def test_a_call_cancelled_while_its_task_is_created_leaves_no_task():
     async with Hosting().open() as end:
-        hold = end.slow.held["create"] = anyio.Event()
+        hold = end.slow.holds["create"] = anyio.Event()
         asked = await end.peer.start("work")
         await end.slow.reached.wait()
         await end.peer.cancel(asked)
@@ -161,9 +161,9 @@ async def test_a_call_that_is_cancelled_as_it_becomes_a_task_leaves_none():
         assert not end.tasks.at_work
 
 
-async def test_a_call_that_ends_as_it_becomes_a_task_is_answered_as_ever():
+async def test_a_call_that_ends_while_its_task_is_created_returns_its_result():
     async with Hosting(after_seconds=0).open() as end:
-        hold = end.slow.held["after create"] = anyio.Event()
+        hold = end.slow.holds["after create"] = anyio.Event()
         asked = await end.peer.start("maybe")
         await end.slow.reached.wait()
         end.go.set()
@@ -174,12 +174,12 @@ async def test_a_call_that_ends_as_it_becomes_a_task_is_answered_as_ever():
         assert not end.tasks.at_work
 
 
-async def test_a_task_that_is_cancelled_before_its_client_knows_it_is_given_up():
+async def test_a_task_cancelled_before_the_client_has_its_id_stops():
     async with Hosting().open() as end:
-        hold = end.slow.held["after create"] = anyio.Event()
+        hold = end.slow.holds["after create"] = anyio.Event()
         asked = await end.peer.start("work")
         await end.slow.reached.wait()
-        (task,) = end.slow.made
+        (task,) = end.slow.created
         await end.slow.inner.replace(task, hosted.states.cancel(task, task.updated))
         hold.set()
         id_ = (await end.peer.answer(asked))["result"]["taskId"]
@@ -188,7 +188,7 @@ async def test_a_task_that_is_cancelled_before_its_client_knows_it_is_given_up()
 
 
 @pytest.mark.parametrize("slow", [False, True])
-async def test_an_answer_is_not_missed(slow):
+async def test_an_answer_to_an_input_request_is_not_lost(slow):
     async with Hosting(slow=slow).open() as end:
         id_ = await end.task("ask")
         (key,) = (await end.until(id_, "input_required"))["inputRequests"]
@@ -197,7 +197,7 @@ async def test_an_answer_is_not_missed(slow):
         assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "Ada"
 
 
-async def test_a_question_that_its_author_gives_up_is_withdrawn():
+async def test_an_input_request_that_times_out_is_withdrawn():
     async with Hosting().open() as end:
         id_ = await end.task("ask")
         (first,) = (await end.until(id_, "input_required"))["inputRequests"]
@@ -207,7 +207,7 @@ async def test_a_question_that_its_author_gives_up_is_withdrawn():
         assert list(found) == ["name-2"]
 
 
-async def test_an_older_state_that_is_read_late_undoes_nothing():
+async def test_an_older_state_does_not_replace_a_newer_one():
     async with Hosting(slow=False).open() as end:
         id_ = await end.task("ask")
         await end.until(id_, "input_required")
@@ -216,7 +216,7 @@ async def test_an_older_state_that_is_read_late_undoes_nothing():
         assert call._task == task
 
 
-async def test_of_fast_reports_the_last_is_kept():
+async def test_of_many_fast_reports_the_last_is_stored():
     async with Hosting(slow=False).open() as end:
         id_ = await end.task("hurry", reports=1_000)
         forward(hosted.REPORT_SECONDS)
@@ -226,7 +226,7 @@ async def test_of_fast_reports_the_last_is_kept():
         assert task.revision <= 3
 
 
-async def test_a_report_does_not_fail_with_the_store(caplog):
+async def test_a_report_does_not_fail_if_the_store_fails(caplog):
     async with Hosting().open() as end:
         id_ = await end.task()
         with caplog.at_level(logging.CRITICAL, "shared.tasks"):
@@ -238,7 +238,7 @@ async def test_a_report_does_not_fail_with_the_store(caplog):
         assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "done"
 
 
-async def test_a_store_that_is_away_leaves_a_call_that_may_what_it_is(caplog):
+async def test_without_a_store_an_optional_task_stays_a_call(caplog):
     async with Hosting(after_seconds=0).open() as end:
         end.slow.fails = {"create"}
         asked = await end.peer.start("maybe")
@@ -250,14 +250,14 @@ async def test_a_store_that_is_away_leaves_a_call_that_may_what_it_is(caplog):
         assert [one.message for one in caplog.records] == ["a task could not be stored"]
 
 
-async def test_a_store_that_is_away_fails_a_call_that_must_be_a_task(caplog):
+async def test_without_a_store_a_required_task_fails(caplog):
     async with Hosting().open() as end:
         end.slow.fails = {"create"}
         assert (await end.peer.call("work"))["error"]["code"] == -32603
         assert not end.began.is_set()
 
 
-async def test_an_end_that_could_not_be_kept_is_logged_and_leaves_nothing(caplog):
+async def test_an_end_that_cannot_be_stored_is_logged(caplog):
     async with Hosting().open() as end:
         await end.task()
         end.slow.fails = {"replace"}
@@ -269,13 +269,13 @@ async def test_an_end_that_could_not_be_kept_is_logged_and_leaves_nothing(caplog
 
 
 @pytest.mark.parametrize(("error", "traces"), [(Unavailable(), 0), (OSError("a fault"), 1)])
-def test_a_store_that_is_away_is_told_of_in_a_line_for_each_task(caplog, error, traces):
+def test_only_unexpected_store_failures_are_logged_with_a_traceback(caplog, error, traces):
     log_failure("a task could not be stored", error)
     assert len([one for one in caplog.records if one.exc_info]) == traces
     assert len(caplog.records) == 1
 
 
-async def test_what_is_at_work_when_the_server_stops_fails_and_says_why():
+async def test_working_tasks_fail_with_a_reason_when_the_server_stops():
     async with Hosting().open() as end:
         id_ = await end.task()
         end.running.stop()
@@ -284,10 +284,10 @@ async def test_what_is_at_work_when_the_server_stops_fails_and_says_why():
         await end.ended.wait()
 
 
-async def test_what_has_come_to_its_end_keeps_that_when_the_server_stops():
+async def test_a_finished_task_stays_completed_when_the_server_stops():
     async with Hosting().open() as end:
         id_ = await end.task()
-        hold = end.slow.held["replace"] = anyio.Event()
+        hold = end.slow.holds["replace"] = anyio.Event()
         end.go.set()
         await end.running.calls.drain()
         end.running.stop()
@@ -295,13 +295,13 @@ async def test_what_has_come_to_its_end_keeps_that_when_the_server_stops():
         assert (await end.until(id_, "completed", "failed"))["status"] == "completed"
 
 
-async def test_no_call_becomes_a_task_when_the_server_stops():
+async def test_no_call_becomes_a_task_after_the_server_stops():
     async with Hosting().open() as end:
         end.running.stop()
         assert (await end.peer.call("work"))["error"]["message"] == STOPPED
 
 
-async def test_a_task_that_expires_at_work_is_given_up():
+async def test_a_task_that_expires_is_stopped():
     async with Hosting(slow=False, seconds=60.0).open() as end:
         id_ = await end.task()
         forward(61)
@@ -311,7 +311,7 @@ async def test_a_task_that_expires_at_work_is_given_up():
         assert not len(end.tasks.store)
 
 
-async def test_a_call_that_becomes_no_task_leaves_nothing():
+async def test_a_call_without_a_task_leaves_no_objects():
     async with Hosting(slow=False).open() as end:
         end.go.set()
         gc.collect()
@@ -325,7 +325,7 @@ async def test_a_call_that_becomes_no_task_leaves_nothing():
             gc.enable()
 
 
-async def test_more_than_one_client_may_have_are_refused_by_name_or_stay_calls():
+async def test_tasks_beyond_the_limit_are_refused_or_stay_calls():
     async with Hosting(slow=False, after_seconds=0, of_one_client=1, total=7).open() as end:
         await end.task()
         assert "1 for one client and 7 for all" in (await end.peer.call("work"))["error"]["message"]
@@ -335,7 +335,7 @@ async def test_more_than_one_client_may_have_are_refused_by_name_or_stay_calls()
         assert (await end.peer.answer(asked))["result"]["content"][0]["text"] == "done"
 
 
-async def test_an_error_has_room_when_results_have_none():
+async def test_an_error_is_stored_even_if_results_exceed_the_limit():
     async with Hosting(slow=False, result_bytes=1).open() as end:
         id_ = await end.task()
         end.go.set()
@@ -344,23 +344,23 @@ async def test_an_error_has_room_when_results_have_none():
         ] == "storing this result would exceed the limit of 1 bytes for task results"
 
 
-async def test_listeners_are_told_the_end_before_their_stream_is_ended():
+async def test_listeners_get_the_end_of_a_task_before_their_stream_ends():
     async with Hosting().open() as end:
         id_ = await end.task()
-        link = end.tasks.at_work[id_]._context.link  # nobody is told of the link of a client without a handshake
+        link = end.tasks.at_work[id_]._context.link  # the link of a stateless client is not public
         stream = await end.peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
         assert (await end.peer.other("notifications/tasks"))["params"]["status"] == "working"
-        hold = end.slow.held["replace"] = anyio.Event()
+        hold = end.slow.holds["replace"] = anyio.Event()
         end.running.stop()
         link.finish()
         await end.slow.reached.wait()
         hold.set()
         await end.peer.answer(stream)
-        told = [one for one in end.peer.others if one["method"] == "notifications/tasks"]
-        assert [one["params"]["status"] for one in told] == ["failed"]
+        notifications = [one for one in end.peer.others if one["method"] == "notifications/tasks"]
+        assert [one["params"]["status"] for one in notifications] == ["failed"]
 
 
-def test_a_share_is_told_where_the_total_is_known() -> None:
+def test_progress_with_a_total_is_reported_as_a_percentage() -> None:
     words = {
         Report(4, 10, "importing"): "importing, 40%",
         Report(4, 10, None): "40%",

@@ -1,4 +1,4 @@
-"""Tasks of a server that has replicas: each of them answers for all."""
+"""Tasks of a server with replicas: each replica answers requests about all tasks."""
 
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
@@ -24,7 +24,7 @@ class Name(BaseModel):
 
 
 class Two:
-    """Two replicas, and a client of each. What works is at the first."""
+    """Two replicas, and a client of each. Calls run at the first."""
 
     def __init__(self):
         self.began, self.go, self.ended = anyio.Event(), anyio.Event(), anyio.Event()
@@ -62,14 +62,14 @@ class Two:
         return found["taskId"]
 
     async def until(self, id, *statuses):
-        """How the other replica sees the task once that is so."""
+        """The task from the other replica, when it has one of these statuses."""
         while (found := (await self.there.request("tasks/get", {"taskId": id}))["result"])["status"] not in statuses:
             await anyio.lowlevel.checkpoint()
         return found
 
 
 class Overtaken(MemoryTasks):
-    """A store that takes its time to answer: once it has read a task, somebody else may change it."""
+    """A slow store: `meanwhile` changes a task after its read, before the answer."""
 
     def __init__(self):
         super().__init__(TaskLimits())
@@ -85,7 +85,7 @@ class Overtaken(MemoryTasks):
 
 @asynccontextmanager
 async def overtaken():
-    """Such a store with one task, and the tasks of a server that has it."""
+    """A slow store with one task, and the tasks of its server."""
     store = Overtaken()
     await store.create(TaskRecord("t", "extension", None, "", 0.0, 0.0, 60.0))
     async with server().open() as running:
@@ -94,7 +94,7 @@ async def overtaken():
     store.close()
 
 
-async def test_a_change_that_comes_while_the_task_is_read_is_not_missed():
+async def test_a_change_during_a_read_is_not_missed():
     async with overtaken() as (store, tasks_):
         seen = []
         async with aclosing(tasks_.follow("t")) as states_:
@@ -105,7 +105,7 @@ async def test_a_change_that_comes_while_the_task_is_read_is_not_missed():
         assert seen == ["working", "cancelled"]
 
 
-async def test_two_changes_at_once_are_both_made():
+async def test_two_concurrent_changes_are_both_applied():
     async with overtaken() as (store, tasks_):
         store.meanwhile = lambda task, now: states.ask(task, {"q": {}}, now)
         changed = await tasks_.change("t", lambda task, now: states.report(task, "half", now))
@@ -114,7 +114,7 @@ async def test_two_changes_at_once_are_both_made():
 
 
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
-async def test_a_task_is_cancelled_at_another_replica(version):
+async def test_a_task_can_be_cancelled_at_another_replica(version):
     two = Two()
     async with two.open(version):
         id_ = await two.task()
@@ -125,7 +125,7 @@ async def test_a_task_is_cancelled_at_another_replica(version):
         assert not tasks_of(two.one).at_work
 
 
-async def test_a_question_is_answered_at_another_replica():
+async def test_an_input_request_can_be_answered_at_another_replica():
     two = Two()
     async with two.open():
         id_ = await two.task("ask")
@@ -135,7 +135,7 @@ async def test_a_question_is_answered_at_another_replica():
         assert (await two.until(id_, "completed"))["result"]["content"][0]["text"] == "Ada"
 
 
-async def test_another_replica_tells_of_a_task():
+async def test_another_replica_notifies_listeners_of_a_task():
     two = Two()
     async with two.open():
         id_ = await two.task()
@@ -146,7 +146,7 @@ async def test_another_replica_tells_of_a_task():
         assert told == ["working", "completed"]
 
 
-async def test_the_result_of_a_task_is_waited_for_at_another_replica():
+async def test_tasks_result_can_wait_at_another_replica():
     two = Two()
     async with two.open(NEWEST_HANDSHAKE):
         id_ = await two.task()
@@ -155,7 +155,7 @@ async def test_the_result_of_a_task_is_waited_for_at_another_replica():
         assert (await two.there.answer(asked))["result"]["content"][0]["text"] == "done"
 
 
-async def test_the_end_of_a_replica_ends_its_tasks_and_leaves_those_of_others():
+async def test_a_stopping_replica_fails_only_its_own_tasks():
     two, stores = Two(), Stores()
     async with two.app.open(stores=stores) as other, talking(other, STATELESS, CAPABILITIES) as two.there:
         async with two.app.open(stores=stores) as one, talking(one, STATELESS, CAPABILITIES) as two.here:

@@ -1,5 +1,4 @@
-"""What may become of a task: properties of the pure functions, and a model of what a call and its clients do with the
-store together, in every order."""
+"""States of a task: properties of the pure functions, and a model of what a call and its clients do concurrently."""
 
 import asyncio
 from typing import Any
@@ -26,7 +25,7 @@ QUIET = settings(database=None, deadline=None)
 
 
 def steps() -> st.SearchStrategy[tuple[Any, ...]]:
-    """What may happen to a task, as the name of a function and its arguments but for the task and the time."""
+    """Changes of a task: the name of a function, and its arguments without the task and the time."""
     return st.one_of(
         st.tuples(st.just("report"), TEXTS),
         st.tuples(st.just("ask"), KEYS.map(lambda keys: dict.fromkeys(keys, "?"))),
@@ -47,7 +46,7 @@ def done(task: TaskRecord, step: tuple[Any, ...], now: float) -> TaskRecord:
 
 @settings(QUIET, max_examples=40)
 @given(st.lists(st.tuples(steps(), st.floats(0, 10))))
-def test_whatever_happens_a_task_is_well_formed(happened: list[tuple[tuple[Any, ...], float]]) -> None:
+def test_any_sequence_of_changes_leaves_a_valid_task(happened: list[tuple[tuple[Any, ...], float]]) -> None:
     task, used = TaskRecord("id", "form", None, "client", 5.0, 5.0, 60.0), set[str]()
     for step, now in happened:
         if step[0] == "ask":
@@ -66,7 +65,7 @@ def test_whatever_happens_a_task_is_well_formed(happened: list[tuple[tuple[Any, 
         task = after
 
 
-# The real thing beside a model
+# The implementation and its model
 
 
 class Said(BaseModel):
@@ -74,7 +73,7 @@ class Said(BaseModel):
 
 
 class Machine:
-    """One task, what it does next, and what it has to be. Its store takes its time."""
+    """One task with a slow store, the next steps of its call, and its model."""
 
     def __init__(self) -> None:
         self.app: Server[Any] = Server(Implementation(name="model", version="1"), extensions=[tasks()])
@@ -92,7 +91,7 @@ class Machine:
         self.given: list[str] = []
 
     async def work(self, ctx: Context[Any]) -> str:
-        """Do as ordered."""
+        """Do the ordered steps."""
         try:
             while (order := await self.orders.get()) != "end":
                 self.taken += 1
@@ -112,7 +111,7 @@ class Machine:
         return self.status in ("working", "input_required") and not self.is_gone
 
     async def settle(self, peer: Peer) -> None:
-        """Waits until everything that was begun has come to rest."""
+        """Waits until all started operations have ended."""
         kept = tasks_of(self.running)
         for _ in range(30):
             await anyio.lowlevel.checkpoint()
@@ -133,8 +132,8 @@ class Machine:
         elif what == "answer":
             word = f"answer {self.asked}"
             answers = {key: {"action": "accept", "content": {"word": word}} for key in self.open or ["word"]}
-            said = await peer.request("tasks/update", {"taskId": id, "inputResponses": answers})
-            assert ("error" in said) == self.is_gone
+            answer = await peer.request("tasks/update", {"taskId": id, "inputResponses": answers})
+            assert ("error" in answer) == self.is_gone
             if self.works and self.open:
                 self.given.append(word)
                 self.open, self.status = [], "working"
@@ -181,7 +180,7 @@ class Machine:
                     await self.check_end(peer, id_)
 
     async def check_end(self, peer: Peer, id: str) -> None:
-        """Of things that happened at the same time any may have been the first; but it is one story."""
+        """Concurrent steps may happen in any order, but all states must agree on one order."""
         found: Json = await peer.request("tasks/get", {"taskId": id})
         at_work = bool(tasks_of(self.running).at_work)
         assert at_work == (not self.is_over)
@@ -204,7 +203,7 @@ def play(happens: list[str], *, slow: bool, settled: bool) -> None:
 
 @settings(QUIET, max_examples=8, derandomize=True)
 @given(HAPPENS, st.booleans(), st.booleans())
-def test_a_task_is_what_its_model_is(happens: list[str], slow: bool, settled: bool) -> None:
+def test_a_task_behaves_like_its_model(happens: list[str], slow: bool, settled: bool) -> None:
     play(happens, slow=slow, settled=settled)
 
 
@@ -212,5 +211,5 @@ def test_a_task_is_what_its_model_is(happens: list[str], slow: bool, settled: bo
 @pytest.mark.timeout(600)
 @settings(QUIET, max_examples=1_000, derandomize=True)
 @given(HAPPENS, st.booleans(), st.booleans())
-def test_a_task_is_what_its_model_is_at_length(happens: list[str], slow: bool, settled: bool) -> None:
+def test_a_task_behaves_like_its_model_in_many_examples(happens: list[str], slow: bool, settled: bool) -> None:
     play(happens, slow=slow, settled=settled)
