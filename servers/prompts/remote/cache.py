@@ -89,12 +89,14 @@ class Checkout:
 
     def load(self) -> None:
         """Read the state of the cache, which is empty if a file of the commit is missing or damaged. Blocks."""
-        self._state = None
+        loaded = None
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             state = json.loads((self._tree / "state.json").read_bytes())
             is_whole = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
             if is_whole and state["commit"] and isinstance(state["left_out"], list):
-                self._state = state
+                loaded = state
+        # At the end, since other threads use the last state in the meantime.
+        self._state = loaded
 
     def problems(self) -> list[Problem]:
         """Return the reason that the last fetch failed, and the files of the commit that were left out."""

@@ -65,6 +65,22 @@ def test_a_cached_commit_is_not_fetched_again(repository: Repository) -> None:
     assert not update(made)
 
 
+def test_the_last_state_is_used_while_the_cache_is_read_again(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = checkout(repository)
+    update(made)
+    commit, commits, read_bytes = made.commit, list[str | None](), Path.read_bytes
+
+    def read(path: Path) -> bytes:
+        commits.append(made.commit)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    made.load()
+    assert commits == [commit]
+
+
 def test_a_force_push_replaces_everything(repository: Repository) -> None:
     made = checkout(repository)
     update(made)
