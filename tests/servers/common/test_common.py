@@ -1,4 +1,4 @@
-"""What servers have in common: what they watch for a subscription ends with it, and with the client that has it."""
+"""Watches of all servers, which end with the subscription or its client."""
 
 import sqlite3
 from collections.abc import Callable

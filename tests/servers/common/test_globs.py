@@ -1,4 +1,4 @@
-"""Patterns of paths: what they match, what they cost, and where they end a walk."""
+"""Globs: matches, cost, and subtrees without matches."""
 
 import fnmatch
 import time

@@ -1,4 +1,4 @@
-"""Images that models see, by their first bytes."""
+"""Types of images by their first bytes, and damaged images."""
 
 from zlib import crc32
 

@@ -1,4 +1,4 @@
-"""Notices that something may have changed in directories, or that they must be looked at themselves."""
+"""Notices of possible changes in directories, and polling instead."""
 
 import os
 import subprocess
@@ -129,7 +129,7 @@ def test_a_watch_ended_by_an_undecodable_name_is_replaced(notices, root):
     open(os.fsencode(root) + b"/\xff", "w").close()
     assert notices.wait(threading.Event(), 30) is None
     assert notices.has_no_watch
-    notices._retry_at = 0  # the pause before it is over
+    notices._retry_at = 0  # the pause before the retry is over
     assert notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
@@ -143,7 +143,7 @@ def test_a_failed_watch_is_not_replaced_at_once(notices, root):
 
 
 def test_a_flood_of_notices_requests_a_full_check(notices, root, monkeypatch):
-    monkeypatch.setattr("servers.common.notices.CHECK_ALL_THRESHOLD", 1)  # some thousands, else
+    monkeypatch.setattr("servers.common.notices.CHECK_ALL_THRESHOLD", 1)  # some thousands by default
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) is None

@@ -26,7 +26,7 @@ OPEN_NAMES = " ".join(
 
 
 def archive(parts: dict[str, str | bytes], stored: str = "") -> bytes:
-    """The parts as a zip archive; the one called `stored` comes first, and is not compressed."""
+    """A zip archive of the parts; the part named `stored` comes first, uncompressed."""
     data = BytesIO()
     with ZipFile(data, "w", ZIP_DEFLATED) as written:
         for name, text in parts.items():
@@ -35,7 +35,7 @@ def archive(parts: dict[str, str | bytes], stored: str = "") -> bytes:
 
 
 def relations(*entries: tuple[str, str, str], external: tuple[str, ...] = ()) -> str:
-    """A part of relations: the id, the last word of the type, and the target of each."""
+    """A relations part; each relation has an id, the last word of its type, and a target."""
     written = ""
     for name, kind, target in entries:
         mode = ' TargetMode="External"' if name in external else ""
@@ -61,7 +61,7 @@ def word(body: str, **parts: str | bytes) -> bytes:
 
 
 def slides(*shapes: str, **parts: str) -> bytes:
-    """A presentation with a slide for each text; `notes1` are the notes of the first, `chart1` a chart of it."""
+    """A presentation with a slide for each text; `notes1` and `chart1` belong to the first slide."""
     names = [f"slides/slide{number}.xml" for number in range(1, len(shapes) + 1)]
     entries = [(f"rId{number}", "slide", name) for number, name in enumerate(names, 1)]
     ids = "".join(f'<p:sldId id="{255 + number}" r:id="rId{number}"/>' for number in range(1, len(shapes) + 1))
@@ -83,14 +83,14 @@ def slides(*shapes: str, **parts: str) -> bytes:
 
 
 def slide(shapes: str) -> str:
-    """A slide, or what is one already."""
+    """A slide with these shapes; a whole slide is returned unchanged."""
     if shapes.startswith("<p:sld"):
         return shapes
     return f"<p:sld {SLIDE_NAMES}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
 
 
 def shape(paragraphs: str, kind: str | None = None) -> str:
-    """A shape with paragraphs, or one text; `kind` is the type of a placeholder."""
+    """A shape with paragraphs or one text; `kind` is the placeholder type."""
     holder = "" if kind is None else f'<p:nvPr><p:ph type="{kind}"/></p:nvPr>'
     text = paragraphs if paragraphs.startswith("<a:p>") else f"<a:p><a:r><a:t>{paragraphs}</a:t></a:r></a:p>"
     about = f'<p:nvSpPr><p:cNvPr id="1" name="x"/>{holder}</p:nvSpPr>'
@@ -98,7 +98,7 @@ def shape(paragraphs: str, kind: str | None = None) -> str:
 
 
 def opened(form: str, body: str, styles: str = "", **parts: str) -> bytes:
-    """An OpenDocument file: its form is text, spreadsheet or presentation."""
+    """An OpenDocument file; `form` is text, spreadsheet or presentation."""
     content = (
         f"<office:document-content {OPEN_NAMES}><office:automatic-styles>{styles}</office:automatic-styles>"
         f"<office:body><office:{form}>{body}</office:{form}></office:body></office:document-content>"
@@ -109,7 +109,7 @@ def opened(form: str, body: str, styles: str = "", **parts: str) -> bytes:
 
 
 def book(chapters: dict[str, str], metadata: str = "", **parts: str) -> bytes:
-    """A book whose chapters are read in the order in which they stand here."""
+    """An EPUB book with its chapters in this order."""
     items = "".join(
         f'<item id="i{at}" href="{name}" media-type="application/xhtml+xml"/>' for at, name in enumerate(chapters)
     )

@@ -1,4 +1,4 @@
-"""PDFs of a few words, as a program writes them."""
+"""Small PDFs with a few words."""
 
 from collections.abc import Sequence
 from io import BytesIO

@@ -39,7 +39,7 @@ def test_an_encrypted_pdf_without_a_password_is_read():
 
 
 def test_a_long_pdf_is_truncated_with_a_note_how_to_continue(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.common.documents.pdf.MAX_PAGES", 2)  # a PDF of 2,001 pages takes long to write
+    monkeypatch.setattr("servers.common.documents.pdf.MAX_PAGES", 2)  # writing a PDF of 2,001 pages takes long
     pdf = Pdf(written(["a", "b", "c", "d", "e"]))
     text, notes = pdf.read("1-2,4-", SECONDS)
     assert text == "[page 1 of 5]\n\na\n\n[page 2 of 5]\n\nb"

@@ -1,4 +1,4 @@
-"""Documents of each kind are read by one door, and their trees are written as Markdown."""
+"""The common reader of all kinds of documents, and the Markdown of their trees."""
 
 import pytest
 

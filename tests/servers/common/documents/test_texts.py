@@ -1,4 +1,4 @@
-"""Documents are read in a worker, by the bytes that they begin with."""
+"""Reading documents of each kind in a worker."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -55,7 +55,7 @@ async def test_an_archive_that_is_not_a_document_starts_no_worker():
         with pytest.raises(DocumentError) as caught:
             await reader.read(body)
         assert caught.value.code == "unsupported_type"
-        assert not reader._pool.pids  # nothing else tells that no process was started
+        assert not reader._pool.pids  # nothing else shows that no process was started
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Formulas that have no value in the file."""
+"""Formulas without a stored value."""
 
 import io
 

@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory beside the root that holds a secret."""
+    """A directory beside the root with a secret."""
     path = tmp_path / "root_evil"
     path.mkdir()
     (path / "secret").write_text(SECRET)
@@ -42,7 +42,7 @@ def files(root: Path) -> Iterator[RootedFiles]:
 
 
 def opened_by(way: str, roots: Roots) -> RootedFiles:
-    """The files beneath the roots, found in one of these ways."""
+    """The files below the roots, found by a race-free or a checked walker."""
     return RootedFiles(roots, DescriptorWalker(roots) if way == "race-free" else PathWalker(roots))
 
 
@@ -53,14 +53,14 @@ def read(files: RootedFiles, written: str | Path) -> str:
 
 
 def code(files: RootedFiles, written: str | Path) -> str:
-    """With which code it is refused to read a file."""
+    """The code of the error that reading a file raises."""
     with pytest.raises(PathError) as caught:
         read(files, written)
     return caught.value.code
 
 
 def outcome(files: RootedFiles, written: str | Path) -> str:
-    """The one or the other."""
+    """The text of a file, or the code of the error."""
     try:
         return read(files, written)
     except PathError as error:
@@ -69,13 +69,13 @@ def outcome(files: RootedFiles, written: str | Path) -> str:
 
 @pytest.fixture(params=["race-free", "checked"])
 def way(request: pytest.FixtureRequest) -> str:
-    """How files are found."""
+    """The kind of walker that finds the files."""
     return str(request.param)
 
 
 @pytest.fixture
 def either(root: Path, way: str) -> Iterator[RootedFiles]:
-    """The same files, found in each way."""
+    """The same files, found by each kind of walker."""
     opened = opened_by(way, Roots([root], writable=True))
     yield opened
     opened.close()
@@ -89,7 +89,7 @@ def at(files: RootedFiles) -> Callable[[str], Place]:
 
 @pytest.fixture
 def no_leak() -> Iterator[None]:
-    """Fails the test when it leaves descriptors open."""
+    """Fails a test that leaves descriptors open."""
     before = descriptors()
     yield
     assert left_open(before) == []
@@ -116,7 +116,7 @@ while True:
 
 @contextmanager
 def swapping(root: Path) -> Iterator[None]:
-    """A process that makes `dir` a directory and a link to the outside in turn, as fast as it can."""
+    """A process that swaps `dir` between a directory and a link to the outside, as fast as it can."""
     with subprocess.Popen([sys.executable, "-c", SWAPPING, str(root)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()

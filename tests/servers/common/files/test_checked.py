@@ -42,7 +42,7 @@ def test_the_trail_has_the_path_of_the_link_and_of_its_target(checked, root):
 
 @pytest.fixture
 def short(root, monkeypatch):
-    """Short names in the root, and what they stand for, as Windows has them."""
+    """Short names in the root and their long names, as on Windows."""
     names = {}
 
     def long(path):

@@ -1,4 +1,4 @@
-"""Names that stay closed: which they are, and what the operator adds and takes away."""
+"""The denylist: its default names, and the operator's deny and allow patterns."""
 
 import re
 from pathlib import Path
@@ -89,4 +89,4 @@ def test_the_cache_of_the_denylist_is_limited():
     way = denylist.start([()])
     for i in range(10_000):
         assert denylist.step(way, f"{i}.pem") is None
-    assert denylist._is_denied.cache_info().currsize <= 4_096  # what it holds shows nowhere else
+    assert denylist._is_denied.cache_info().currsize <= 4_096  # nothing else shows its size

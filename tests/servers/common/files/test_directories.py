@@ -11,7 +11,7 @@ from tests.servers.common.files.conftest import SECRET
 
 @pytest.fixture
 def opened(root, way):
-    """Opens the directory at these names below the root, in each way."""
+    """Open the directory with these names below the root, with each kind of walker."""
 
     def open_below(*names, make=False):
         return open_directory(root, names, make, race_free=way == "race-free")
@@ -41,7 +41,7 @@ def test_links_inside_and_outside_are_not_followed(opened, root, outside, no_lea
     for names in (["link", "secret"], ["file"]):
         with pytest.raises(OSError) as caught:
             read(opened, *names)
-        # The kernel says so of a directory that is to be one and is a link.
+        # The kernel reports either for a link where a directory is expected.
         assert caught.value.errno in (errno.ELOOP, errno.ENOTDIR)
 
 
@@ -52,7 +52,7 @@ def test_a_replaced_root_is_opened_again(tmp_path, root, opened):
     root.mkdir()
     (root / "file").write_bytes(b"new")
     assert read(opened, "file") == b"new"
-    # It may be a link itself.
+    # The root itself may be a link.
     os.rename(root, tmp_path / "new")
     root.symlink_to("new")
     assert read(opened, "file") == b"new"

@@ -1,4 +1,4 @@
-"""What becomes of what was replaced, where names are exchanged."""
+"""The replaced file after an exchange of names."""
 
 import fcntl
 import os
@@ -46,7 +46,7 @@ def test_the_wait_for_a_continuous_writer_is_limited(entry, root, monkeypatch):
             add(to, data)
             theirs.write(b"more")
 
-        # Nobody else can add just after each time that it was looked.
+        # Another program could not be timed to append after each check.
         monkeypatch.setattr(module, "append", add_and_find_more)
         monkeypatch.setattr(module, "_MAX_SECONDS", 0.05)
         theirs.write(b"more")
@@ -66,7 +66,7 @@ def test_the_file_stays_locked_while_additions_are_copied(entry, root, monkeypat
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         add(to, data)
 
-    # Nobody else can ask just while it is added.
+    # Another process could not be timed to lock the file meanwhile.
     monkeypatch.setattr(module, "append", add_while_another_asks)
     exchange(fresh, entry, found, b"old")
     assert (root / "file").read_text() == "newmore"

@@ -1,4 +1,4 @@
-"""What holds for every way to a place: by descriptors, and by paths that are checked."""
+"""Reading places by descriptors and by checked paths."""
 
 import os
 from itertools import count
@@ -123,7 +123,7 @@ def test_a_directory_swapped_for_a_link_opens_nothing_outside(files, root, outsi
     (root / "link").symlink_to(outside)
     seen = set()
     with swapping(root):
-        # As long as it takes to meet both states, on a busy machine too.
+        # Until both states were seen, however busy the machine.
         for i in count():
             seen.add(outcome(files, "dir/secret"))
             if i > 20_000 and {"mine", "outside_roots"} <= seen:

@@ -37,7 +37,7 @@ def test_the_second_holder_waits_for_the_first(entry):
 
 
 async def cancelled_while_it_waits(entry, is_awaited):
-    """Whether a call ends without the lock once it is cancelled, which it is when `is_awaited`."""
+    """Cancel a call once `is_awaited`, and return whether it ended without the lock."""
 
     def wait():
         with lock_entries(entry):
@@ -68,7 +68,7 @@ async def test_a_cancelled_call_stops_waiting_for_its_process(entry):
 
 
 def waits(lock, entered):
-    """Whether somebody waits for the lock, once it is that or has `entered`."""
+    """Wait until the lock has a second user or was `entered`, and return whether it was not entered."""
     while lock.users < 2 and not entered.is_set():
         time.sleep(0.001)
     return not entered.is_set()
@@ -141,7 +141,7 @@ def test_equal_names_in_two_directories_have_separate_locks(root, files, at):
         thread.join()
 
 
-# That nothing is kept of a lock is seen in `_locks` alone.
+# Only `_locks` shows that a released lock is removed.
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
@@ -206,4 +206,4 @@ def test_locking_a_pipe_does_not_wait(root, files, at):
 def test_locking_a_pipe_does_not_open_it(entry, root):
     os.mkfifo(root / "file")
     with lock_entries(entry), pytest.raises(OSError, match="No such device"):
-        os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # somebody reads from it where this is let
+        os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # succeeds if the pipe has a reader

@@ -1,4 +1,4 @@
-"""What counts as local, read from tables like those of the kernel."""
+"""Local and remote paths, from mount tables like those of the kernel."""
 
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def test_after_close_nothing_is_local(table, no_leak):
 
 
 class Changed:
-    """A poll that has news, as the kernel's has after a mount."""
+    """A poll that reports a change, as the kernel does after a mount."""
 
     def poll(self, timeout):
         return [(0, 0)]
@@ -111,7 +111,7 @@ def test_a_change_of_the_table_is_noticed(table):
     with table.file.open("a") as file:
         file.write(line("/srv/files/far", "nfs") + "\n")
     assert mounts.is_local(at("far", "x"))
-    mounts._changes = Changed()  # no test may mount anything
+    mounts._changes = Changed()  # a test can not mount anything
     assert not mounts.is_local(at("far", "x"))
 
 

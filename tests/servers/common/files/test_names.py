@@ -1,4 +1,4 @@
-"""What other systems make of names, as functions of text; nothing here has run on them."""
+"""Names on other systems, as functions of text; nothing here was run on those systems."""
 
 import importlib.util
 import ntpath
@@ -51,7 +51,7 @@ def test_names_that_windows_reinterprets_are_refused():
 
 
 def is_reserved(path):
-    """What Python says of it, which has changed the place where it says so."""
+    """Whether Python treats the name as reserved; the function moved between versions."""
     ask = getattr(ntpath, "isreserved", None)
     return PureWindowsPath(path).is_reserved() if ask is None else ask(path)
 
@@ -95,7 +95,7 @@ def test_a_windows_path_is_converted_to_a_uri():
 
 
 def names_on(monkeypatch, system):
-    """The module as it is on another system: what it asks of the system is answered as there."""
+    """The module `names` imported as on another system."""
     other = types.ModuleType("os")
     other.__dict__.update(vars(os))
     if system == "win32":

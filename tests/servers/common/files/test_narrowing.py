@@ -1,4 +1,4 @@
-"""The part of the operator's directories that is in a client's own, and that no way leads out of it."""
+"""The parts of the operator's roots inside the client's roots, which no path leaves."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ from tests.servers.common.files.conftest import SECRET, code, opened_by, outcome
 
 @pytest.fixture
 def part(root: Path) -> Path:
-    """A directory in the root with a file in it, beside another one with a secret."""
+    """A directory in the root with a file, beside another directory with a secret."""
     path = root / "part"
     (path / "sub").mkdir(parents=True)
     (path / "sub" / "file").write_text("mine")
@@ -35,7 +35,7 @@ def paths(rooted: RootedFiles) -> list[Path]:
     return list(rooted.roots.paths)
 
 
-# Which parts there are
+# The parts
 
 
 def test_a_client_root_inside_a_root_gives_that_part(either, root, part):
@@ -172,7 +172,7 @@ def test_a_linked_part_has_both_spellings(either, root, part):
     assert code(parts, root / "beside" / "secret") == "outside_roots"
 
 
-# No way leads out
+# Paths that lead outside
 
 
 LINKS = [
@@ -237,7 +237,7 @@ def test_a_part_swapped_for_a_link_opens_nothing_outside(files, root, outside, n
     assert SECRET not in seen
 
 
-# What it costs and gives
+# Descriptors, small reads, trails and marks
 
 
 def test_closed_parts_leave_no_descriptor_open(files, part, no_leak):

@@ -101,7 +101,7 @@ def test_a_root_is_reachable_while_its_path_leads_to_the_open_directory(either, 
     assert not either.is_reachable(0)
     root.unlink()
     root.mkdir()
-    assert not files.is_reachable(0)  # it is another one by now
+    assert not files.is_reachable(0)  # another directory has its name
 
 
 def test_a_missing_root_is_opened_when_it_appears(way, tmp_path):

@@ -154,14 +154,14 @@ def test_uris_below_the_root_are_decoded_once(roots, root):
         *(f"file://{root}/%61 b", f"file://{root}/x/%2e%2E/a%20b", f"file://{root}/a b"),
     ):
         assert roots.place(uri_).parts == ("a b",), uri_
-    # It is decoded once.
+    # A URI is decoded once.
     assert roots.place(f"file://{root}/%252e%252e/x").parts == ("%2e%2e", "x")
 
 
 @pytest.fixture
 def on_macos(monkeypatch):
-    """Case may count there, or not: a link stands for a directory found by a name in another case."""
-    monkeypatch.setattr(names, "_MACOS", True)  # no other way leads to another system
+    """Make names behave as on macOS, where case may matter or not; a link imitates a name in another case."""
+    monkeypatch.setattr(names, "_MACOS", True)  # nothing else imitates another system
 
 
 def test_a_path_that_differs_from_a_root_in_case_is_compared_by_identity(on_macos, tmp_path):

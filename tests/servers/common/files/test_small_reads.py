@@ -1,4 +1,4 @@
-"""What is read at once, and what is left to the walk in a thread."""
+"""Reads in the event loop, and the files left to a walk in a thread."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ from tests.servers.common.files.conftest import SECRET, swapping
 
 
 class Local:
-    """Mounts where everything is local, or nothing."""
+    """Mounts that report every place as local, or none."""
 
     def __init__(self, is_local: bool = True) -> None:
         self.answer = is_local
@@ -29,7 +29,7 @@ class Local:
 
 @pytest.fixture
 def read(files):
-    """Reads a path as the event loop would."""
+    """Read a path as the event loop does."""
     small = SmallFiles(files, Local())
 
     def call(written):
@@ -123,7 +123,7 @@ def test_a_directory_swapped_for_a_link_opens_nothing_outside(read, root, outsid
     (root / "link").symlink_to(outside)
     seen = set()
     with swapping(root):
-        # As long as it takes to meet both states, on a busy machine too.
+        # Until both states were seen, however busy the machine.
         for i in count():
             seen.add(read("dir/secret"))
             if i > 20_000 and seen >= {b"mine", None}:

@@ -1,4 +1,4 @@
-"""The body of a page as it is written, without the choice of its main content."""
+"""Conversion of the whole body of a page, without the choice of its main content."""
 
 from servers.fetch.read.html.page import read_html
 from servers.fetch.read.page import Format, Page

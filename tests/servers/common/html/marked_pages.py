@@ -1,14 +1,14 @@
-"""Short pages, and what a reader must get of each: pieces of its Markdown in their order, and what may not be in it.
+"""Short pages with the pieces that their Markdown must contain, in order, and those it must not.
 
-Each has what the tests beside this file are about, in the markup of the programs that make it. The
-pages were marked before the code was written that reads them; of one the mark was corrected.
+Each has the markup of a program that makes such pages. The marks were written before the code that
+reads the pages; one of them was corrected later.
 """
 
 from typing import NamedTuple
 
 
 class MarkedPage(NamedTuple):
-    """A page and its marks."""
+    """A page, and the pieces that its Markdown has and lacks."""
 
     name: str
     html: str

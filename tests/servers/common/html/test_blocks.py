@@ -1,4 +1,4 @@
-"""Which tables are data, and what their cells hold."""
+"""Data tables, layout tables, and the contents of cells; blocks of code."""
 
 from tests.servers.common.html.bodies import markdown, plain
 

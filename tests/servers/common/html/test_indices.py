@@ -1,4 +1,4 @@
-"""Exponents, indices, and raised text that is a word."""
+"""Superscripts, subscripts, and raised words."""
 
 import pytest
 

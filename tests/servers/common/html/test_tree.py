@@ -1,4 +1,4 @@
-"""Characters and names that HTML may have and a tree may not."""
+"""Characters and attribute names of HTML that an XML tree can not contain."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""HTML as Markdown and as text: each kind of block, and what may stand in a line."""
+"""HTML as Markdown and as plain text: blocks and inline elements."""
 
 import textwrap
 

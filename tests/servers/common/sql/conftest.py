@@ -1,5 +1,5 @@
-"""The tests of what all SQL servers have in common. Most run on SQLite, which needs no server of its own; that no
-engine is needed but what `database.py` asks for is seen with one that is made up (`made_up.py`)."""
+"""Fixtures of the tests of what all SQL servers have in common. Most run on SQLite, which needs no server;
+`made_up.py` shows that an engine needs only what `database.py` requires."""
 
 from tests.servers.sqlite.conftest import file
 

@@ -1,4 +1,4 @@
-"""An engine that is none: tables in memory, and three statements. It has all that an engine gives, and nothing else.
+"""A made-up engine with tables in memory and three statements, which has only what an engine must have.
 
 `SELECT * FROM name`, with `WHERE` and a column and a parameter; `INSERT INTO name VALUES (...)` with parameters;
 `CREATE TABLE name (columns)`.
@@ -98,7 +98,7 @@ class Database:
         return parameters
 
     async def check(self) -> None:
-        """It is always there."""
+        """Do nothing: the database is always available."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         return None

@@ -1,4 +1,4 @@
-"""Canned queries as they stand in their files."""
+"""Files of canned queries."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Exports: the files of one process."""
+"""Exports as files of one process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ WRONG, DELETES = Query("SELECT nothing", ()), Query("DELETE FROM numbers", ())
 
 
 class Exporting:
-    """The exports, and a database to make them of."""
+    """The exports and their database."""
 
     def __init__(self, exports: Exports, database: SqliteDatabase) -> None:
         self.exports = exports
@@ -34,7 +34,7 @@ class Exporting:
 
     @property
     def files(self) -> list[Path]:
-        assert self.exports._directory is not None  # nothing else tells where it is
+        assert self.exports._directory is not None  # nothing else shows where the directory is
         return list(self.exports._directory.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Replicas with one session: a cursor goes on at any of them; what only one can hold, the others say is elsewhere."""
+"""Replicas with one session: cursors continue on each; exports and memos belong to one."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

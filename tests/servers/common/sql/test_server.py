@@ -1,4 +1,4 @@
-"""A server of any engine: one that is made up has all tools and resources as soon as it has what an engine gives."""
+"""A server of a made-up engine, with the tools and resources of every engine."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names in SQL and for readers."""
+"""Displayed names, nearest names, and shortened texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes to databases that another replica makes are told here."""
+"""Updates about changes that another replica makes."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What checks modules for browsers without one."""
+"""The Node that checks browser modules."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from tests.npm import find_node
 
 @pytest.fixture(scope="session")
 def node() -> Path:
-    """A Node; where there is none the test is skipped, and fails under CI=true."""
+    """The path of Node; without one the test is skipped, and fails under CI=true."""
     return find_node()

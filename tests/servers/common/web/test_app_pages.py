@@ -1,5 +1,4 @@
-"""The pages of each server, through the front door: who is told of them, what they are, and that nobody's results are
-other ones for it."""
+"""The app pages of each server through the protocol: links, contents, and unchanged results for other clients."""
 
 import re
 import sqlite3

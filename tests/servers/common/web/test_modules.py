@@ -1,4 +1,4 @@
-"""What holds for every file that is shipped for a browser, wherever it stands, and most of all for modules."""
+"""Rules for every file shipped for a browser, mostly for modules."""
 
 import gzip
 import re
@@ -26,12 +26,12 @@ FORBIDDEN = {
     "is too wide": r"^.{119,}$",
     "has space at the end of a line": r" +$",
 }
-# Where a rule speaks of what it forbids.
+# Files whose comments name what a rule forbids.
 SPOKEN_OF = {("dom.js", "writes HTML from a text")}
 
 
 def breaches(name: str, text: str) -> list[str]:
-    """Where a file breaks a rule, as line and rule."""
+    """The breaches of rules in a file, as line and rule."""
     return [
         f"{text.count(chr(10), 0, found.start()) + 1}: {rule}"
         for rule, pattern in FORBIDDEN.items()
@@ -68,13 +68,13 @@ def test_each_rule_detects_a_breach() -> None:
 def test_each_module_can_be_joined_with_its_imports() -> None:
     joined: set[Path] = set()
     for path in sorted(SCRIPTS, key=lambda path: path.read_text().count("\nimport "), reverse=True):
-        if path not in joined:  # what was joined with another one can be
+        if path not in joined:  # a module joined into another one needs no separate check
             joined |= {module.path for module in read_modules(path)}
     assert set(SCRIPTS) <= joined
 
 
 def test_each_module_is_valid_javascript(node: Path) -> None:
-    # Node takes one file at a time; that would be a process for each.
+    # Node checks one file at a time, which would take a process for each.
     check = "import vm from 'vm'; import fs from 'fs'; for (const path of process.argv.slice(1)) "
     check += "new vm.SourceTextModule(fs.readFileSync(path, 'utf8'), { identifier: path });"
     command = [node, "--experimental-vm-modules", "--no-warnings", "--input-type=module", "-e", check, "--"]
@@ -95,7 +95,7 @@ def imported(text: str) -> set[str]:
 
 
 def test_each_module_imports_exactly_the_names_it_uses() -> None:
-    """In one page with others, a module could use what only they import; in another page it would break."""
+    """On a page a module could use names that only other modules import; on another page it would break."""
     texts = {path: path.read_text() for path in SCRIPTS}
     exports = {path: exported(text) for path, text in texts.items()}
     declared = r"\b{0}(?: = |,? )|^ *(?:async )?{0}\(.*\) \{{"

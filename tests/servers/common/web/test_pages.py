@@ -1,4 +1,4 @@
-"""One response is made of a page and its modules, and what can't be joined is refused with its place."""
+"""Pages joined with their modules to one response, and errors of modules that can't be joined."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Processes that read pages: what happens to them, and to the pages beside the one that does it."""
+"""Worker processes that read pages: limits, crashes, cancellation and reuse."""
 
 import os
 import signal
@@ -96,7 +96,7 @@ async def test_a_worker_that_died_while_idle_is_replaced():
         await reader.read(SMALL, "markdown")
         (pid,) = pool.pids
         os.kill(pid, signal.SIGKILL)
-        await pool._workers[0]._process.wait()  # nothing else tells that it is dead
+        await pool._workers[0]._process.wait()  # nothing else shows that it is dead
         assert (await reader.read(SMALL, "markdown")).text == "one"
 
 
@@ -174,10 +174,10 @@ async def test_a_closed_reader_leaves_no_process_or_descriptor():
         async with anyio.create_task_group() as group:
             for _ in range(4):
                 group.start_soon(reader.read, SMALL, "markdown")
-        pids = reader._pool.pids  # a reader that is opened has no other way to its processes
+        pids = reader._pool.pids  # an open reader gives no other access to its processes
         assert len(pids) == 2
     assert not any(map(is_there, pids))
-    assert len(descriptors()) <= before + 2  # what the loop keeps to hear of processes
+    assert len(descriptors()) <= before + 2  # the event loop keeps two to watch processes
 
 
 @pytest.mark.slow
@@ -206,11 +206,11 @@ async def test_a_read_cancelled_within_its_answer_ends_its_worker(monkeypatch: p
         with anyio.CancelScope() as reading:
 
             def lengths(start: bytes) -> tuple[int, int]:
-                os.kill(pid, signal.SIGSTOP)  # so that the rest of the answer does not come first
+                os.kill(pid, signal.SIGSTOP)  # so that the rest of the answer does not arrive first
                 reading.cancel()
                 return lengths_of(start)
 
-            # Nothing else tells when an answer has begun.
+            # Nothing else shows when an answer has begun.
             monkeypatch.setattr("servers.common.workers.pool.lengths_of", lengths)
             await reader.read(loaded("x" * 5_000_000, "text/plain"), "markdown")
         monkeypatch.undo()

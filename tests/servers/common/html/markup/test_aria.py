@@ -1,4 +1,4 @@
-"""What attributes say is text: alternatives in cells, boxes, headings by role."""
+"""Text from attributes and roles: alternatives in cells, checkboxes, headings, tables."""
 
 from tests.servers.common.html.bodies import markdown
 

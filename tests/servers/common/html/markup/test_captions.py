@@ -1,4 +1,4 @@
-"""A figure without `figcaption` has a caption too."""
+"""Captions of figures, with and without `figcaption`."""
 
 import pytest
 

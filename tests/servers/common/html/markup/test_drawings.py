@@ -1,4 +1,4 @@
-"""The text of drawings and the links of their areas are in the text of the page."""
+"""Text of SVG drawings, and links of image maps."""
 
 from tests.servers.common.html.bodies import markdown, read_body
 

@@ -1,4 +1,4 @@
-"""Frames, videos and files are links; pictures in `noscript` stand where a script would have put them."""
+"""Frames, videos and files as links, and pictures in `noscript`."""
 
 from tests.servers.common.html.bodies import markdown, plain, read_body
 

@@ -1,4 +1,4 @@
-"""Footnotes: marks and notes, as many programs write them."""
+"""Footnote marks and notes in the markup of many programs."""
 
 from tests.servers.common.html.bodies import markdown, plain
 

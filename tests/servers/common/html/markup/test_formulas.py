@@ -1,4 +1,4 @@
-"""Formulas, in the ways that pages write them."""
+"""Formulas in MathML, TeX, scripts and images."""
 
 from servers.fetch.read.html.page import read_html
 from servers.fetch.read.page import Format

@@ -1,4 +1,4 @@
-"""A heading ends where its page forgot to end it, and may contain blocks."""
+"""Headings without an end tag, and headings that contain blocks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an eye would not see is taken out of a page and counted; what it sees stays."""
+"""Removal and counting of invisible text."""
 
 from typing import get_args
 

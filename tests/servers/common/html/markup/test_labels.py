@@ -1,4 +1,4 @@
-"""Labels side by side are words of their own, and the parts of a word are not."""
+"""Adjacent labels as separate words, and inline parts of one word."""
 
 import pytest
 

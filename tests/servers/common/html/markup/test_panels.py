@@ -1,4 +1,4 @@
-"""What a control of the page opens is shown with its label; nothing else that is hidden is."""
+"""Hidden panels that a visible control opens."""
 
 from tests.servers.common.html.bodies import markdown, read_body
 

@@ -1,4 +1,4 @@
-"""Text that keeps its spaces and line breaks without a `pre`."""
+"""Preformatted text without a `pre` element."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Panels without attributes that join them to their controls are shown where repetition says what they are."""
+"""Hidden panels without attributes for their controls, recognized by repetition."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A page that shows its text only once its scripts have run is read all the same."""
+"""Pages whose text is hidden until a script runs."""
 
 from servers.fetch.read.html.page import read_html
 

@@ -1,4 +1,4 @@
-"""Canned queries through the front door: tools that come and go with their files."""
+"""Canned queries through the protocol: tools that appear and disappear with their files."""
 
 import os
 import sqlite3
@@ -40,7 +40,7 @@ VALUES = (
     ("boolean", True, 1),
     ("blob", "AP8=", {"type": "blob", "bytes": 2, "base64": "AP8="}),
 )
-# What is wrong with a file, and what is said of it.
+# Invalid files, and the reason in the log.
 WRONG = {
     "writes": (RENAME, "the database 'data' is read-only"),
     "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
@@ -68,13 +68,13 @@ def simple(sql: str, *lines: str) -> str:
 
 
 async def names(peer: Peer) -> set[str]:
-    """The tools that are no built-in ones."""
+    """The names of the tools that are not built in."""
     tools = (await peer.request("tools/list"))["result"]["tools"]
     return {tool["name"] for tool in tools} - {tool.name for tool in app.tools.all()}
 
 
 async def changed(peer: InnerPeer) -> None:
-    """Waits until it is told, once, that there are other tools."""
+    """Wait for exactly one tools/list_changed."""
     await peer.client.other(CHANGED)
     assert peer.client.others == []
 

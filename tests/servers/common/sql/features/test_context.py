@@ -1,5 +1,4 @@
-"""The work of a call: as a task it may last longer than a statement, says how far it is, and leaves nothing half done
-where it is given up; and the user is told of a lock that somebody else holds."""
+"""Long-running calls: tasks, progress, rollback after cancellation, and log messages about locks."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -38,7 +37,7 @@ CSV = "n\n" + "1\n" * 3_000
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database with a table that takes rows, and one that takes for ever over the first."""
+    """A database with a table `quick`, and a table `slow` whose first insert never ends."""
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
@@ -55,14 +54,14 @@ async def served(path: Path, **settings: Any) -> AsyncIterator[Peer]:
 
 
 async def begun(peer: Peer, tool: str, **arguments: Any) -> str:
-    """The id of the task that a call has become."""
+    """Start a call as a task, and return its id."""
     params = {"name": tool, "arguments": arguments, "task": {}}
     id_: str = (await peer.request("tools/call", params))["result"]["task"]["taskId"]
     return id_
 
 
 async def texts_of(peer: Peer, task: str) -> str:
-    """What comes of a task."""
+    """The texts of the result of a task."""
     answer = await peer.request("tasks/result", {"taskId": task})
     return "\n".join(block.get("text", "") for block in answer["result"]["content"])
 
@@ -104,11 +103,11 @@ async def test_an_import_task_is_rolled_back_when_the_server_stops(path: Path) -
     assert count(path, "slow") == 0
 
 
-# How long, and how far
+# Time limits and progress
 
 
 class Caller:
-    """A context that notes down what is reported."""
+    """A context that records progress reports."""
 
     def __init__(self, may_be_task: bool = False) -> None:
         self.may_be_task = may_be_task
@@ -130,7 +129,7 @@ def test_only_a_task_may_run_longer_than_the_statement_timeout() -> None:
 
 
 async def test_progress_is_reported_only_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # else half a second is waited for
+    monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # or the test would wait half a second
     job, caller = Job(20), Caller()
     job.reached = JobProgress(5, 10, "rows")
 

@@ -1,4 +1,4 @@
-"""`export` through the front door: the link it gives, and what is read there."""
+"""The tool `export` through the protocol: its link, and the contents behind it."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from tests.shared.transports.http.http_wire import Json, listening
 
 
 async def exported(peer: Peer, query: str, **arguments: Any) -> dict[str, Any]:
-    """The link."""
+    """The link that `export` returns."""
     result = await peer.call("export", query=query, **arguments)
     assert "isError" not in result, result
     link: dict[str, Any] = result["content"][0]
@@ -61,7 +61,7 @@ async def test_exports_are_read_in_each_format_and_in_parts(file: Path) -> None:
         missing = await peer.request("resources/read", uri="sqlite-export:///nothing.csv")
     assert json.loads(whole) == {"columns": ["a"], "rows": [[cell]]}
     assert [json.loads(line) for line in lines.splitlines()] == [["a"], [cell]]
-    # It begins within a character, so it is bytes.
+    # The part begins within a character, so it is bytes.
     assert base64.b64decode(part["blob"]) == "é".encode()[1:]
     assert missing["error"]["code"] == -32002
 

@@ -1,4 +1,4 @@
-"""Insights are kept up to a number and a size."""
+"""Insights, and the limits of their number and size."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""What queries give and how they go on, in all tools that run one: both forms of rows, cursors, limits, what the user
-is told of a result that was cut, and plans."""
+"""Results of queries: rows as text and data, cursors, limits, log messages about truncation, and plans."""
 
 import sqlite3
 from contextlib import closing

@@ -1,5 +1,4 @@
-"""Schemas, tables and rows as resources, what completes their URIs, the prompt, and subscriptions, through the
-protocol."""
+"""Schemas, tables and rows as resources, completion of their URIs, the prompt, and subscriptions."""
 
 import json
 import sqlite3
@@ -41,7 +40,7 @@ async def serving(path: Path, version: str = NEWEST_HANDSHAKE, **settings: Any) 
 
 
 async def text_of(peer: Peer, uri: str) -> str:
-    """What is read there."""
+    """The text of a resource."""
     (one,) = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"]
     text: str = one["text"]
     return text
@@ -64,7 +63,7 @@ async def completed(peer: Peer, template: str, name: str, typed: str, **settled:
     return values
 
 
-# What there is, and what is read
+# Listing and reading
 
 
 @pytest.mark.parametrize("version", ERAS)
@@ -82,7 +81,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
             for name in ("customers", "items", "names", "notes", "orders")
         ),
     ]
-    # A schema comes before the tables.
+    # The schema has priority over the tables.
     hints = {one["name"]: one["annotations"] for one in listed if "annotations" in one}
     assert hints == {"schema": {"priority": 0.8}}
     assert schema["mimeType"] == "application/sql"
@@ -119,7 +118,7 @@ async def test_reading_a_slow_view_ends_with_a_timeout_error(tmp_path: Path) -> 
     assert error["message"].startswith("timeout: ")
 
 
-# Names of any kind
+# Unusual names
 
 
 async def test_a_table_of_any_name_is_listed_completed_and_read(tmp_path: Path) -> None:
@@ -225,7 +224,7 @@ async def test_an_insight_is_in_the_memo_and_notifies_subscribers(shop: Path) ->
 
 @asynccontextmanager
 async def subscribed(file: Path, version: str, *uris: str, **settings: Any) -> AsyncIterator[Peer]:
-    """A client that subscribes to these URIs and to the list of resources."""
+    """A client subscribed to these URIs and to the list of resources."""
     async with serving(file, version, **settings) as peer:
         if version == STATELESS:
             wanted = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
@@ -240,7 +239,7 @@ async def subscribed(file: Path, version: str, *uris: str, **settings: Any) -> A
 
 
 async def told(peer: Peer) -> str:
-    """The next notification: the URI of what was updated, or the method that tells of a list."""
+    """The next notification: the URI of the updated resource, or the method of a list change."""
     message = peer.others.pop(0) if peer.others else await peer.receive()
     uri: str = message.get("params", {}).get("uri", message["method"])
     return uri
@@ -254,7 +253,7 @@ async def test_changes_of_another_process_notify_subscribers_once(file: Path, ve
         assert {await told(peer) for _ in uris} == uris
         assert "\n[1001]\n" in await peer.text("read_query", query="SELECT count(*) FROM numbers")
         await elsewhere(file, CREATE)
-        # A second notification of what was told before would be among these.
+        # A second notification of the insert would be among these.
         assert {await told(peer) for _ in range(5)} == {*uris, SCHEMA, LISTING}
 
 

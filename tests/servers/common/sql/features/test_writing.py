@@ -1,5 +1,5 @@
-"""What the tools that change a database have in common: statements and their parameters, dry runs, what is told, and
-`--confirm-rows`, by which the user is asked before the schema or many rows change, and agrees to what was asked."""
+"""Tools that change a database: statements and parameters, dry runs, results, imports, and the questions of
+`--confirm-rows` before changes of the schema or of many rows."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def db(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, as another process has it open."""
+    """A second connection to the database, as of another process."""
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(SCHEMA)
@@ -39,7 +39,7 @@ def count(db: sqlite3.Connection, table: str = "t") -> int:
     return found
 
 
-# What is done and told
+# Statements and their results
 
 
 async def test_a_statement_is_committed_and_reported_as_text_and_data(path: Path, db: sqlite3.Connection) -> None:
@@ -137,7 +137,7 @@ async def test_returned_rows_are_limited_by_max_rows_and_a_shared_budget(path: P
 async def test_a_result_over_the_limit_is_refused_before_the_commit(path: Path, db: sqlite3.Connection) -> None:
     async with served("--allow-write", "--max-result", "100000", path) as peer:
         for size in (150_000, 49_500):
-            long = "x" * size  # it stands in both forms of the answer, which has some words more
+            long = "x" * size  # both forms of the result contain it, with some more words
             await peer.data("write_query", query=f'CREATE TABLE "{long}" (a)')
             assert (await peer.error("write_query", query=f'INSERT INTO "{long}" VALUES (1)')).startswith(
                 "too_large: "
@@ -208,7 +208,7 @@ async def test_table_name_and_the_older_table_are_accepted_by_all_tools(path: Pa
             assert "a INTEGER" in await peer.text("describe_table", **{name: f"by_{name}"})
 
 
-# The user is asked
+# Consent of the user
 
 
 @asynccontextmanager
@@ -315,7 +315,7 @@ async def test_consent_to_an_import_does_not_cover_a_changed_file(
         peer = AskedPeer(wire, era, "accept decline", meanwhile)
         wire.answers["elicitation/create"] = peer.answer
         text = await peer.text("import_csv", table="log", file="rows.csv")
-    # Without a session, the user is asked again.
+    # Without a session the user is asked again.
     assert text.startswith("declined: " if era == STATELESS else "changed: the file has been changed")
     assert count(db, "log") == 0
 

@@ -1,4 +1,4 @@
-"""What is made of a text, without a database."""
+"""Surveys of texts and files without a database."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from servers.common.sql.importing.tables import FormatRequest
 
 
 class Unhurried:
-    """Who never stops the work."""
+    """A job that is never stopped and reports nothing."""
 
     def check(self) -> None:
-        """Never raises."""
+        """Do nothing."""
 
     def report(self, done: int, total: int | None, words: str) -> None:
-        """Tells nobody."""
+        """Do nothing."""
 
 
 def survey_all(source: str | Opener, expected: TargetTable = TargetTable(), **written: Any) -> Plan:  # noqa: B008
-    """The plan for a text or a file. Raises SqlError."""
+    """The import plan for a text or a file. Raises SqlError."""
     opener = open_text(source) if isinstance(source, str) else source
     steps = survey(opener, FormatRequest(**written), expected, Unhurried())
     while True:
@@ -30,5 +30,5 @@ def survey_all(source: str | Opener, expected: TargetTable = TargetTable(), **wr
 
 
 def columns_of(source: str | Opener, **written: Any) -> list[tuple[str, str]]:
-    """The names and kinds of the columns."""
+    """The names and kinds of the columns of a text or a file."""
     return [(column.name, column.kind) for column in survey_all(source, **written).columns]

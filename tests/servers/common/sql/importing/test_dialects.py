@@ -1,4 +1,4 @@
-"""How fields are told apart, seen from the text."""
+"""Detection of delimiters and quotes."""
 
 import pytest
 

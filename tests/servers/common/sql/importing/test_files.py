@@ -1,4 +1,4 @@
-"""Files of the operator's directory, which are named by clients."""
+"""Files of the operator's directory that clients name."""
 
 import os
 from pathlib import Path

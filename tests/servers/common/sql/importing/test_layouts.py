@@ -1,4 +1,4 @@
-"""Where a table begins, and what names its columns."""
+"""The first row and the header of a table."""
 
 import csv
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the columns of a file are, over all of its rows, and what is said of it."""
+"""Types of the columns of a file from all rows, and the notes about them."""
 
 import codecs
 import io

@@ -1,4 +1,4 @@
-"""Cursors of queries, and what is kept for their next rows."""
+"""Cursors of queries, and the resources kept for their next rows."""
 
 import pytest
 
@@ -10,7 +10,7 @@ START = Position(REQUEST, 10, fingerprint("a state"), False)
 
 
 async def release_nothing(_: str) -> None:
-    """Nothing is kept."""
+    """Do nothing: no resource is kept."""
 
 
 async def test_only_cursors_of_the_database_in_need_are_released() -> None:

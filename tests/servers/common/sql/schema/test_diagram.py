@@ -1,4 +1,4 @@
-"""What the page of a schema is given: tables with their columns and keys, as far as there is room."""
+"""The data of the app page of a schema: tables with columns and keys, limited in size."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What fits into an answer."""
+"""The byte budget of a result."""
 
 from pydantic_core import to_json
 

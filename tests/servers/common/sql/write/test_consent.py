@@ -1,4 +1,4 @@
-"""What a user agrees to: which changes need it, and how they are told."""
+"""Consent to changes: when it is needed, and the description of the changes."""
 
 import pytest
 
