@@ -1,4 +1,4 @@
-"""Tokens that must let nobody in, each wrong in one way, by what is wrong with them."""
+"""Tokens that must be refused, each with one fault, by the name of the fault."""
 
 import base64
 import hmac
@@ -15,13 +15,13 @@ __all__ = ["bad_tokens", "compact"]
 
 
 def compact(header: Any, claims: Any, signature: bytes = b"") -> str:
-    """A token of these parts, whatever they are."""
+    """A token of these parts, valid or not."""
     parts = [json.dumps(header).encode(), claims if isinstance(claims, bytes) else json.dumps(claims).encode()]
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in [*parts, signature])
 
 
 def bad_tokens(issuer: FakeIssuer) -> dict[str, str]:
-    """All of them."""
+    """All bad tokens of an issuer."""
     return {**_signatures(issuer), **_headers(issuer), **_claims(issuer), **_forms(issuer)}
 
 
@@ -62,7 +62,7 @@ def _signatures(issuer: FakeIssuer) -> dict[str, str]:
 
 
 def _by_secret(claims: dict[str, Any], key: bytes) -> str:
-    """Signed with what everybody has; joserfc would refuse to sign with it."""
+    """Signed with a public key as an HMAC secret, which joserfc refuses."""
     signed = compact({"alg": "HS256", "kid": "rsa", "typ": "at+jwt"}, claims).removesuffix(".")
     digest = hmac.digest(key, signed.encode(), "sha256")
     return f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"

@@ -1,4 +1,4 @@
-"""An authorization server of a test, which signs what it is told to and can misbehave; and who trusts it."""
+"""An authorization server of a test, which signs any claims and can misbehave, and authenticators that trust it."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,12 +33,12 @@ STRANGER = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
 
 @cache
 def rsa() -> RSAKey:
-    """The RSA key of all tests, made when it is first wanted: that takes a while."""
+    """The RSA key of all tests, generated at its first use because that is slow."""
     return RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"}, private=True)
 
 
 class Clock:
-    """What time it is, until it is told otherwise."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = float(int(time.time()))
@@ -49,7 +49,7 @@ class Clock:
 
 @dataclass
 class FakeIssuer:
-    """It answers as real ones do, unless an answer is put in place of one of its own."""
+    """An issuer that answers like real ones, except for paths in `answers`."""
 
     site: Site = field(default_factory=lambda: Site(0))
     keys: list[Key] = field(default_factory=lambda: [rsa(), EC])
@@ -64,7 +64,7 @@ class FakeIssuer:
         return self.site.url
 
     def put(self, path: str, answer: Said) -> None:
-        """Has `path` answered with that."""
+        """Sets the answer of `path`."""
 
         async def given(asked: Asked) -> Said:
             return answer
@@ -90,7 +90,7 @@ class FakeIssuer:
         return {"issuer": self.url, **endpoints, **other}
 
     def sign(self, header: dict[str, Any] | None = None, *, key: Key = EC, **claims: Any) -> str:
-        """A token, good but for what is said here; a claim or a header of None is left out."""
+        """A valid token with these headers and claims; None omits one."""
         now = int(time.time())
         whole = {
             "iss": self.url,
@@ -119,7 +119,7 @@ class FakeIssuer:
 
 @asynccontextmanager
 async def issuing() -> AsyncIterator[FakeIssuer]:
-    """One, as long as the block."""
+    """Runs an issuer during the block."""
     issuer = FakeIssuer()
     async with serving(issuer.answer) as site:
         issuer.site = site
@@ -127,7 +127,7 @@ async def issuing() -> AsyncIterator[FakeIssuer]:
 
 
 def trusting(*issuers: FakeIssuer, clock: Clock | None = None, patience: float = 2, **options: Any) -> OAuthTokens:
-    """Who takes the tokens of these."""
+    """An authenticator that accepts tokens of these issuers."""
     ticking = clock or Clock()
     rules = ClaimRules(has_several_issuers=len(issuers) > 1)
     trusted = [Issuer(one.url, Web(patience=patience), clock=ticking) for one in issuers]
@@ -142,5 +142,5 @@ def request(*, path: str = RESOURCE, query: bytes = b"", method: str = "POST", *
 
 
 async def bear(tokens: OAuthTokens, token: str) -> Principal | Denial:
-    """Who is told by that bearer token."""
+    """The principal or denial for a bearer token."""
     return await tokens.authenticate(request(authorization=f"Bearer {token}"))

@@ -1,4 +1,4 @@
-"""A web server of a test, which answers as it is told to, also in ways that no framework would."""
+"""A web server whose answers a test sets, also those that no framework would send."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 @dataclass
 class Asked:
-    """A request that came."""
+    """A received request."""
 
     method: str
     path: str
@@ -25,7 +25,7 @@ class Asked:
 
 @dataclass
 class Said:
-    """An answer to give."""
+    """An answer to send."""
 
     status: int = 200
     body: bytes = b""
@@ -38,7 +38,7 @@ def said(document: Any, status: int = 200, **headers: str) -> Said:
 
 
 class Silence:
-    """Never answers; `asked` is set once there is something to answer."""
+    """Never answers; `asked` is set at the first request."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -55,7 +55,7 @@ ReplyContext = Callable[[Asked], Awaitable[Said]]
 
 @dataclass
 class Site:
-    """Where it is, and what it was asked."""
+    """The port of a server, and its received requests."""
 
     port: int
     asked: list[Asked] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Site:
 
 @asynccontextmanager
 async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
-    """A site as long as the block."""
+    """Runs a site during the block."""
     site = Site(0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -95,7 +95,7 @@ async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
         yield site
     finally:
         server.close()
-        # One that is merely told to close is still open when the event loop ends.
+        # close() alone would leave connections open when the event loop ends.
         for writer in writers:
             writer.transport.abort()
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Where documents may send us, by table."""
+"""Allowed and forbidden addresses in metadata, by table."""
 
 import os
 
@@ -55,7 +55,7 @@ FORBIDDEN: dict[str | None, list[str]] = {
 }
 
 
-async def test_what_may_be_opened() -> None:
+async def test_addresses_are_allowed_or_forbidden_by_their_referrer() -> None:
     addresses = Addresses(resolve)
     for near, urls in ALLOWED.items():
         for url in urls:
@@ -66,19 +66,19 @@ async def test_what_may_be_opened() -> None:
                 await addresses.find(url, near)
 
 
-async def test_a_proxy_finds_the_addresses_of_names_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_with_a_proxy_names_are_not_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     assert await Addresses(resolve).find("https://unknown.example/", "https://as.example") == ()
     with pytest.raises(ForbiddenAddress):
         await Addresses(resolve).find("https://10.0.0.1/", "https://1.1.1.1")
 
 
-async def test_a_name_without_an_address_is_a_fault_of_the_network() -> None:
+async def test_a_name_without_an_address_raises_os_error() -> None:
     with pytest.raises(OSError, match=r"nowhere\.example has no address"):
         await Addresses(resolve).find("https://nowhere.example/")
 
 
-def test_a_refusal_has_no_secret_of_the_url() -> None:
+def test_a_refusal_shows_no_secret_of_the_url() -> None:
     with pytest.raises(ForbiddenAddress) as refused:
         check_scheme("http://user:secret@as.example/?token=secret")
     assert "secret" not in str(refused.value)

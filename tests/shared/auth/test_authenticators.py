@@ -1,4 +1,4 @@
-"""Who is told by a token, against an authorization server over sockets: good tokens, and where a token has to be."""
+"""Principals of tokens, with an authorization server over sockets: valid tokens, caching, and places of tokens."""
 
 import logging
 import time
@@ -19,35 +19,33 @@ from tests.shared.auth.issuing import METADATA, PROTECTED, Clock, bear, issuing,
 
 
 class Own:
-    """The operator's own token."""
+    """A static token of the operator."""
 
     def owner_of(self, token: str) -> Principal | None:
         return Principal("token-own") if token == "own" else None
 
 
-async def test_a_good_token_tells_who_sends_it() -> None:
+async def test_a_valid_token_gives_a_principal() -> None:
     async with issuing() as issuer:
         expires = int(time.time()) + 600
-        told = await bear(trusting(issuer), issuer.sign(exp=expires))
-    assert isinstance(told, Principal)
-    assert told.key == f"{issuer.url}#alice"
-    assert (told.name, told.client, told.scopes) == ("alice", "app", frozenset(["notes:read"]))
-    assert told.expires == expires + 60
+        result = await bear(trusting(issuer), issuer.sign(exp=expires))
+    assert isinstance(result, Principal)
+    assert result.key == f"{issuer.url}#alice"
+    assert (result.name, result.client, result.scopes) == ("alice", "app", frozenset(["notes:read"]))
+    assert result.expires == expires + 60
 
 
 @pytest.mark.parametrize(("claims", "name"), [({"email": "a@b"}, "a@b"), ({"email": ""}, None), ({}, None)])
-async def test_who_has_not_the_claim_that_names_principals_is_nobody(
-    claims: dict[str, str], name: str | None
-) -> None:
-    """Or the rules for that principal would not apply."""
+async def test_a_token_without_the_principal_claim_is_denied(claims: dict[str, str], name: str | None) -> None:
+    """Otherwise the rules for that principal would not apply."""
     async with issuing() as issuer:
         tokens = JwtTokens([Issuer(issuer.url, Web())], ClaimRules(principal_claim="email"))
-        told = await bear(OAuthTokens(tokens, Possession()), issuer.sign(**claims))
-    assert isinstance(told, Principal if name else Denial)
-    assert name is None or (isinstance(told, Principal) and told.name == name)
+        result = await bear(OAuthTokens(tokens, Possession()), issuer.sign(**claims))
+    assert isinstance(result, Principal if name else Denial)
+    assert name is None or (isinstance(result, Principal) and result.name == name)
 
 
-async def test_other_headers_algorithms_and_several_audiences_are_taken() -> None:
+async def test_other_header_types_algorithms_and_audiences_are_accepted() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer)
         headers: list[dict[str, str | None]] = [{"typ": None}, {"typ": "JWT"}, {"typ": "application/AT+JWT"}]
@@ -57,7 +55,7 @@ async def test_other_headers_algorithms_and_several_audiences_are_taken() -> Non
             assert isinstance(await bear(tokens, token), Principal)
 
 
-async def test_edwards_curves_are_taken_under_either_name() -> None:
+async def test_edwards_curves_are_accepted_under_either_name() -> None:
     key = OKPKey.generate_key("Ed25519", {"kid": "ed"}, private=True)
     async with issuing() as issuer:
         issuer.keys = [key]
@@ -68,7 +66,7 @@ async def test_edwards_curves_are_taken_under_either_name() -> None:
         assert isinstance(await bear(tokens, old), Principal)
 
 
-async def test_the_scopes_of_a_token() -> None:
+async def test_scopes_are_read_from_scope_or_scp() -> None:
     scopes: list[tuple[dict[str, object], set[str]]] = [
         ({"scope": None}, set()),
         ({"scope": "a  b"}, {"a", "b"}),
@@ -77,12 +75,12 @@ async def test_the_scopes_of_a_token() -> None:
     ]
     async with issuing() as issuer:
         for claims, found in scopes:
-            told = await bear(trusting(issuer), issuer.sign(**claims))
-            assert isinstance(told, Principal)
-            assert told.scopes == found
+            result = await bear(trusting(issuer), issuer.sign(**claims))
+            assert isinstance(result, Principal)
+            assert result.scopes == found
 
 
-async def test_a_client_without_a_subject_is_no_subject_of_its_name() -> None:
+async def test_a_client_without_a_subject_differs_from_a_subject_of_the_same_name() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer)
         client = await bear(tokens, issuer.sign(sub=None, client_id="alice"))
@@ -93,31 +91,31 @@ async def test_a_client_without_a_subject_is_no_subject_of_its_name() -> None:
     assert (client.name, person.name) == ("client:alice", "alice")
 
 
-async def test_a_subject_that_is_named_like_a_client_is_nobody() -> None:
+async def test_a_subject_with_the_prefix_of_clients_is_denied() -> None:
     async with issuing() as issuer:
         assert isinstance(await bear(trusting(issuer), issuer.sign(sub="client:alice")), Denial)
 
 
-async def test_two_issuers_have_principals_of_their_own() -> None:
+async def test_the_same_subject_of_two_issuers_is_two_principals() -> None:
     async with issuing() as one, issuing() as other:
         tokens = trusting(one, other)
-        told = [await bear(tokens, issuer.sign()) for issuer in (one, other)]
-    keys = {who.key for who in told if isinstance(who, Principal)}
-    names = {who.name for who in told if isinstance(who, Principal)}
+        result = [await bear(tokens, issuer.sign()) for issuer in (one, other)]
+    keys = {who.key for who in result if isinstance(who, Principal)}
+    names = {who.name for who in result if isinstance(who, Principal)}
     assert keys == names == {f"{one.url}#alice", f"{other.url}#alice"}
 
 
-async def test_a_token_seen_before_has_the_same_principal_and_costs_no_look_at_it() -> None:
+async def test_a_known_token_returns_the_cached_principal() -> None:
     async with issuing() as issuer:
         tokens, token = trusting(issuer), issuer.sign()
         asked = request(authorization=f"Bearer {token}")
         assert not tokens.knows(asked)
-        told = await tokens.authenticate(asked)
+        result = await tokens.authenticate(asked)
         assert tokens.knows(asked)
-        assert await tokens.authenticate(asked) is told
+        assert await tokens.authenticate(asked) is result
 
 
-async def test_a_token_is_looked_at_again_after_a_while_and_ends_when_it_expires() -> None:
+async def test_a_cached_token_is_checked_again_and_ends_when_it_expires() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens, token = trusting(issuer, clock=clock), issuer.sign()
@@ -130,16 +128,16 @@ async def test_a_token_is_looked_at_again_after_a_while_and_ends_when_it_expires
         assert isinstance(await tokens.authenticate(asked), Denial)
 
 
-async def test_a_token_that_ends_before_its_next_check_is_not_valid_meanwhile() -> None:
+async def test_a_cached_token_that_expires_before_its_next_check_is_denied() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens, token = trusting(issuer, clock=clock), issuer.sign(exp=int(clock.now) + 100)
         assert isinstance(await bear(tokens, token), Principal)
-        clock.now += 161  # of a clock that may differ by a minute
+        clock.now += 161  # clocks may differ by a minute
         assert isinstance(await bear(tokens, token), Denial)
 
 
-async def test_what_is_kept_for_one_resource_is_not_good_for_another() -> None:
+async def test_a_token_cached_for_a_resource_is_denied_for_another() -> None:
     async with issuing() as issuer:
         tokens, token = trusting(issuer), issuer.sign()
         assert isinstance(await bear(tokens, token), Principal)
@@ -148,7 +146,7 @@ async def test_what_is_kept_for_one_resource_is_not_good_for_another() -> None:
         assert isinstance(await tokens.authenticate(HttpRequest("POST", "/b", headers, resource=other)), Denial)
 
 
-async def test_the_operators_own_tokens_stay() -> None:
+async def test_static_tokens_of_the_operator_need_no_issuer() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer, own=Own())
         assert await bear(tokens, "own") == Principal("token-own")
@@ -157,7 +155,7 @@ async def test_the_operators_own_tokens_stay() -> None:
         assert not issuer.site.asked
 
 
-# Where a token has to be
+# Places of a token
 
 
 NONE = f'Bearer resource_metadata="{METADATA}", scope="notes:read"'
@@ -174,37 +172,37 @@ PLACES: list[tuple[dict[str, str], bytes, int, str]] = [
 ]
 
 
-async def test_where_a_token_does_not_count() -> None:
+async def test_misplaced_tokens_are_denied_with_a_challenge() -> None:
     async with issuing() as issuer:
         good = issuer.sign()
         for headers, query, status, words in PLACES:
             sent = {name: value.replace("GOOD", good) for name, value in headers.items()}
-            told = await trusting(issuer).authenticate(request(query=query.replace(b"GOOD", good.encode()), **sent))
-            assert isinstance(told, Denial)
-            assert (told.status, words in told.challenge) == (status, True), (headers, query)
-            assert good not in told.reason + told.challenge
+            result = await trusting(issuer).authenticate(request(query=query.replace(b"GOOD", good.encode()), **sent))
+            assert isinstance(result, Denial)
+            assert (result.status, words in result.challenge) == (status, True), (headers, query)
+            assert good not in result.reason + result.challenge
 
 
 async def test_two_authorization_headers_are_refused() -> None:
     async with issuing() as issuer:
         headers = Headers({"authorization": f"Bearer {issuer.sign()}"}, frozenset(["authorization"]))
-        told = await trusting(issuer).authenticate(HttpRequest("POST", "/mcp", headers, resource=PROTECTED))
-    assert isinstance(told, Denial)
-    assert told.status == 400
+        result = await trusting(issuer).authenticate(HttpRequest("POST", "/mcp", headers, resource=PROTECTED))
+    assert isinstance(result, Denial)
+    assert result.status == 400
 
 
-async def test_neither_answers_nor_logs_have_anything_of_a_token(caplog: pytest.LogCaptureFixture) -> None:
+async def test_answers_and_logs_contain_no_part_of_a_token(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with issuing() as issuer:
         tokens = trusting(issuer)
         for token in (issuer.sign(aud="other"), issuer.sign(), issuer.sign()[:-3] + "AAA"):
-            told = await bear(tokens, token)
+            result = await bear(tokens, token)
             payload = token.split(".")[1]
-            assert payload not in repr(told)
+            assert payload not in repr(result)
             assert payload not in caplog.text
 
 
-async def test_no_more_tokens_than_fit_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cache_of_tokens_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     # To sign and check as many tokens as really fit takes seconds.
     monkeypatch.setattr("shared.auth.authenticators.MAX_CACHED", 2)
     async with issuing() as issuer:

@@ -1,4 +1,4 @@
-"""Proofs of possession, and what is none."""
+"""DPoP proofs: creation and checks."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def signed(header: dict[str, Any], claims: dict[str, Any], key: Any = KEY) -> st
     return jwt.encode(present, kept, key, algorithms=["ES256", "HS256", "RS256"], default_type=None)
 
 
-def test_a_proof_that_was_made_is_taken() -> None:
+def test_a_proof_of_make_proof_is_accepted() -> None:
     proof = check_proof(make_proof(KEY, "POST", f"{URL}?q=1#f", NOW, token=TOKEN), "POST", URL, NOW, token=TOKEN)
     assert (proof.thumbprint, proof.at, proof.nonce) == (KEY.thumbprint(), NOW, None)
 
 
-def test_no_two_proofs_are_the_same_and_a_nonce_is_in_them() -> None:
+def test_each_proof_has_its_own_id_and_contains_the_nonce() -> None:
     made = [make_proof(KEY, "POST", URL, NOW, token=TOKEN, nonce="n") for _ in range(2)]
     proofs = [check_proof(one, "POST", URL, NOW, token=TOKEN) for one in made]
     assert proofs[0].id != proofs[1].id
@@ -68,16 +68,16 @@ def proves(text: str) -> bool:
     return True
 
 
-def test_what_proves_nothing() -> None:
+def test_invalid_proofs_are_refused() -> None:
     assert [name for name, text in BAD.items() if proves(text)] == []
 
 
-def test_other_kinds_of_keys_prove_as_well() -> None:
+def test_a_proof_with_an_rsa_key_is_accepted() -> None:
     text = signed({"alg": "RS256"}, GOOD, rsa())
     assert check_proof(text, "POST", URL, NOW, token=TOKEN).thumbprint == rsa().thumbprint()
 
 
-def test_urls_are_compared_as_what_they_name() -> None:
+def test_urls_are_compared_after_normalization() -> None:
     text = signed({}, GOOD | {"htu": "HTTPS://RS.example:443/mcp?x=1"})
     assert check_proof(text, "POST", URL, NOW, token=TOKEN).id == "one"
 
@@ -86,7 +86,7 @@ def test_the_target_has_a_path_and_no_query() -> None:
     assert target("https://as.example?x=1#y") == "https://as.example/"
 
 
-def test_the_thumbprint_is_that_of_the_rfc() -> None:
+def test_the_thumbprint_matches_the_example_of_the_rfc() -> None:
     jwk = {
         "kty": "EC",
         "crv": "P-256",

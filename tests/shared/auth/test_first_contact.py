@@ -1,4 +1,4 @@
-"""The first request to each issuer: whether it is repeated until it succeeds, and the text meanwhile."""
+"""The first request to each issuer: repeated until it succeeds, and the text of the state until then."""
 
 import anyio
 
@@ -21,7 +21,7 @@ class Answers:
             raise AuthError("down")
 
 
-async def test_an_issuer_is_asked_until_it_has_answered() -> None:
+async def test_an_issuer_is_requested_until_it_answers() -> None:
     issuer = Answers(False)
     contact = FirstContact({"https://login.example": issuer})
     with anyio.fail_after(PATIENCE):
@@ -37,7 +37,7 @@ async def test_an_issuer_is_asked_until_it_has_answered() -> None:
     assert contact.unreached is None
 
 
-async def test_one_of_several_issuers_is_enough() -> None:
+async def test_an_answer_of_any_issuer_is_enough() -> None:
     contact = FirstContact({"a": Answers(False), "b": Answers(True)})
     assert contact.unreached == "no answer yet from the issuer a, b"
     with anyio.move_on_after(0.01):

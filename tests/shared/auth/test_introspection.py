@@ -1,4 +1,4 @@
-"""Tokens that mean nothing here: their issuer is asked what they are."""
+"""Opaque tokens, which the issuer introspects."""
 
 import asyncio
 
@@ -21,27 +21,27 @@ def introspecting(url: str, clock: Clock, patience: float = 2) -> OAuthTokens:
     return OAuthTokens(checker, Possession(), keep=60, clock=clock)
 
 
-async def test_a_token_that_means_nothing_here_is_asked_about() -> None:
+async def test_an_opaque_token_is_introspected_once() -> None:
     async with issuing() as issuer:
         issuer.active["opaque"] = {"active": True, "aud": RESOURCE, "sub": "alice", "scope": "x"}
         tokens = introspecting(issuer.url, Clock())
-        told = [await bear(tokens, "opaque") for _ in range(3)]
+        result = [await bear(tokens, "opaque") for _ in range(3)]
         asked = [one for one in issuer.site.asked if one.path == "/introspect"]
-    assert isinstance(told[0], Principal)
-    assert told[0].scopes == {"x"}
+    assert isinstance(result[0], Principal)
+    assert result[0].scopes == {"x"}
     assert [one.headers["authorization"] for one in asked] == ["Basic dGhlK3NlcnZlcjphJTJCc2VjcmV0"]
 
 
-async def test_requests_that_come_at_once_have_their_token_asked_about_once() -> None:
+async def test_concurrent_requests_share_an_introspection() -> None:
     async with issuing() as issuer:
         issuer.active["opaque"] = {"active": True, "aud": RESOURCE, "sub": "alice"}
         tokens = introspecting(issuer.url, Clock())
-        told = await asyncio.gather(*(bear(tokens, "opaque") for _ in range(20)))
-        assert len({id(one) for one in told}) == 1
+        result = await asyncio.gather(*(bear(tokens, "opaque") for _ in range(20)))
+        assert len({id(one) for one in result}) == 1
         assert issuer.site.count("/introspect") == 1
 
 
-async def test_an_answer_about_a_token_is_kept_for_a_minute() -> None:
+async def test_an_introspection_is_cached_for_a_minute() -> None:
     clock = Clock()
     async with issuing() as issuer:
         issuer.active["opaque"] = {"active": True, "aud": RESOURCE, "sub": "alice"}
@@ -73,16 +73,16 @@ ANSWERS: list[Said] = [
 """What an issuer says of a token that does not count."""
 
 
-async def test_what_an_issuer_says_of_a_token_that_does_not_count() -> None:
+async def test_invalid_introspection_answers_are_denied() -> None:
     async with issuing() as issuer:
         for answer, status in [*((answer, 401) for answer in ANSWERS), (said({"error": "invalid_client"}, 401), 503)]:
             issuer.put("/introspect", answer)
-            told = await bear(introspecting(issuer.url, Clock()), "opaque")
-            assert isinstance(told, Denial)
-            assert told.status == status, answer
+            result = await bear(introspecting(issuer.url, Clock()), "opaque")
+            assert isinstance(result, Denial)
+            assert result.status == status, answer
 
 
-async def test_an_issuer_that_does_not_answer_keeps_one_request_waiting_and_not_all_in_turn() -> None:
+async def test_concurrent_requests_share_the_timeout_of_an_introspection() -> None:
     async with issuing() as issuer:
         issuer.answers["/introspect"] = silence = Silence()
         tokens = introspecting(issuer.url, Clock(), patience=10)

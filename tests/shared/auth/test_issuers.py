@@ -1,4 +1,4 @@
-"""Issuers that misbehave, over sockets: nothing is granted, and the tokens of others still are."""
+"""Issuers that misbehave, over sockets: their tokens are denied, and tokens of other issuers are accepted."""
 
 import asyncio
 import json
@@ -21,8 +21,8 @@ NEW = ECKey.generate_key("P-256", {"kid": "new"}, private=True)
 METADATA = "/.well-known/oauth-authorization-server"
 
 
-def status(told: Principal | Denial) -> int:
-    return told.status if isinstance(told, Denial) else 200
+def status(result: Principal | Denial) -> int:
+    return result.status if isinstance(result, Denial) else 200
 
 
 async def drop(asked: Asked) -> Said:
@@ -56,19 +56,19 @@ FAULTS: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_an_issuer_that_can_not_be_asked_grants_nothing(fault: str) -> None:
+async def test_tokens_of_a_faulty_issuer_get_503(fault: str) -> None:
     path, answer = FAULTS[fault]
     async with issuing() as bad, issuing() as good:
         bad.answers[path] = answer
         tokens = trusting(bad, good)
-        told = await bear(tokens, bad.sign())
-        assert isinstance(told, Denial)
-        assert (told.status, told.headers, told.challenge) == (503, (("retry-after", "30"),), "")
+        result = await bear(tokens, bad.sign())
+        assert isinstance(result, Denial)
+        assert (result.status, result.headers, result.challenge) == (503, (("retry-after", "30"),), "")
         assert isinstance(await bear(tokens, good.sign()), Principal)
         assert bad.site.count("/elsewhere") == 0
 
 
-async def test_an_issuer_that_does_not_answer_grants_nothing() -> None:
+async def test_tokens_of_a_silent_issuer_get_503() -> None:
     async with issuing() as slow, issuing() as good:
         slow.answers["/jwks"] = silence = Silence()
         tokens = trusting(slow, good, patience=10)
@@ -79,13 +79,13 @@ async def test_an_issuer_that_does_not_answer_grants_nothing() -> None:
         assert isinstance(await bear(tokens, good.sign()), Principal)
 
 
-async def test_an_issuer_that_is_down_is_not_asked_for_each_token() -> None:
+async def test_a_failed_issuer_is_not_requested_for_each_token() -> None:
     clock = Clock()
     async with issuing() as issuer:
         issuer.put("/jwks", said({}, 500))
         tokens = trusting(issuer, clock=clock)
-        told = await asyncio.gather(*(bear(tokens, issuer.sign(jti=str(n))) for n in range(50)))
-        assert {status(one) for one in told} == {503}
+        result = await asyncio.gather(*(bear(tokens, issuer.sign(jti=str(n))) for n in range(50)))
+        assert {status(one) for one in result} == {503}
         assert issuer.site.count("/jwks") == 1
         del issuer.answers["/jwks"]
         clock.now += 6
@@ -104,7 +104,7 @@ async def test_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
     assert len(caplog.records) == 1
 
 
-async def test_keys_that_are_no_public_ones_of_a_pair_are_not_used() -> None:
+async def test_keys_that_are_not_public_signing_keys_are_not_used() -> None:
     odd = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
     for keys in ([], [*odd, EC.as_dict(private=False) | {"use": "enc"}]):
         async with issuing() as issuer:
@@ -120,7 +120,7 @@ async def test_a_weak_key_is_not_used() -> None:
         assert status(await bear(trusting(issuer), issuer.sign(key=weak))) == 401
 
 
-async def test_a_key_is_used_with_its_own_algorithm_alone() -> None:
+async def test_a_key_is_used_only_with_its_own_algorithm() -> None:
     async with issuing() as issuer:
         issuer.put("/jwks", said({"keys": [rsa().as_dict(private=False, alg="RS256")]}))
         tokens = trusting(issuer)
@@ -139,22 +139,22 @@ async def test_a_new_key_is_fetched_when_a_token_names_it() -> None:
         assert status(await bear(tokens, issuer.sign(jti="again"))) == 401
 
 
-async def test_many_unknown_keys_are_fetched_once() -> None:
+async def test_many_unknown_keys_cause_only_one_fetch() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
         clock.now += 31
         forged = [issuer.sign({"kid": f"unknown {n}"}) for n in range(100)]
-        told = await asyncio.gather(*(bear(tokens, token) for token in forged))
-        assert {status(one) for one in told} <= {401, 503}
+        result = await asyncio.gather(*(bear(tokens, token) for token in forged))
+        assert {status(one) for one in result} <= {401, 503}
         again = [await bear(tokens, token) for token in forged]
         assert {status(one) for one in again} == {401}
         assert issuer.site.count("/jwks") == 2
         assert status(await bear(tokens, issuer.sign(jti="another"))) == 200
 
 
-async def test_old_keys_serve_on_while_their_issuer_is_down_but_not_for_ever() -> None:
+async def test_old_keys_are_used_for_a_limited_time_while_their_issuer_is_down() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
@@ -167,7 +167,7 @@ async def test_old_keys_serve_on_while_their_issuer_is_down_but_not_for_ever() -
         assert status(await bear(tokens, token)) == 503
 
 
-async def test_a_key_that_was_withdrawn_ends_with_the_freshness_of_the_keys() -> None:
+async def test_a_withdrawn_key_is_valid_until_the_keys_are_stale() -> None:
     clock = Clock()
     async with issuing() as issuer:
         keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
@@ -181,7 +181,7 @@ async def test_a_key_that_was_withdrawn_ends_with_the_freshness_of_the_keys() ->
         assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
 
 
-async def test_an_issuer_that_is_back_is_asked_for_its_keys_after_half_a_minute() -> None:
+async def test_keys_are_fetched_again_30_seconds_after_a_failure() -> None:
     clock = Clock()
     async with issuing() as issuer:
         keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
@@ -196,7 +196,7 @@ async def test_an_issuer_that_is_back_is_asked_for_its_keys_after_half_a_minute(
         assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
 
 
-async def test_the_keys_in_use_serve_while_new_ones_are_fetched() -> None:
+async def test_old_keys_are_used_while_new_ones_are_fetched() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
@@ -211,7 +211,7 @@ async def test_the_keys_in_use_serve_while_new_ones_are_fetched() -> None:
         fetching.cancel()
 
 
-async def test_keys_that_moved_are_found_at_their_new_place() -> None:
+async def test_keys_at_a_new_url_are_found() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
@@ -227,7 +227,7 @@ async def test_keys_that_moved_are_found_at_their_new_place() -> None:
         assert statuses == [401, 200]
 
 
-async def test_keys_at_a_less_public_place_than_their_issuer_are_not_fetched() -> None:
+async def test_keys_at_a_more_private_address_than_their_issuer_are_not_fetched() -> None:
     async def public(host: str, port: int) -> list[str]:
         return ["127.0.0.1"] if host == "localhost" else ["10.0.0.1"]
 
@@ -239,7 +239,7 @@ async def test_keys_at_a_less_public_place_than_their_issuer_are_not_fetched() -
             await Issuer(issuer.url, Web(resolve=public)).keys("ec", "ES256")
 
 
-async def test_the_keys_of_one_issuer_do_not_sign_for_another() -> None:
+async def test_keys_of_an_issuer_do_not_verify_tokens_of_another() -> None:
     async with issuing() as one, issuing() as other:
         one.keys, other.keys = [EC], [NEW]
         tokens = trusting(one, other)
@@ -248,14 +248,14 @@ async def test_the_keys_of_one_issuer_do_not_sign_for_another() -> None:
         assert status(await bear(tokens, one.sign(key=NEW))) == 401
 
 
-async def test_metadata_of_openid_is_found_where_there_is_no_other() -> None:
+async def test_openid_metadata_is_used_without_oauth_metadata() -> None:
     async with issuing() as issuer:
         issuer.put(METADATA, Said(404))
         issuer.put("/.well-known/openid-configuration", said(issuer.document()))
         assert status(await bear(trusting(issuer), issuer.sign())) == 200
 
 
-def test_what_is_no_issuer() -> None:
+def test_an_invalid_issuer_url_is_refused() -> None:
     for url in ("http://as.example", "https://as.example?x=1", "https://as.example#x", "as.example"):
         with pytest.raises(ForbiddenAddress):
             Issuer(url, Web())

@@ -1,4 +1,4 @@
-"""Signed tokens: none gets in that is wrong in any way."""
+"""Signed tokens: each invalid one is denied."""
 
 import base64
 import time
@@ -19,19 +19,19 @@ from tests.shared.auth.bad_tokens import bad_tokens, compact
 from tests.shared.auth.issuing import EC, RESOURCE, Clock, FakeIssuer, bear, issuing, rsa, trusting
 
 
-async def test_no_bad_token_lets_anybody_in() -> None:
+async def test_bad_tokens_are_denied() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer)
         assert isinstance(await bear(tokens, issuer.sign()), Principal)
-        told = {name: await bear(tokens, token) for name, token in bad_tokens(issuer).items()}
+        result = {name: await bear(tokens, token) for name, token in bad_tokens(issuer).items()}
         paths = {asked.path for asked in issuer.site.asked}
-    wrong = {name: one for name, one in told.items() if not isinstance(one, Denial) or one.status not in (400, 401)}
+    wrong = {name: one for name, one in result.items() if not isinstance(one, Denial) or one.status not in (400, 401)}
     assert not wrong
     assert paths == {"/.well-known/oauth-authorization-server", "/jwks"}
-    assert all(one.challenge for one in told.values() if isinstance(one, Denial))
+    assert all(one.challenge for one in result.values() if isinstance(one, Denial))
 
 
-async def test_what_is_refused_anyhow_has_nobody_asked() -> None:
+async def test_tokens_with_wrong_claims_cause_no_request_to_the_issuer() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer)
         for token in (issuer.sign(aud="other"), issuer.sign(exp=1), issuer.sign(iss="https://evil.example"), "a.b.c"):
@@ -49,7 +49,7 @@ async def test_the_clock_of_an_issuer_may_differ_by_a_minute(late: int, gets_in:
         assert isinstance(await bear(trusting(issuer, clock=clock), token), Principal) is gets_in
 
 
-async def test_an_algorithm_that_the_operator_does_not_allow() -> None:
+async def test_an_algorithm_that_the_operator_does_not_allow_is_refused() -> None:
     async with issuing() as issuer:
         only = JwtTokens([Issuer(issuer.url, Web())], ClaimRules(), frozenset(["ES256"]))
         assert await only.check(issuer.sign(), [RESOURCE], time.time())
@@ -57,7 +57,7 @@ async def test_an_algorithm_that_the_operator_does_not_allow() -> None:
             await only.check(issuer.sign(key=rsa()), [RESOURCE], time.time())
 
 
-# Forged ones. What makes one good is known, so whatever differs from that in a way that matters is bad.
+# Forged tokens: random changes to a valid token, at least one of which matters
 
 _ANY = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=20),
@@ -69,24 +69,24 @@ _ALGORITHMS = some.sampled_from(["none", "HS256", "RS256", "ES256", "EdDSA", "PS
 
 
 class StillIssuer(Issuer):
-    """Its keys are known, so that nobody has to be asked."""
+    """An issuer with known keys, which needs no requests."""
 
     async def keys(self, kid: str | None, algorithm: str) -> list[Any]:
         return [key for key in (EC, rsa()) if kid in (None, key.kid)]
 
 
-ISSUER = FakeIssuer(keys=[])  # nobody asks it for them, and an RSA key takes a while to make
+ISSUER = FakeIssuer(keys=[])  # never requested, and an RSA key is slow to generate
 ISSUER.site.port = 9
 STILL = JwtTokens([StillIssuer(ISSUER.url, Web())], ClaimRules())
 
 
-GOOD = ISSUER.sign(exp=int(time.time()) + 86_400)  # a run of all tests takes a while
+GOOD = ISSUER.sign(exp=int(time.time()) + 86_400)  # longer than a run of all tests
 
 
 def gets_in(token: str) -> bool:
     checking = STILL.check(token, [RESOURCE], time.time())
     try:
-        checking.send(None)  # nobody is asked, so it never waits
+        checking.send(None)  # without requests, it never waits
     except BadToken:
         return False
     except StopIteration:
@@ -95,7 +95,7 @@ def gets_in(token: str) -> bool:
 
 
 def _forge(data: some.DataObject) -> str:
-    """A token that no key of the issuer's has signed as it is."""
+    """A token without a valid signature of the issuer."""
     header = {"alg": data.draw(_ALGORITHMS), "kid": data.draw(some.sampled_from(["ec", "rsa", "x", None]))}
     header |= data.draw(some.dictionaries(_NAMES, _ANY, max_size=3))
     claims: dict[str, Any] = {"iss": ISSUER.url, "aud": RESOURCE, "sub": "root", "exp": int(time.time()) + 600}
@@ -105,7 +105,7 @@ def _forge(data: some.DataObject) -> str:
 
 
 def _altered(data: some.DataObject) -> str:
-    """A good token with one byte of what is signed, or of the signature, changed."""
+    """A valid token with one changed byte in its signed part or its signature."""
     parts = [bytearray(base64.urlsafe_b64decode(part + "==")) for part in GOOD.split(".")]
     part = parts[data.draw(some.integers(0, 2))]
     place = data.draw(some.integers(0, len(part) - 1))
@@ -118,24 +118,24 @@ def _forged(data: some.DataObject) -> None:
     assert not gets_in(forge(data))
 
 
-def test_the_forgers_measure_lets_a_good_token_in() -> None:
+def test_a_valid_token_is_accepted_by_the_check_for_forged_tokens() -> None:
     assert gets_in(GOOD)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(some.data())
-def test_no_forged_token_gets_in(data: some.DataObject) -> None:
+def test_forged_tokens_are_refused(data: some.DataObject) -> None:
     _forged(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(some.data())
-def test_no_forged_token_of_thousands_gets_in(data: some.DataObject) -> None:
+def test_thousands_of_forged_tokens_are_refused(data: some.DataObject) -> None:
     _forged(data)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(some.text(max_size=200) | some.binary(max_size=200).map(lambda data: base64.urlsafe_b64encode(data).decode()))
-def test_no_text_is_more_than_a_bad_token(text: str) -> None:
+def test_any_text_is_refused_as_a_bad_token(text: str) -> None:
     assert not gets_in(text)

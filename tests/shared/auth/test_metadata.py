@@ -1,4 +1,4 @@
-"""Well-known URLs and the checks of what is there, by table."""
+"""Well-known URLs, and checks of their metadata, by table."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from shared.auth.metadata import (
 )
 
 
-def test_an_issuer_without_a_path_has_two_places() -> None:
+def test_an_issuer_without_a_path_has_two_metadata_urls() -> None:
     for issuer in ("https://as.example", "https://as.example/"):
         assert issuer_metadata_urls(issuer) == (
             "https://as.example/.well-known/oauth-authorization-server",
@@ -21,7 +21,7 @@ def test_an_issuer_without_a_path_has_two_places() -> None:
         )
 
 
-def test_an_issuer_with_a_path_has_three_places() -> None:
+def test_an_issuer_with_a_path_has_three_metadata_urls() -> None:
     assert issuer_metadata_urls("https://as.example/tenant/1") == (
         "https://as.example/.well-known/oauth-authorization-server/tenant/1",
         "https://as.example/.well-known/openid-configuration/tenant/1",
@@ -29,13 +29,13 @@ def test_an_issuer_with_a_path_has_three_places() -> None:
     )
 
 
-def test_a_resource_is_described_at_its_path_and_at_the_root() -> None:
+def test_resource_metadata_urls_are_at_the_path_and_at_the_root() -> None:
     root = "https://rs.example/.well-known/oauth-protected-resource"
     assert resource_metadata_urls("https://rs.example/public/mcp?a=b") == (f"{root}/public/mcp", root)
     assert resource_metadata_urls("https://rs.example/") == (root,)
 
 
-def test_metadata_of_another_issuer_or_no_such_thing_is_not_used() -> None:
+def test_invalid_metadata_and_metadata_of_another_issuer_are_refused() -> None:
     issuers = [
         {"issuer": issuer} for issuer in (1, "https://as.example/", "https://AS.example", "https://evil.example")
     ]
@@ -45,12 +45,12 @@ def test_metadata_of_another_issuer_or_no_such_thing_is_not_used() -> None:
             read_issuer_metadata(document, "https://as.example")
 
 
-def test_what_is_not_known_of_metadata_does_not_matter() -> None:
+def test_unknown_members_of_metadata_are_ignored() -> None:
     document = {"issuer": "https://as.example", "jwks_uri": "https://as.example/jwks", "x": {"y": 1}}
     assert read_issuer_metadata(document, "https://as.example").jwks_uri == "https://as.example/jwks"
 
 
-def test_metadata_of_another_resource_is_not_used() -> None:
+def test_metadata_of_another_resource_is_refused() -> None:
     document = {"resource": "https://evil.example/mcp", "authorization_servers": ["https://as.example"]}
     with pytest.raises(MetadataError, match="another resource"):
         read_resource_metadata(document, "https://rs.example/mcp")
@@ -64,7 +64,7 @@ def test_an_error_shows_no_query_and_no_password() -> None:
     assert str(caught.value) == "the metadata found for https://rs.example/mcp belongs to another resource"
 
 
-def test_what_is_no_url_has_no_metadata() -> None:
+def test_an_invalid_url_has_no_metadata_urls() -> None:
     for url in ("https://[", "https://as.example/\x01", "\x01https://as.example", "::::", "", "a b"):
         for urls in (issuer_metadata_urls, resource_metadata_urls):
             with pytest.raises(MetadataError, match="is not a URL"):
@@ -72,7 +72,7 @@ def test_what_is_no_url_has_no_metadata() -> None:
         assert not covers(url, "https://rs.example/mcp")
 
 
-def test_the_canonical_form() -> None:
+def test_resource_urls_have_a_canonical_form() -> None:
     forms = {
         "HTTPS://RS.Example/MCP": "https://rs.example/MCP",
         "https://rs.example/": "https://rs.example",
@@ -88,7 +88,7 @@ def test_the_canonical_form() -> None:
     assert {uri: canonical(uri) for uri in forms} == forms
 
 
-def test_which_urls_a_resource_covers() -> None:
+def test_a_resource_covers_urls_below_its_path() -> None:
     mcp = "https://rs.example/mcp"
     covered = {("https://rs.example", mcp): True, (mcp, f"{mcp}/"): True, (mcp, f"{mcp}/more"): True}
     others = ("https://rs.example:444/mcp", "http://rs.example/mcp", f"{mcp}?a")

@@ -1,4 +1,4 @@
-"""What is needed, and who has it, by table."""
+"""Required scopes, and the scopes of principals, by table."""
 
 import pytest
 
@@ -36,7 +36,7 @@ RULES = Rules(
 DB = Policy("db", RULES)
 
 
-def test_what_a_scope_is_enough_for() -> None:
+def test_a_scope_grants_itself_and_weaker_scopes() -> None:
     enough = {
         ("files:read", "files:read"): True,
         ("files:read", "files:write"): False,
@@ -58,7 +58,7 @@ def test_what_a_scope_is_enough_for() -> None:
     assert {(held, needed): grants(scopes(held), scopes(needed)) for held, needed in enough} == enough
 
 
-def test_what_a_tool_needs() -> None:
+def test_scopes_of_a_tool_come_from_rules_and_options() -> None:
     needs: list[tuple[str, ToolOptions | None, str]] = [
         ("query", READER, "db:read"),
         ("execute", WRITER, "db:write"),
@@ -71,7 +71,7 @@ def test_what_a_tool_needs() -> None:
     assert [DB.scopes_of_tool(name, tool) for name, tool, _ in needs] == [scopes(needed) for *_, needed in needs]
 
 
-def test_what_a_resource_needs() -> None:
+def test_scopes_of_a_resource_come_from_the_prefix_of_its_uri() -> None:
     needs = dict.fromkeys(("db://shop/orders", "logs://today", "file:///data/open.txt", "urn:a:b"), "db:read")
     needs |= dict.fromkeys(("log://today", "LOG://today"), "db:logs")
     needs |= dict.fromkeys(("file:///data/private/a", "File:///data/private/a"), "db:private")
@@ -86,7 +86,7 @@ def test_what_a_resource_needs() -> None:
     }
 
 
-def test_of_several_beginnings_of_a_uri_the_longest_counts() -> None:
+def test_the_longest_matching_prefix_of_a_uri_sets_its_scopes() -> None:
     found = Policy("a", Rules({"resource:x": scopes("short"), "resource:x://y": scopes("long")}))
     assert (found.scopes_of_resource("x://y/z"), found.scopes_of_resource("x://z")) == (
         scopes("long"),
@@ -94,11 +94,11 @@ def test_of_several_beginnings_of_a_uri_the_longest_counts() -> None:
     )
 
 
-def test_what_a_prompt_needs() -> None:
+def test_scopes_of_a_prompt_come_from_rules() -> None:
     assert (DB.scopes_of_prompt("audit"), DB.scopes_of_prompt("greet")) == (scopes("db:audit"), scopes("db:read"))
 
 
-def test_what_a_principal_could_have() -> None:
+def test_entitlements_of_a_principal_come_from_rules() -> None:
     could = {
         ("alice", "db:read"): True,
         ("alice", "db:write"): False,
@@ -106,39 +106,39 @@ def test_what_a_principal_could_have() -> None:
         ("bob", "db:audit"): False,
         ("", "db:write"): True,
         ("carol", "db:audit"): True,
-        ("carol", "db:write"): False,  # each of the two has to allow it
+        ("carol", "db:write"): False,  # both the rule and the token must allow it
     }
-    told = {(name, one): DB.allows(Principal(f"key of {name}", name), scopes(one)) for name, one in could}
-    assert told == could
+    allowed = {(name, one): DB.allows(Principal(f"key of {name}", name), scopes(one)) for name, one in could}
+    assert allowed == could
     assert DB.allows(None, ["db:write"])
     assert not DB.allows(None, ["db:audit"])
 
 
-def test_a_principal_called_like_all_others_is_nobody_special() -> None:
+def test_a_principal_named_like_the_default_rule_gets_the_default_rule() -> None:
     assert DB.entitlement(Principal("x", "*")) is RULES.principals["*"]
 
 
-def test_an_error_names_all_that_is_needed() -> None:
+def test_an_insufficient_scope_error_names_all_required_scopes() -> None:
     with pytest.raises(InsufficientScope) as caught:
         DB.require(alice(token="db:admin"), DB.scopes_of_tool("drop_table", WRITER))
     assert caught.value.data == {"scopes": ["db:admin", "db:write"]}
 
 
-def test_enough_is_let_through_and_a_token_without_scopes_allows_nothing() -> None:
+def test_sufficient_scopes_are_allowed_and_an_empty_scope_is_refused() -> None:
     for principal in (None, alice(), alice(token="db:read")):
         DB.require(principal, ["db:read"])
     with pytest.raises(InsufficientScope):
         Policy("db").require(alice(token=""), ["db:read"])
 
 
-def test_all_scopes_of_a_server() -> None:
+def test_all_scopes_lists_the_scopes_of_tools_and_rules() -> None:
     found = DB.all_scopes([("query", READER), ("execute", WRITER), ("special", ToolOptions(scopes=["db:special"]))])
     admin = ["db:admin", "db:audit", "db:logs", "db:private", "db:read", "db:special", "db:write"]
     assert found == admin
     assert Policy("db").all_scopes([("query", READER)]) == ["db:read"]
 
 
-def test_scopes_as_they_are_written() -> None:
+def test_scopes_are_read_from_a_string_or_a_list() -> None:
     for written, found in (("a:read", "a:read"), ("a b", "a b"), (["a", "b"], "a b"), ([], ""), ("", "")):
         assert read_scopes(written) == scopes(found)
     for wrong in (1, None, ["a", 1], {"a": 1}, ["a b"], ['"'], ["ä"]):

@@ -1,4 +1,4 @@
-"""Tokens that are bound to a key: who has it gets in, once with each proof."""
+"""Tokens that are bound to a key: proofs, their single use, and nonces."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,23 +20,27 @@ KEY = new_key()
 BOUND = {"cnf": {"jkt": KEY.thumbprint()}}
 
 
-def refused(told: Principal | Denial, scheme: str, error: str) -> bool:
-    return isinstance(told, Denial) and told.status == 401 and told.challenge.startswith(f'{scheme} error="{error}"')
+def refused(result: Principal | Denial, scheme: str, error: str) -> bool:
+    return (
+        isinstance(result, Denial)
+        and result.status == 401
+        and result.challenge.startswith(f'{scheme} error="{error}"')
+    )
 
 
 def proven(token: str, now: float, nonce: str | None = None) -> HttpRequest:
-    """A request with that token and a new proof for it."""
+    """A request with a token and a new proof for it."""
     proof = make_proof(KEY, "POST", RESOURCE, now, token=token, nonce=nonce)
     return request(authorization=f"DPoP {token}", dpop=proof)
 
 
-async def test_a_bound_token_as_that_of_a_bearer_is_refused() -> None:
+async def test_a_bound_token_sent_as_bearer_is_refused() -> None:
     async with issuing() as issuer:
-        told = await trusting(issuer).authenticate(request(authorization=f"Bearer {issuer.sign(**BOUND)}"))
-    assert refused(told, "DPoP", "invalid_token")
+        result = await trusting(issuer).authenticate(request(authorization=f"Bearer {issuer.sign(**BOUND)}"))
+    assert refused(result, "DPoP", "invalid_token")
 
 
-async def test_a_proof_counts_once_also_for_a_token_seen_before() -> None:
+async def test_a_repeated_proof_is_refused_for_a_cached_token() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens, asked = trusting(issuer, clock=clock), proven(issuer.sign(**BOUND), clock.now)
@@ -44,7 +48,7 @@ async def test_a_proof_counts_once_also_for_a_token_seen_before() -> None:
         assert refused(await tokens.authenticate(asked), "DPoP", "invalid_dpop_proof")
 
 
-async def test_a_proof_counts_once_over_all_replicas() -> None:
+async def test_a_proof_repeated_at_another_replica_is_refused() -> None:
     clock, blobs = Clock(), MemoryBlobs()
     async with issuing() as issuer:
         here, there, token = trusting(issuer, clock=clock), trusting(issuer, clock=clock), issuer.sign(**BOUND)
@@ -54,7 +58,7 @@ async def test_a_proof_counts_once_over_all_replicas() -> None:
         assert isinstance(await there.authenticate(second), Principal)
 
 
-async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere() -> None:
+async def test_a_proof_is_claimed_for_longer_than_it_is_valid() -> None:
     clock, claimed = Clock(), list[float]()
 
     async def claim(_name: str, seconds: float) -> bool:
@@ -68,21 +72,21 @@ async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere() -> None:
     assert claimed == [WINDOW_SECONDS, 2 * WINDOW_SECONDS, 3 * WINDOW_SECONDS]
 
 
-async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_not_be_asked() -> None:
+async def test_proofs_are_refused_while_the_shared_store_is_unavailable() -> None:
     async def claim(_name: str, _seconds: float) -> bool:
         raise Unavailable
 
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
-        told = await tokens.authenticate(replace(proven(issuer.sign(**BOUND), clock.now), claim=claim))
-        assert isinstance(told, Denial)
-        assert (told.status, dict(told.headers)["retry-after"]) == (503, "2")
+        result = await tokens.authenticate(replace(proven(issuer.sign(**BOUND), clock.now), claim=claim))
+        assert isinstance(result, Denial)
+        assert (result.status, dict(result.headers)["retry-after"]) == (503, "2")
         bearer = replace(request(authorization=f"Bearer {issuer.sign()}"), claim=claim)
         assert isinstance(await tokens.authenticate(bearer), Principal)
 
 
-async def test_any_replica_takes_the_nonces_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_replicas_with_the_same_key_accept_nonces_of_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     async with issuing() as issuer:
         options = ProtectionOptions(auth_issuer=[issuer.url], auth_dpop="nonce")
         replicas = []
@@ -90,9 +94,9 @@ async def test_any_replica_takes_the_nonces_of_another(monkeypatch: pytest.Monke
             monkeypatch.setenv("MCP_STATE_KEY", key)
             replicas.append(authenticator_of(options, StaticTokens(())))
         token, now = issuer.sign(**BOUND), Clock().now
-        told = await replicas[0].authenticate(proven(token, now))
-        assert isinstance(told, Denial)
-        nonce = dict(told.headers)["dpop-nonce"]
+        result = await replicas[0].authenticate(proven(token, now))
+        assert isinstance(result, Denial)
+        nonce = dict(result.headers)["dpop-nonce"]
         assert isinstance(await replicas[1].authenticate(proven(token, now, nonce)), Principal)
         assert isinstance(await replicas[2].authenticate(proven(token, now, nonce)), Denial)
 
@@ -114,50 +118,50 @@ def proofs(token: str, now: float) -> dict[str, dict[str, Any]]:
     }
 
 
-async def test_what_is_no_proof_lets_nobody_in() -> None:
+async def test_invalid_proofs_are_denied() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens, token = trusting(issuer, clock=clock), issuer.sign(**BOUND)
         for name, sent in proofs(token, clock.now).items():
-            told = await tokens.authenticate(request(authorization=f"DPoP {token}", **sent))
-            assert refused(told, "DPoP", "invalid_dpop_proof"), name
+            result = await tokens.authenticate(request(authorization=f"DPoP {token}", **sent))
+            assert refused(result, "DPoP", "invalid_dpop_proof"), name
 
 
-async def test_a_token_that_is_not_bound_is_none_to_prove_anything_for() -> None:
+async def test_an_unbound_token_with_a_proof_is_refused() -> None:
     async with issuing() as issuer:
-        told = await trusting(issuer).authenticate(proven(issuer.sign(), Clock().now))
-    assert refused(told, "DPoP", "invalid_token")
+        result = await trusting(issuer).authenticate(proven(issuer.sign(), Clock().now))
+    assert refused(result, "DPoP", "invalid_token")
 
 
 async def test_a_bad_token_has_the_challenge_of_its_scheme() -> None:
     async with issuing() as issuer:
         token = issuer.sign(aud="https://other.example", **BOUND)
-        told = await trusting(issuer).authenticate(request(authorization=f"DPoP {token}"))
-    assert refused(told, "DPoP", "invalid_token")
-    assert isinstance(told, Denial)
-    assert "ES256" in told.challenge
+        result = await trusting(issuer).authenticate(request(authorization=f"DPoP {token}"))
+    assert refused(result, "DPoP", "invalid_token")
+    assert isinstance(result, Denial)
+    assert "ES256" in result.challenge
 
 
 @pytest.mark.parametrize("mode", ["required", "nonce"])
-async def test_where_proofs_are_required_bearers_get_nothing(mode: Any) -> None:
+async def test_bearer_tokens_are_refused_if_proofs_are_required(mode: Any) -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer, possession=Possession(mode))
-        told = await tokens.authenticate(request(authorization=f"Bearer {issuer.sign()}"))
-    assert refused(told, "DPoP", "invalid_token")
+        result = await tokens.authenticate(request(authorization=f"Bearer {issuer.sign()}"))
+    assert refused(result, "DPoP", "invalid_token")
 
 
-async def test_a_proof_without_our_nonce_is_told_of_it() -> None:
+async def test_a_proof_without_the_current_nonce_gets_the_nonce() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock, possession=Possession("nonce"))
         token = issuer.sign(exp=int(clock.now) + 3_600, **BOUND)
         for stale in (None, "made-up"):
             sent = proven(token, clock.now, stale)
-            for _ in range(2):  # it does not count as used
-                told = await tokens.authenticate(sent)
-                assert refused(told, "DPoP", "use_dpop_nonce")
-        assert isinstance(told, Denial)
-        nonce = dict(told.headers)["dpop-nonce"]
+            for _ in range(2):  # the proof does not count as used
+                result = await tokens.authenticate(sent)
+                assert refused(result, "DPoP", "use_dpop_nonce")
+        assert isinstance(result, Denial)
+        nonce = dict(result.headers)["dpop-nonce"]
         assert isinstance(await tokens.authenticate(proven(token, clock.now, nonce)), Principal)
         clock.now += 601
         assert refused(await tokens.authenticate(proven(token, clock.now, nonce)), "DPoP", "use_dpop_nonce")

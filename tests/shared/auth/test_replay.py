@@ -1,4 +1,4 @@
-"""What counts once: proofs that were seen, and nonces of ours."""
+"""Replay protection: proofs that were already used, and nonces."""
 
 from shared.auth.dpop import Proof
 from shared.auth.replay import MAX_KEYS_OF_OWNER, Nonces, SeenProofs
@@ -10,21 +10,21 @@ def proof(number: int, at: float = NOW, key: str = "key") -> Proof:
     return Proof(key, f"proof {number}", at, None)
 
 
-def test_a_proof_counts_once() -> None:
+def test_a_proof_is_accepted_once() -> None:
     seen = SeenProofs()
     assert seen.add(proof(1), "ada", NOW)
     assert not seen.add(proof(1), "ada", NOW + 1)
     assert seen.add(proof(1, key="another"), "ada", NOW)
 
 
-def test_what_is_too_old_to_be_sent_again_is_forgotten() -> None:
+def test_expired_proofs_are_forgotten() -> None:
     seen = SeenProofs()
     seen.add(proof(1), "ada", NOW)
     seen.add(proof(2, at=NOW + 700), "ada", NOW + 700)
     assert len(seen) == 1
 
 
-def test_a_key_of_too_many_proofs_has_its_older_ones_refused() -> None:
+def test_a_key_with_too_many_proofs_has_its_older_ones_refused() -> None:
     seen = SeenProofs(max_of_key=3)
     assert all(seen.add(proof(n, at=NOW + n), "ada", NOW + n) for n in range(5))
     assert len(seen) == 3
@@ -33,7 +33,7 @@ def test_a_key_of_too_many_proofs_has_its_older_ones_refused() -> None:
     assert seen.add(proof(0, key="another"), "ada", NOW + 5)
 
 
-def test_all_keys_together_have_a_bound_which_the_busiest_pays_for() -> None:
+def test_the_total_limit_evicts_proofs_of_the_busiest_key() -> None:
     seen = SeenProofs(max_proofs=4)
     assert all(seen.add(proof(n, at=NOW + n), "ada", NOW) for n in range(4))
     assert seen.add(proof(1, key="another"), "ada", NOW)
@@ -42,7 +42,7 @@ def test_all_keys_together_have_a_bound_which_the_busiest_pays_for() -> None:
     assert not seen.add(proof(0), "ada", NOW)
 
 
-def test_no_more_keys_than_can_be_kept_are_taken() -> None:
+def test_proofs_of_keys_beyond_the_limit_are_refused() -> None:
     seen = SeenProofs(max_keys=2)
     assert seen.add(proof(1, key="a"), "ada", NOW)
     assert seen.add(proof(1, key="b"), "ada", NOW)
@@ -50,7 +50,7 @@ def test_no_more_keys_than_can_be_kept_are_taken() -> None:
     assert seen.add(proof(1, key="c", at=NOW + 400), "ada", NOW + 400)
 
 
-def test_nonces_are_ours_for_a_while() -> None:
+def test_nonces_are_recognized_for_a_limited_time() -> None:
     nonces = Nonces(b"k" * 32, seconds=100)
     nonce = nonces.current(NOW)
     assert nonces.is_ours(nonce, NOW + 100)
@@ -60,7 +60,7 @@ def test_nonces_are_ours_for_a_while() -> None:
     assert not any(nonces.is_ours(one, NOW) for one in (None, "", "\u00e9", nonce[:-1]))
 
 
-def test_nobody_has_all_the_keys() -> None:
+def test_keys_of_each_owner_are_limited() -> None:
     seen = SeenProofs()
     own = [seen.add(proof(1, key=f"own {n}"), "ada", NOW) for n in range(MAX_KEYS_OF_OWNER + 1)]
     assert own == [*[True] * MAX_KEYS_OF_OWNER, False]

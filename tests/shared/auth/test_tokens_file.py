@@ -1,4 +1,4 @@
-"""Tokens that stand in a file: who is let in, what a change to the file does, and what a bad file does."""
+"""Tokens in a file: owners, changes of the file, and invalid files."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ EVE = f'[eve]\ndigest = "{digest_of("old")}"\nexpires = 2027-01-01T00:00:00Z\n'
 
 
 class Place:
-    """A file of tokens, and the time."""
+    """A file of tokens, and its clocks."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "tokens.toml"
@@ -40,7 +40,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_token_is_its_owners(place: Place) -> None:
+def test_a_token_gives_its_owner_and_scopes(place: Place) -> None:
     tokens = place.open(ADA + BOB)
     ada, bob = tokens.owner_of("hers"), tokens.owner_of("his")
     assert ada is not None
@@ -54,7 +54,7 @@ def test_a_token_is_its_owners(place: Place) -> None:
     assert [tokens.owner_of(token) for token in others] == [None] * len(others)
 
 
-def test_a_token_is_good_until_it_expires(place: Place) -> None:
+def test_a_token_is_valid_until_it_expires(place: Place) -> None:
     tokens = place.open(EVE)
     eve = tokens.owner_of("old")
     assert eve is not None
@@ -63,7 +63,7 @@ def test_a_token_is_good_until_it_expires(place: Place) -> None:
     assert tokens.owner_of("old") is None
 
 
-def test_a_change_is_seen_within_a_second(place: Place) -> None:
+def test_a_changed_file_is_read_within_a_second(place: Place) -> None:
     tokens = place.open(ADA)
     place.write(BOB)
     assert tokens.owner_of("hers")
@@ -73,7 +73,9 @@ def test_a_change_is_seen_within_a_second(place: Place) -> None:
 
 
 @pytest.mark.parametrize("broken", ["[ada", "[ada]\ndigest = 1\n"])
-def test_a_broken_file_is_good_for_a_minute(place: Place, caplog: pytest.LogCaptureFixture, broken: str) -> None:
+def test_tokens_of_a_broken_file_stay_valid_for_a_minute(
+    place: Place, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
     tokens = place.open(ADA)
     ada = tokens.owner_of("hers")
     place.write(broken)
@@ -91,7 +93,7 @@ def test_a_broken_file_is_good_for_a_minute(place: Place, caplog: pytest.LogCapt
     assert tokens.owner_of("hers")
 
 
-def test_tokens_of_a_file_that_is_gone_lapse(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_of_a_deleted_file_become_invalid(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     tokens = place.open(ADA)
     place.path.unlink()
     place.clock = 1.0
@@ -101,7 +103,7 @@ def test_tokens_of_a_file_that_is_gone_lapse(place: Place, caplog: pytest.LogCap
     assert "none of its tokens is valid until" in caplog.text
 
 
-def test_a_file_that_was_written_anew_keeps_its_tokens(place: Place) -> None:
+def test_a_replaced_file_keeps_its_tokens(place: Place) -> None:
     tokens = place.open(ADA)
     place.path.unlink()
     place.clock = 1.0
@@ -111,9 +113,7 @@ def test_a_file_that_was_written_anew_keeps_its_tokens(place: Place) -> None:
         assert tokens.owner_of("hers")
 
 
-def test_a_file_that_could_not_be_read_for_a_while_is_read_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_temporarily_unreadable_file_is_read_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -128,7 +128,7 @@ def test_a_file_that_could_not_be_read_for_a_while_is_read_again(
     assert tokens.owner_of("his")
 
 
-def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
+def test_breaking_a_file_repeatedly_does_not_extend_its_tokens(place: Place) -> None:
     tokens = place.open(ADA)
     for second in range(1, 70):
         place.write("[ada" + "a" * second)
@@ -136,7 +136,7 @@ def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
         assert (tokens.owner_of("hers") is not None) == (second < 61)
 
 
-def test_whoever_replaces_a_token_keeps_what_is_the_owners(place: Place) -> None:
+def test_the_owner_stays_the_same_when_the_token_is_replaced(place: Place) -> None:
     before = place.open(BOB).owner_of("his")
     after = place.open(BOB.replace(digest_of("his"), digest_of("new"))).owner_of("new")
     assert before is not None
@@ -160,7 +160,7 @@ WRONG = {
 }
 
 
-def test_a_wrong_file_is_refused_in_one_line(place: Place) -> None:
+def test_an_invalid_file_is_refused_with_a_one_line_error(place: Place) -> None:
     for what, text in WRONG.items():
         with pytest.raises(ValueError, match=r"tokens\.toml") as refused:
             place.open(text)
@@ -168,7 +168,7 @@ def test_a_wrong_file_is_refused_in_one_line(place: Place) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
-def test_a_file_of_others_too_is_said_to_be(place: Place) -> None:
+def test_a_file_accessible_to_others_is_exposed(place: Place) -> None:
     place.write(ADA)
     for mode in (0o640, 0o604, 0o620, 0o602):
         place.path.chmod(mode)
@@ -179,19 +179,19 @@ def sent(token: str) -> HttpRequest:
     return HttpRequest("POST", "/mcp", Headers({"authorization": f"Bearer {token}"}))
 
 
-async def test_they_are_tokens_beside_the_one_that_is_given(place: Place) -> None:
+async def test_tokens_of_a_file_add_to_static_tokens(place: Place) -> None:
     tokens = StaticTokens(["static"], place.open(BOB))
     assert isinstance(await tokens.authenticate(sent("static")), Principal)
     assert isinstance(await tokens.authenticate(sent("his")), Principal)
     assert isinstance(await tokens.authenticate(sent("hers")), Denial)
 
 
-async def test_an_empty_file_lets_nobody_in(place: Place) -> None:
+async def test_with_an_empty_file_all_requests_are_denied(place: Place) -> None:
     denied = await StaticTokens([], place.open("")).authenticate(HttpRequest("POST", "/mcp", Headers({})))
     assert isinstance(denied, Denial)
 
 
-async def test_a_new_token_in_the_file_of_one_replaces_the_old_one(place: Place) -> None:
+async def test_a_new_token_in_a_single_token_file_replaces_the_old_one(place: Place) -> None:
     place.write("old\n")
     tokens = StaticTokens([], TokenFile(place.path, clock=lambda: place.clock))
     old = await tokens.authenticate(sent("old"))

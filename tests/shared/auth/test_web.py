@@ -1,4 +1,4 @@
-"""What is asked of authorization servers, over sockets."""
+"""Requests to authorization servers, over sockets."""
 
 import gzip
 
@@ -13,14 +13,14 @@ async def echo(asked: Asked) -> Said:
     return said({"method": asked.method, "path": asked.path, "form": asked.form, "headers": asked.headers}, x_one="1")
 
 
-async def test_a_document_comes_with_status_and_headers() -> None:
+async def test_get_json_returns_document_status_and_headers() -> None:
     async with serving(echo) as site:
         answer = await Web().get_json(f"{site.url}/some?where")
     assert (answer.status, answer.headers["x-one"], answer.document["path"]) == (200, "1", "/some?where")
     assert answer.document["headers"]["host"] == f"127.0.0.1:{site.port}"
 
 
-async def test_a_form_repeats_a_field_of_several_values() -> None:
+async def test_a_form_repeats_a_field_with_several_values() -> None:
     async with serving(echo) as site:
         fields = {"resource": ["a", "b"], "scope": "x y"}
         answer = await Web().post_form(f"{site.url}/token", fields, headers={"authorization": "Basic x"})
@@ -34,13 +34,13 @@ async def test_a_document_is_posted_as_json() -> None:
     assert (site.asked[0].body, site.asked[0].headers["content-type"]) == (b'{"a":1}', "application/json")
 
 
-async def test_what_is_no_url_is_not_asked() -> None:
+async def test_an_invalid_url_is_refused() -> None:
     for url in ("https://[", "https://as.example/\x01", "::::", "https://xn--a.-/", "https://a/\ud800"):
         with pytest.raises(WebError):
             await Web().get_json(url)
 
 
-async def test_half_a_letter_is_not_sent() -> None:
+async def test_a_lone_surrogate_is_refused() -> None:
     async with serving(echo) as site:
         with pytest.raises(WebError, match="characters that can't be sent"):
             await Web().post_form(site.url, {"code": "\ud800"})
@@ -48,7 +48,7 @@ async def test_half_a_letter_is_not_sent() -> None:
             await Web().post_json(site.url, {"scope": "\ud800"})
 
 
-async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+async def test_a_redirect_is_returned_and_not_followed() -> None:
     async def redirect(asked: Asked) -> Said:
         return Said(302, b"", {"location": "/elsewhere"})
 
@@ -58,7 +58,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("body", [b"no json", b"[" * 100_000, b"\xff", b""], ids=["text", "nested", "bytes", "empty"])
-async def test_what_is_no_json_is_no_document(body: bytes) -> None:
+async def test_an_answer_that_is_not_json_has_no_document(body: bytes) -> None:
     async def answer(asked: Asked) -> Said:
         return Said(200, body)
 
@@ -66,7 +66,7 @@ async def test_what_is_no_json_is_no_document(body: bytes) -> None:
         assert (await Web().get_json(site.url)).document is None
 
 
-async def test_more_than_fits_is_refused() -> None:
+async def test_a_too_large_answer_is_refused() -> None:
     async def huge(asked: Asked) -> Said:
         return Said(200, b" " * (MAX_ANSWER + 1))
 
@@ -75,7 +75,7 @@ async def test_more_than_fits_is_refused() -> None:
             await Web().get_json(site.url)
 
 
-async def test_what_is_compressed_is_refused() -> None:
+async def test_a_compressed_answer_is_refused() -> None:
     async def bomb(asked: Asked) -> Said:
         return Said(200, gzip.compress(b"{}"), {"content-encoding": "gzip"})
 
@@ -84,20 +84,20 @@ async def test_what_is_compressed_is_refused() -> None:
             await Web().get_json(site.url)
 
 
-async def test_who_is_slow_is_out_of_reach() -> None:
+async def test_a_slow_server_is_unreachable() -> None:
     async with serving(Silence()) as site:
         with pytest.raises(Unreachable, match="TimeoutError"):
             await Web(patience=0.05).get_json(site.url)
 
 
-async def test_nobody_there_is_out_of_reach() -> None:
+async def test_a_closed_port_is_unreachable() -> None:
     async with serving(echo) as site:
         pass
     with pytest.raises(Unreachable):
         await Web().post_form(site.url, {"client_secret": "secret"})
 
 
-async def test_an_address_that_is_gone_gives_way_to_the_next() -> None:
+async def test_an_unreachable_address_is_followed_by_the_next() -> None:
     async def both(host: str, port: int) -> list[str]:
         return ["127.9.9.9", "127.0.0.1"]
 
@@ -106,21 +106,21 @@ async def test_an_address_that_is_gone_gives_way_to_the_next() -> None:
     assert answer.document["headers"]["host"] == f"localhost:{site.port}"
 
 
-async def test_a_forbidden_address_is_not_asked() -> None:
+async def test_a_forbidden_address_gets_no_request() -> None:
     async with serving(echo) as site:
         with pytest.raises(ForbiddenAddress):
             await Web().get_json(site.url, referrer="https://1.1.1.1/")
     assert not site.asked
 
 
-async def test_a_host_that_needs_no_proxy_is_asked_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_proxy_of_the_environment_bypasses_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "localhost")
     async with serving(echo) as site:
         assert (await Web().get_json(f"http://localhost:{site.port}/")).status == 200
 
 
-async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_PROXY", raising=False)
     async with serving(echo) as site:
         monkeypatch.setenv("HTTP_PROXY", site.url)
