@@ -1,7 +1,7 @@
-"""Statements by what they may do: for the policy, for the tools that read, and for those that write.
+"""Statements grouped by their effect: reads, changes, and those that no tool may run.
 
-`{folder}` stands for a directory of the test. What is hostile by its size or by its time is with the tests of
-`read_query`; files that mean harm are in `malicious.py`.
+`{folder}` is replaced by a directory of the test. Statements that are hostile by size or time are in the tests of
+`read_query`, hostile files in `malicious.py`.
 """
 
 __all__ = ["CHANGES", "EXTRA", "NEVER", "READS", "TEMPORARY"]

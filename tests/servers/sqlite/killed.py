@@ -1,4 +1,4 @@
-"""A program that is killed while it changes a database, and what it leaves."""
+"""Programs that are killed while they change a database."""
 
 import random
 import sqlite3
@@ -17,7 +17,7 @@ ALL = "SELECT value, count(*) FROM rows GROUP BY value"
 TOLD = "a program was killed while it changed the database"
 """What an operator is told who does not allow writing."""
 
-# So small a cache is written to the file before the commit.
+# With such a small cache, SQLite writes to the file before the commit.
 _WRITER = """
 import os, signal, sqlite3, sys
 path, mode, forever = sys.argv[1:]
@@ -35,13 +35,13 @@ while True:
 
 
 async def values(database: Database) -> list[tuple[int, int]]:
-    """Each value that rows have, with how many."""
+    """Returns each value of the rows with its count."""
     found: list[tuple[int, int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
     return found
 
 
 def make(file: Path, mode: str = "delete") -> Path:
-    """A database whose rows all have the same value."""
+    """Makes a database whose rows all have the same value."""
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.execute("CREATE TABLE rows (value INTEGER, padding TEXT)")
@@ -50,17 +50,17 @@ def make(file: Path, mode: str = "delete") -> Path:
 
 
 def leave_hot_journal(file: Path, mode: str = "delete") -> None:
-    """Has a program be killed when it has changed all rows, before its commit; in WAL mode that leaves a log."""
+    """Kills a program that changed all rows, before its commit. In WAL mode this leaves a log."""
     _start(file, mode, forever=False).wait()
     assert Path(f"{file}-{'wal' if mode == 'wal' else 'journal'}").stat().st_size > 0
 
 
 def kill_in_midwrite(file: Path, mode: str, chance: random.Random) -> None:
-    """Kills a program that changes all rows again and again, some moment after it began."""
+    """Kills a program that changes all rows repeatedly, at a random moment."""
     process = _start(file, mode, forever=True)
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(chance.uniform(0, 0.02))  # whatever it is doing then
+    time.sleep(chance.uniform(0, 0.02))  # a random moment of its work
     process.kill()
     process.wait()
     process.stdout.close()

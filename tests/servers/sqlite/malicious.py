@@ -1,7 +1,7 @@
-"""Makers of database files that mean harm, or are broken: S7 and S10 of the list of failures.
+"""Makers of hostile and damaged database files.
 
-Each takes a folder, and gives the file that it made there. What the schema could not say honestly is written into
-`sqlite_schema` itself, as an attacker would.
+Each takes a folder, and returns the path of the file that it made there. Schema entries that no statement could
+create are written into `sqlite_schema` directly, as an attacker would.
 """
 
 import random
@@ -23,7 +23,7 @@ Maker = Callable[[Path], Path]
 
 
 def made(folder: Path, script: str, *entries: tuple[str, str, str]) -> Path:
-    """A database of `script`, and of `entries` in its schema that no statement could have made: type, name, SQL."""
+    """Makes a database with `script`, and adds `entries` (type, name, SQL) to its schema, as no statement could."""
     file = folder / "data.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {PAGE}")
@@ -37,7 +37,7 @@ def made(folder: Path, script: str, *entries: tuple[str, str, str]) -> Path:
     return file
 
 
-# What a SELECT from the schema would set off
+# Side effects of a SELECT
 
 
 def view_that_loads_code(folder: Path) -> Path:
@@ -55,7 +55,7 @@ def view_without_end(folder: Path) -> Path:
 
 
 def views_that_double(folder: Path) -> Path:
-    """Each reads the one before twice: the last would be read 2^15 times, and more is refused by SQLite."""
+    """Each view reads the one before twice, so the first is read 2^15 times; SQLite refuses more."""
     views = [f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b;" for n in range(1, 16)]
     return made(
         folder, f"CREATE VIEW v0 AS SELECT 1 AS x; {''.join(views)} CREATE VIEW hostile AS SELECT x FROM v15;"
@@ -73,7 +73,7 @@ def generated_column_that_loads_code(folder: Path) -> Path:
 
 
 def trigger_that_deletes(folder: Path) -> Path:
-    """Harmless to read; whoever writes to `hostile` empties `account`."""
+    """A trigger that empties `account` on a write to `hostile`."""
     trigger = "CREATE TRIGGER also AFTER INSERT ON hostile BEGIN DELETE FROM account; END;"
     return made(folder, f"CREATE TABLE hostile (x); {trigger}")
 
@@ -83,7 +83,7 @@ def temporary_trigger_in_the_file(folder: Path) -> Path:
     return made(folder, "", ("trigger", "hostile", sql))
 
 
-# Virtual tables that show, or change, what is beneath the tables
+# Virtual tables that read or change the pages below the tables
 
 
 def virtual_table_of_pages(folder: Path) -> Path:
@@ -100,13 +100,13 @@ def virtual_table_of_a_file(folder: Path) -> Path:
 
 
 def search_index_that_lies(folder: Path) -> Path:
-    """The shadow tables of a full-text index hold noise."""
+    """The shadow tables of a full-text index contain noise."""
     script = "CREATE VIRTUAL TABLE hostile USING fts5(x); INSERT INTO hostile VALUES ('one two'), ('two three');"
     return made(folder, f"{script} UPDATE hostile_data SET block = zeroblob(5000); DELETE FROM hostile_idx;")
 
 
 def tree_index_that_lies(folder: Path) -> Path:
-    """The only node of an R-tree says that it is 40 levels above its leaves, and that it is all its own children."""
+    """The only node of an R-tree claims to be 40 levels above its leaves, and to be all of its own children."""
     script = "CREATE VIRTUAL TABLE hostile USING rtree(id, x0, x1); INSERT INTO hostile VALUES (1, 0, 1);"
     child = (1).to_bytes(8, "big") + struct.pack(">ff", 0, 1)
     node = (40).to_bytes(2, "big") + (51).to_bytes(2, "big") + 51 * child
@@ -147,7 +147,7 @@ def _rewritten(file: Path, name: str, sql: str, rootpage: int | None = None) -> 
 
 
 def pages_of_noise(folder: Path) -> Path:
-    """The schema is whole, and every second page after it is noise."""
+    """The schema is intact, and every second page after it is noise."""
     file, chance = _long(folder), random.Random(7)
     pages = _pages(file)
     noisy = [page if number % 2 else chance.randbytes(PAGE) for number, page in enumerate(pages)]
@@ -195,7 +195,7 @@ def _pages(file: Path) -> list[bytes]:
     return [data[start : start + PAGE] for start in range(0, len(data), PAGE)]
 
 
-# What is no database, or only half of one
+# Files that are no or incomplete databases
 
 
 def picture(folder: Path) -> Path:
@@ -207,12 +207,12 @@ def head_of_a_database(folder: Path) -> Path:
 
 
 def nothing(folder: Path) -> Path:
-    """A file of no bytes, which SQLite takes for a database without tables."""
+    """An empty file, which SQLite opens as a database without tables."""
     return _written(folder, b"")
 
 
 def directory_in_its_place(folder: Path) -> Path:
-    """A directory where the file should be."""
+    """A directory in place of the file."""
     file = folder / "data.db"
     file.mkdir()
     return file
@@ -225,7 +225,7 @@ def _written(folder: Path, data: bytes) -> Path:
 
 
 def log_without_its_index(folder: Path) -> Path:
-    """A write-ahead log that holds the last row, and no -shm file: what is left when a process was killed."""
+    """A write-ahead log with the last row and no -shm file, as a killed process leaves it."""
     (folder / "before").mkdir()
     source, file = folder / "before" / "data.db", folder / "data.db"
     with closing(sqlite3.connect(source, isolation_level=None)) as connection:
@@ -233,7 +233,7 @@ def log_without_its_index(folder: Path) -> Path:
         connection.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, owner TEXT, sum INTEGER)")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("INSERT INTO account VALUES (3, 'Cleo', 300)")
-        for end in ("", "-wal"):  # while it is open: closing would move the log into the file
+        for end in ("", "-wal"):  # copied while it is open, because closing moves the log into the file
             shutil.copyfile(f"{source}{end}", f"{file}{end}")
     shutil.rmtree(folder / "before")
     return file
@@ -246,7 +246,7 @@ def log_of_noise(folder: Path) -> Path:
     return file
 
 
-# Texts that want to be obeyed
+# Texts with instructions to the model
 
 
 def names_that_give_orders(folder: Path) -> Path:
@@ -263,7 +263,7 @@ def _literal(text: str) -> str:
 
 
 def two_thousand_tables(folder: Path) -> Path:
-    """More of a schema than one answer holds."""
+    """A schema larger than one answer."""
     columns = ", ".join(f"a_rather_long_name_of_a_column_{number} TEXT" for number in range(20))
     tables = [f"CREATE TABLE t{number} ({columns});" for number in range(2_000)]
     return made(folder, "BEGIN;" + "".join(tables) + "CREATE TABLE hostile (x); COMMIT;")

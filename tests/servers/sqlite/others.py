@@ -1,4 +1,4 @@
-"""Another process that changes a database."""
+"""A separate process that changes a database."""
 
 import sys
 from pathlib import Path
@@ -14,5 +14,5 @@ for statement in sys.argv[2:]:
 
 
 async def elsewhere(file: Path, *statements: str) -> None:
-    """Runs the statements in a process of their own, each in a transaction of its own."""
+    """Runs the statements in a separate process, each in its own transaction."""
     await anyio.run_process([sys.executable, "-c", SCRIPT, str(file), *statements])

@@ -1,7 +1,7 @@
-"""A sample database: the schema of Chinook, the public one of a shop for digital music, with rows made up here.
+"""A sample database with the schema of Chinook, a public example of a digital music shop, and invented rows.
 
-Tables, keys and indexes are those of Chinook, without employees; the view, the trigger and the check are ours, so
-that there is one of each. The rows are the same in every run.
+Tables, keys and indexes are those of Chinook without employees; a view, a trigger and a check are added. The rows are
+the same in every run.
 
 python -m tests.servers.sqlite.samples FILE
 """
@@ -97,7 +97,7 @@ Row = tuple[Any, ...]
 
 
 def make_chinook(file: Path, *, wal: bool = False) -> Path:
-    """Makes the database, which must not be there yet."""
+    """Makes the database, which must not exist yet."""
     with closing(sqlite3.connect(file)) as connection:
         if wal:
             connection.execute("PRAGMA journal_mode = wal")
@@ -111,7 +111,7 @@ def make_chinook(file: Path, *, wal: bool = False) -> Path:
 
 
 def _tables(chance: random.Random) -> Iterator[tuple[str, Iterator[Row]]]:
-    """Each table with its rows, a table that others refer to before these."""
+    """Returns each table with its rows; referenced tables come first."""
     prices = [chance.choice((0.99, 1.99)) for _ in range(TRACKS)]
     yield "Artist", ((number, f"The {_words(chance)}") for number in _ids(ARTISTS))
     yield "Album", ((number, _words(chance), 1 + number % ARTISTS) for number in _ids(ALBUMS))
@@ -152,7 +152,7 @@ def _address(chance: random.Random, number: int) -> Row:
 
 
 def _invoice(chance: random.Random, number: int) -> Row:
-    """Without a total: the trigger adds what the lines cost."""
+    """Makes an invoice without a total, which the trigger computes from its lines."""
     customer = 1 + number % CUSTOMERS
     street, city, state, country, code, *_ = _address(chance, customer)
     day = date(2021, 1, 1) + timedelta(4 * number)

@@ -1,4 +1,4 @@
-"""A server over a database, as a process or within that of the test, and a client that speaks to it in one era."""
+"""A server of a database, as a process or in the test's process, and its client of one era."""
 
 import sys
 from functools import partial

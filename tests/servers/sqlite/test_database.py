@@ -1,4 +1,4 @@
-"""The work on a database: each kind is stopped when the time of its job is over."""
+"""The time limit of each kind of work on a database."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -33,7 +33,7 @@ ACTS: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-async def test_work_is_stopped_when_the_time_of_its_job_is_over(file: Path, tmp_path: Path, act: Act) -> None:
+async def test_work_stops_at_the_time_limit_of_its_job(file: Path, tmp_path: Path, act: Act) -> None:
     async with opened(file) as database:
         with pytest.raises(SqlError) as raised:
             await act(SqliteDatabase(database, Snapshots()), tmp_path)

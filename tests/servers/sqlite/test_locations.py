@@ -1,4 +1,4 @@
-"""Where a database is, as other programs write it."""
+"""Locations of databases, including URLs of other programs."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from servers.sqlite.settings import Settings
         ("file:///data/shop.db", "/data/shop.db"),
     ],
 )
-def test_a_url_is_a_path(given: str, path: str) -> None:
+def test_a_sqlite_url_is_read_as_a_path(given: str, path: str) -> None:
     assert read_location(given) == path
 
 
@@ -35,7 +35,7 @@ def test_a_url_is_a_path(given: str, path: str) -> None:
         ("file:shop.db?mode=ro", "'mode' here; a permission is written as --db NAME=PATH:ro"),
     ],
 )
-def test_what_is_no_file_is_named(given: str, words: str) -> None:
+def test_a_location_that_is_not_a_file_is_refused(given: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         read_location(given)
     assert "secret" not in str(caught.value)

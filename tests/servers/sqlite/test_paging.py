@@ -1,4 +1,4 @@
-"""Rows cut to what one answer may have."""
+"""Rows cut to the limits of an answer."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=50), st.integers(1, 60), st.integers(2_500, 20_000))
-def test_pages_hold_all_rows_within_the_room(rows: list[tuple[Any, ...]], most: int, size: int) -> None:
+def test_pages_contain_all_rows_within_the_limits(rows: list[tuple[Any, ...]], most: int, size: int) -> None:
     room = AnswerLimits(most, size, 500)
     names, given, left = ["a", "b"], 0, rows
     while left:
@@ -30,44 +30,44 @@ def test_pages_hold_all_rows_within_the_room(rows: list[tuple[Any, ...]], most: 
         assert left == rows[given:]
 
 
-def test_a_row_that_is_too_large_gets_smaller_cells() -> None:
+def test_the_cells_of_a_large_row_are_cut() -> None:
     made, _ = fill_page(["a"], iter([("x" * 50_000,)]), AnswerLimits(10, 3_000, 10_000))
     (cell,) = made.rows[0]
     assert (cell["bytes"], cell["truncated"]) == (50_000, True)
 
 
-def test_a_row_that_never_fits_is_refused() -> None:
+def test_a_row_beyond_the_limit_is_refused() -> None:
     names = [str(n) for n in range(100)]
     with pytest.raises(SqlError) as raised:
         fill_page(names, iter([("x" * 100,) * 100]), AnswerLimits(10, 2_000, 10_000))
     assert raised.value.code == "too_large"
 
 
-def test_not_many_more_rows_are_fetched_than_fit() -> None:
+def test_few_rows_are_fetched_beyond_the_page() -> None:
     source = iter([("x" * 1_000,)] * 1_000)
     made, waiting = fill_page(["a"], source, AnswerLimits(1_000, 50_000, 10_000))
     assert len(waiting) <= len(made.rows)
 
 
-def test_large_values_are_fetched_one_by_one() -> None:
+def test_rows_with_large_values_are_fetched_singly() -> None:
     source = iter([("x" * 1_000_000,)] * 1_000)
     made, waiting = fill_page(["a"], source, AnswerLimits(1_000, 50_000, 10_000))
     assert len(made.rows) == 2
     assert len(waiting) == 1
 
 
-def test_the_types_are_those_of_the_rows_given() -> None:
+def test_types_are_those_of_the_returned_rows() -> None:
     made, _ = fill_page(["a"], iter([(1,), ("x",), (b"",)]), AnswerLimits(2, 50_000, 10_000))
     assert made.types == ["integer, text"]
 
 
 @pytest.mark.parametrize("row", [(1, "x", None, 2.5, b"\x00"), ("ä" * 30, 2**60, '"\\')])
-def test_a_single_row_is_the_page_that_it_is_among_others(row: tuple[Any, ...]) -> None:
+def test_fill_row_and_fill_page_agree(row: tuple[Any, ...]) -> None:
     names = [f"column {number}" for number in range(len(row))]
     for cell_bytes in (16, 1_000):
         limits = AnswerLimits(10, 10_000, cell_bytes)
         assert fill_row(names, row, limits) == fill_page(names, iter([row]), limits)[0]
 
 
-def test_a_single_row_without_room_is_none() -> None:
+def test_fill_row_is_none_if_the_row_does_not_fit() -> None:
     assert fill_row(["a"], ("x" * 1_000,), AnswerLimits(1, 2_000, 1_000)) is None

@@ -1,9 +1,7 @@
-"""`read_query`: what other servers were seen to get wrong, S1 to S12. That is what may not be done whatever it looks
-like, what is too large, values, and which file is read.
+"""`read_query`, called by a client: endless and large queries, refused statements, values, locks and file names.
 
-S7 and S10 are about files that mean harm, and what lets nobody else wait is about whole processes: both are in
-`tests/checks/sql`. Names (S6) are with what tells of tables, how pages go on (S11) is with
-`servers.common.sql.features.reading`, S13 and S14 with what writes and watches.
+Hostile files and whole processes are in `tests/checks/sql`, hostile names in `schema`, and cursors in
+`servers/common/sql/features/test_reading.py`.
 """
 
 import hashlib
@@ -28,10 +26,10 @@ async def rows(peer: Peer, query: str, **more: Any) -> list[Any]:
     return found
 
 
-# What has no end (S1, S2)
+# Endless queries
 
 
-async def test_s1_cancelled_queries_leave_no_reader_at_work(file: Path) -> None:
+async def test_cancelled_queries_leave_no_reader_busy(file: Path) -> None:
     async with inside("--readers", "2", file) as peer:
         for _ in range(10):
             await peer.client.cancel(await peer.client.start("read_query", query=COUNTED))
@@ -39,7 +37,7 @@ async def test_s1_cancelled_queries_leave_no_reader_at_work(file: Path) -> None:
         assert not peer.client.others
 
 
-async def test_s2_of_a_cross_join_that_is_not_sorted_the_first_rows_come(file: Path) -> None:
+async def test_an_unsorted_cross_join_returns_its_first_rows(file: Path) -> None:
     join = "SELECT c.n FROM numbers a, numbers b, numbers c"
     async with inside(file) as peer:
         assert await rows(peer, f"{join} LIMIT 10") == [[n] for n in range(10)]
@@ -49,7 +47,7 @@ async def test_s2_of_a_cross_join_that_is_not_sorted_the_first_rows_come(file: P
     assert len(json.dumps(whole)) < 1_000_000
 
 
-# What is too large (S3)
+# Large values
 
 TOO_LARGE = (
     "SELECT zeroblob(50000000)",
@@ -70,14 +68,14 @@ TOO_LARGE = (
 
 
 @pytest.mark.slow
-async def test_s3_what_is_too_large_is_an_error(file: Path) -> None:
+async def test_values_and_patterns_that_are_too_large_are_errors(file: Path) -> None:
     async with inside("--timeout", "2", file) as peer:
         for query in TOO_LARGE:
             assert len(await peer.error("read_query", query=query)) < 2_000
         assert await rows(peer, "SELECT 1") == [[1]]
 
 
-async def test_s3_long_values_are_cut_and_many_parameters_taken(file: Path) -> None:
+async def test_long_values_are_cut_and_many_parameters_accepted(file: Path) -> None:
     async with inside(file) as peer:
         for query, kind in (("zeroblob(10000000)", "blob"), ("printf('%.*c', 10000000, 'x')", "text")):
             result = await peer.call("read_query", query=f"SELECT {query}")
@@ -88,10 +86,10 @@ async def test_s3_long_values_are_cut_and_many_parameters_taken(file: Path) -> N
         assert await rows(peer, many, parameters=list(range(30_000))) == [[1_000]]
 
 
-# What is no reading, whatever it looks like (S4, S5)
+# Statements that do not only read
 
 
-async def test_s4_s5_what_reads_is_answered_and_nothing_else_done(file: Path) -> None:
+async def test_reading_statements_run_and_all_others_are_refused(file: Path) -> None:
     before = hashlib.sha256(made(file, EXTRA).read_bytes()).hexdigest()
     async with inside(file) as peer:
         for query in (*CHANGES, *NEVER):
@@ -103,7 +101,7 @@ async def test_s4_s5_what_reads_is_answered_and_nothing_else_done(file: Path) ->
     assert {one.name for one in file.parent.iterdir()} <= {"data.db", "data.db-wal", "data.db-shm"}
 
 
-# S8: values, and what is told of their columns
+# Values and their columns
 
 VALUES = (
     ("-9223372036854775808", {"type": "integer", "value": "-9223372036854775808"}),
@@ -115,7 +113,7 @@ VALUES = (
 )
 
 
-async def test_s8_a_value_comes_as_it_is_and_can_be_given_back(file: Path) -> None:
+async def test_each_value_round_trips_as_a_parameter(file: Path) -> None:
     async with inside(file) as peer:
         for expression, value in VALUES:
             [[found]] = await rows(peer, f"SELECT {expression}")
@@ -124,7 +122,7 @@ async def test_s8_a_value_comes_as_it_is_and_can_be_given_back(file: Path) -> No
             assert await rows(peer, same, parameters=[found]) == [[1]], expression
 
 
-async def test_s8_columns_are_told_with_their_names_and_types(tmp_path: Path) -> None:
+async def test_columns_have_names_and_types(tmp_path: Path) -> None:
     script = """
         CREATE TABLE mixed (a VARCHAR(9)); INSERT INTO mixed VALUES (1), (1.5), ('x'), (x'00'), (NULL);
         CREATE TABLE s (a INT PRIMARY KEY, b ANY, c INT AS (a * 2), d INT AS (a + 1) STORED) STRICT, WITHOUT ROWID;
@@ -134,12 +132,12 @@ async def test_s8_columns_are_told_with_their_names_and_types(tmp_path: Path) ->
         mixed = await peer.data("read_query", query="SELECT a FROM mixed")
         strict = await rows(peer, "SELECT * FROM s")
     assert (same["columns"], same["rows"]) == (["x", "x", "", ""], [[1, 2, 3, 4]])
-    # The affinity of TEXT makes texts of the numbers.
+    # TEXT affinity turns the numbers into texts.
     assert (mixed["declared"], mixed["types"]) == (["VARCHAR(9)"], ["blob, null, text"])
     assert strict == [[1, "x", 2, 2], [2, {"type": "integer", "value": "9007199254740993"}, 4, 3]]
 
 
-async def test_s9_a_ping_is_answered_while_a_lock_is_waited_for(file: Path) -> None:
+async def test_a_ping_is_answered_while_a_query_waits_for_a_lock(file: Path) -> None:
     made(file, "PRAGMA journal_mode = DELETE;")
     async with inside("--busy-timeout", "60", "--timeout", "60", file) as peer:
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -152,10 +150,10 @@ async def test_s9_a_ping_is_answered_while_a_lock_is_waited_for(file: Path) -> N
     assert answer["result"]["structuredContent"]["rows"] == [["number 1"]]
 
 
-# Which file (S12)
+# File names
 
 
-async def test_s12_a_name_with_the_parameters_of_a_uri_is_a_name_and_none_comes_from_a_client(
+async def test_uri_parameters_in_a_file_name_are_literal_and_clients_choose_no_file(
     file: Path, tmp_path: Path
 ) -> None:
     odd = file.rename(tmp_path / "data.db?mode=rwc&vfs=unix-none#x%00")

@@ -1,5 +1,4 @@
-"""The server as a process: a walk of a client of each era, what starting says of the databases, and the shop for
-first steps, which is served like any other database and gone at the end."""
+"""The server as a process: a tour by a client of each era, errors at the start, and the demo database."""
 
 import json
 import subprocess
@@ -47,24 +46,24 @@ async def test_a_client_of_each_era_explores_reads_exports_and_writes(file: Path
         assert written["structuredContent"]["statements"][0]["rows"] == [[8]]
 
 
-# What starting says
+# Errors at the start
 
 
 def start(*options: str | Path) -> str:
-    """The one line that is said by a server that does not start."""
+    """Returns the only line that a server writes when it does not start."""
     command = [sys.executable, "-m", "servers.sqlite", *map(str, options)]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
     return ended.stderr
 
 
-def test_s12_a_missing_file_ends_the_start_and_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_file_stops_the_start_and_is_not_created(tmp_path: Path) -> None:
     assert "there is no file a.db" in start("--allow-write", tmp_path / "a.db")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None:
+def test_an_error_at_the_start_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no directory")
     assert "two databases are called 'a'" in start(tmp_path / "a.db", tmp_path / "sub" / "a.db")
     assert "two databases are called 'demo'" in start("--demo", tmp_path / "demo.db")
@@ -80,9 +79,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
-async def test_a_missing_file_is_made_where_the_operator_says_so_and_one_of_several_must_be_named(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_create_makes_missing_files_and_a_choice_of_several_is_required(file: Path, tmp_path: Path) -> None:
     async with inside("--create", file, tmp_path / "other.db") as peer:
         assert (await peer.error("read_query", query="SELECT 1")).startswith("bad_database: ")
         assert (await peer.error("list_tables")).startswith("bad_database: ")
@@ -92,7 +89,7 @@ async def test_a_missing_file_is_made_where_the_operator_says_so_and_one_of_seve
 
 
 @pytest.mark.slow
-async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_path: Path) -> None:
+async def test_paths_in_a_settings_file_are_relative_to_it(file: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('databases = ["data.db"]\ndb = ["again=data.db:ro"]\n')
     async with served("--settings", tmp_path / "settings.toml") as peer:
         for name in ("data", "again"):
@@ -100,19 +97,19 @@ async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_pat
             assert data["rows"] == [[1_000]]
 
 
-# What is made for the server alone
+# Temporary databases
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the server's temporary files."""
+    """The directory for the server's temporary files."""
     directory = tmp_path / "temporary"
     directory.mkdir()
     monkeypatch.setenv("TMPDIR", str(directory))
     return directory
 
 
-async def test_the_shop_is_served_read_only_beside_others_and_gone_at_the_end(file: Path, temporary: Path) -> None:
+async def test_the_demo_database_is_read_only_and_removed_at_the_end(file: Path, temporary: Path) -> None:
     async with served("--demo", file) as peer:
         assert [path.name for path in temporary.glob("*/*.db")] == ["demo.db"]
         listed = await peer.text("list_tables", database="demo")
@@ -130,7 +127,7 @@ async def test_the_shop_is_served_read_only_beside_others_and_gone_at_the_end(fi
 
 
 @pytest.mark.slow
-async def test_the_shop_and_a_database_in_memory_may_be_changed_and_are_gone_at_the_end(temporary: Path) -> None:
+async def test_demo_and_memory_databases_are_writable_and_removed_at_the_end(temporary: Path) -> None:
     async with served("--demo", "--allow-write") as peer:
         await peer.data("write_query", query=RENAME)
         read = await peer.data("read_query", query="SELECT name FROM customers WHERE id = 1")

@@ -1,4 +1,4 @@
-"""What the operator may set."""
+"""The settings of the operator."""
 
 import sqlite3
 from pathlib import Path
@@ -13,7 +13,7 @@ from servers.sqlite.settings import Settings
 from tests.servers.peers import ada_and_bob
 
 
-def test_a_database_is_called_by_its_file() -> None:
+def test_a_database_is_named_after_its_file() -> None:
     assert Settings(databases=[Path("some/sales 2026.db")]).sources == [
         Source("sales_2026", Path("some/sales 2026.db"), False)
     ]
@@ -29,26 +29,24 @@ def test_a_database_may_have_a_name_and_a_permission() -> None:
     assert {one: Settings(db=[one]).sources for one in given} == {one: [source] for one, source in given.items()}
 
 
-def test_ro_keeps_a_database_from_being_written_where_others_are() -> None:
+def test_ro_makes_a_database_read_only_despite_allow_write() -> None:
     settings = Settings(databases=[Path("a.db")], db=["b=b.db:ro"], allow_write=True)
     assert [source.writable for source in settings.sources] == [True, False]
 
 
-def test_what_is_no_name_and_path_is_refused() -> None:
+def test_a_db_option_without_name_or_path_is_refused() -> None:
     for bad in ("", "b.db", "=b.db", "a=", "a b=c.db"):
         with pytest.raises(ValidationError):
             Settings(db=[bad])
 
 
-def test_the_shop_is_written_where_writing_is_allowed() -> None:
+def test_the_demo_database_is_writable_with_allow_write() -> None:
     for allowed in (False, True):
         (source,) = Settings(demo=True, allow_write=allowed).sources
         assert source == Source("demo", Path("demo.db"), allowed, sample=True)
 
 
-def test_a_directory_may_be_named_from_a_home_that_somebody_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tilde_in_a_directory_is_expanded_for_known_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for option in ("files", "queries"):
         assert getattr(Settings(demo=True, **{option: Path("~")}), option) == tmp_path
@@ -56,7 +54,7 @@ def test_a_directory_may_be_named_from_a_home_that_somebody_has(
             Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
 
 
-# Less than all of it, for a principal
+# Narrowed settings of a principal
 
 
 OF_OTHERS = "nobody else may read this"
@@ -74,7 +72,7 @@ def databases(tmp_path: Path) -> Settings:
     return Settings(databases=paths, files=tmp_path / "files")
 
 
-async def test_a_principal_has_its_databases_alone(databases: Settings) -> None:
+async def test_a_principal_sees_only_its_databases(databases: Settings) -> None:
     shop = databases.narrow(Narrowing(databases=["shop"]))
     async with ada_and_bob(app, databases, shop) as (ada, bob):
         assert "ware" in str(await ada.call("read_query", query="SELECT * FROM shop_table"))
@@ -87,7 +85,7 @@ async def test_a_principal_has_its_databases_alone(databases: Settings) -> None:
         assert OF_OTHERS in str(await bob.call("read_query", database="staff", query="SELECT * FROM staff_table"))
 
 
-def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path: Path) -> None:
+def test_narrowed_settings_have_files_only_if_given(databases: Settings, tmp_path: Path) -> None:
     assert databases.narrow(Narrowing(databases=["shop"])).files is None
     given = databases.narrow(Narrowing(databases=["shop"], files=tmp_path / "files"))
     assert given.files == tmp_path / "files"
@@ -96,12 +94,12 @@ def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path
 
 
 @pytest.mark.parametrize(("names", "wrong"), [(["nothing"], "available: shop, staff"), ([], "name at least one")])
-def test_a_database_has_to_be_one_of_the_servers(names: list[str], wrong: str, databases: Settings) -> None:
+def test_narrowing_to_an_unknown_database_is_refused(names: list[str], wrong: str, databases: Settings) -> None:
     with pytest.raises(ValueError, match=wrong):
         databases.narrow(Narrowing(databases=names))
 
 
-def test_less_can_be_narrowed_further(databases: Settings) -> None:
+def test_narrowed_settings_can_be_narrowed_further(databases: Settings) -> None:
     shop = databases.narrow(Narrowing(databases=["shop"]))
     assert [source.name for source in databases.sources] == ["shop", "staff"]
     with pytest.raises(ValueError, match="no database 'staff'"):

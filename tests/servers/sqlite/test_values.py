@@ -23,7 +23,7 @@ def one(value: Any, max_bytes: int = 1_000) -> Any:
 
 @settings(max_examples=50)
 @given(st.lists(VALUES, min_size=1))
-def test_every_value_comes_back_through_one_line_of_json(values: list[Any]) -> None:
+def test_every_value_round_trips_through_a_line_of_json(values: list[Any]) -> None:
     line = format_row(encode_cells(values, 100_000))
     assert not set(line) & {"\n", "\r"}
     back = [decode_value(cell) for cell in json.loads(line)]
@@ -33,11 +33,11 @@ def test_every_value_comes_back_through_one_line_of_json(values: list[Any]) -> N
 
 @settings(max_examples=50)
 @given(st.lists(st.one_of(VALUES, st.text()), min_size=1), st.integers(16, 50))
-def test_a_single_row_is_as_columns_of_one_value(values: list[Any], max_bytes: int) -> None:
+def test_encode_row_encodes_each_value(values: list[Any], max_bytes: int) -> None:
     assert list(encode_row(values, max_bytes)) == [one(value, max_bytes) for value in values]
 
 
-def test_what_json_can_hold_stays_as_it_is_and_all_else_is_an_object() -> None:
+def test_values_outside_json_become_objects() -> None:
     for plain in (2**53, -(2**53), 0, 1.5, "text", None):
         assert one(plain) == plain
     broken = b"a\xff".decode("utf-8", "surrogateescape")
@@ -47,17 +47,17 @@ def test_what_json_can_hold_stays_as_it_is_and_all_else_is_an_object() -> None:
     assert one(broken) == {"type": "text", "bytes": 2, "base64": "Yf8="}
 
 
-def test_what_is_long_is_cut_a_text_between_characters() -> None:
+def test_long_values_are_cut_and_texts_between_characters() -> None:
     assert one("äöü", 3) == {"type": "text", "bytes": 6, "value": "ä", "truncated": True}
     assert one(b"123456", 3) == {"type": "blob", "bytes": 6, "base64": "MTIz", "truncated": True}
 
 
-def test_a_list_is_told_how_its_values_are_given() -> None:
+def test_a_list_as_a_parameter_is_refused_with_advice() -> None:
     with pytest.raises(SqlError, match=r"does not accept lists.*IN \(\?, \?\).*json_each"):
         decode_value([1, 2])
 
 
-def test_a_parameter_that_is_no_value_is_refused() -> None:
+def test_an_invalid_parameter_is_refused() -> None:
     for value in (
         [1],
         {},

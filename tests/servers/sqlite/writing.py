@@ -1,4 +1,4 @@
-"""A database to change in this process, without a server."""
+"""A database that tests change in their own process, without a server."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -33,7 +33,7 @@ INSERT INTO child VALUES (1, 1), (2, 1);
 
 @contextmanager
 def counting(folder: Path, mode: str = "wal") -> Iterator[sqlite3.Connection]:
-    """A database to count changes in, as another process has it open."""
+    """A database for counting changes, and a separate connection to it."""
     with closing(sqlite3.connect(folder / "data.db", timeout=0, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.execute("CREATE TABLE rows (batch INTEGER, n INTEGER)")
@@ -43,7 +43,7 @@ def counting(folder: Path, mode: str = "wal") -> Iterator[sqlite3.Connection]:
 
 @asynccontextmanager
 async def opened(path: Path, limits: Limits = Limits()) -> AsyncIterator[Database]:  # noqa: B008 - it is a tuple
-    """The database, which may be changed."""
+    """Opens the database with write access."""
     async with open_databases([Source("data", path, True)], limits, 2) as databases:
         yield databases.get(None)
 
@@ -55,7 +55,7 @@ async def execute(
     only_tables: bool = False,
     consent: Consent = Consent(),  # noqa: B008 - it is a tuple
 ) -> WriteResult | Figures:
-    """What `write_query` does with these statements, or `create_table` with `only_tables`."""
+    """Runs statements as `write_query` does, or with `only_tables` as `create_table`."""
     given = parameters or [()] * len(queries)
     statements = [Statement(*one) for one in zip(queries, given, strict=True)]
     done = await write(database, partial(execution.execute, statements, LIMITS, only_tables, consent))
@@ -63,11 +63,11 @@ async def execute(
 
 
 async def dry_run(database: Database, *queries: str, limits: ResponseLimits = LIMITS) -> WriteResult:
-    """What a dry run of these statements shows."""
+    """Returns the result of a dry run of these statements."""
     done = await write(database, partial(execution.dry_run, [Statement(query) for query in queries], limits))
     return done.value
 
 
 def ask(statement: str, connection: GuardedConnection, _: StatementDeadline) -> object:
-    """The first row. It can be asked of another process, too."""
+    """Returns the first row. A worker process can run this function, too."""
     return connection.execute(statement).fetchone()

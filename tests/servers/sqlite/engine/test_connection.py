@@ -1,4 +1,4 @@
-"""Connections in their threads, and how their work ends."""
+"""Connections in their threads: timeouts, cancellation and errors."""
 
 import sqlite3
 import threading
@@ -17,7 +17,7 @@ from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from tests.descriptors import descriptors
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
-# One instruction that compares 900 characters at each of many places: some tenths of a second, and never many.
+# One instruction that compares 900 characters at each of many places, and takes some tenths of a second.
 UNSTOPPABLE = "SELECT hex(zeroblob(120000)) LIKE '%' || hex(zeroblob(450)) || '1%'"
 
 
@@ -43,28 +43,28 @@ async def refusal(connection: Connection, statement: str) -> SqlError:
 
 @pytest.fixture
 def locked(file: Path) -> Iterator[Path]:
-    """A database without a write-ahead log that is locked by somebody else."""
+    """A database without WAL that another connection has locked."""
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
         other.execute("BEGIN EXCLUSIVE")
         yield file
 
 
-async def test_a_statement_without_end_is_stopped(file: Path) -> None:
+async def test_an_endless_statement_times_out(file: Path) -> None:
     async with connected(file, seconds=0.1) as connection:
         assert (await refusal(connection, ENDLESS)).code == "timeout"
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop)) == (1,)
 
 
-async def test_a_job_has_a_time_of_its_own(file: Path) -> None:
+async def test_a_job_may_have_its_own_time_limit(file: Path) -> None:
     counted = ENDLESS.replace("FROM c)", "FROM c LIMIT 100000)")
     async with connected(file, seconds=0) as connection:
         assert (await refusal(connection, counted)).code == "timeout"
         assert await connection.run(partial(ask, counted), job=Job(60)) == (100_000,)
 
 
-async def test_an_instruction_without_end_is_answered_in_time(file: Path) -> None:
-    """Within milliseconds; the statement that follows has all the time it wants."""
+async def test_an_uninterruptible_instruction_times_out_at_once(file: Path) -> None:
+    """The error comes within milliseconds; the next statement has its own time limit."""
     idle = anyio.Event()
     async with connected(file, seconds=0.01) as connection:
         assert (await refusal(connection, UNSTOPPABLE)).code == "timeout"
@@ -75,7 +75,7 @@ async def test_an_instruction_without_end_is_answered_in_time(file: Path) -> Non
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop), job=Job(60)) == (1,)
 
 
-async def test_work_that_was_cancelled_stops_and_says_when(file: Path) -> None:
+async def test_cancelled_work_stops_and_calls_when_idle(file: Path) -> None:
     idle = anyio.Event()
     with anyio.fail_after(30):
         async with connected(file) as connection:
@@ -85,8 +85,8 @@ async def test_work_that_was_cancelled_stops_and_says_when(file: Path) -> None:
             await idle.wait()
 
 
-def test_work_that_outlives_the_event_loop_ends_in_silence_and_closes_its_file(file: Path) -> None:
-    """pytest fails where the exception of a thread is caught by nobody."""
+def test_work_beyond_the_event_loop_ends_without_error_and_closes_its_file(file: Path) -> None:
+    """pytest fails on an uncaught exception of a thread."""
     goes_on = threading.Event()
 
     async def leave_at_work() -> Connection:
@@ -97,19 +97,19 @@ def test_work_that_outlives_the_event_loop_ends_in_silence_and_closes_its_file(f
 
     connection = anyio.run(leave_at_work)
     goes_on.set()
-    connection._thread.join(60)  # aiosqlite's, of which nothing else tells when it ends
+    connection._thread.join(60)  # the thread of aiosqlite, whose end nothing else shows
     assert not connection._thread.is_alive()
     assert not [link for link in descriptors() if str(file) in link]
 
 
-async def test_a_lock_is_waited_for_and_then_told(locked: Path) -> None:
+async def test_a_lock_beyond_the_busy_timeout_is_a_busy_error(locked: Path) -> None:
     connection = Connection(locked, "ro", Limits(busy_seconds=0.05))
     with pytest.raises(SqlError) as raised:
         await connection.open()
     assert raised.value.code == "busy"
 
 
-async def test_what_sqlite_refuses_has_a_code(file: Path) -> None:
+async def test_each_sqlite_error_has_a_code(file: Path) -> None:
     codes = {
         "SELECT * FROM nowhere": "bad_statement",
         "SELECT 1; SELECT 2": "bad_statement",

@@ -1,4 +1,4 @@
-"""The connections to one database: they follow to another file in its place; and the shop for first steps."""
+"""The connections to one database after a replacement of its file, and the demo database."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ async def opened(file: Path) -> AsyncIterator[Database]:
         yield databases.get("data")
 
 
-async def test_readers_follow_to_the_file_that_took_the_place(tmp_path: Path) -> None:
+async def test_readers_open_the_file_that_replaced_the_database(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database:
         before = await rows(database), database.openings
@@ -43,7 +43,7 @@ async def test_readers_follow_to_the_file_that_took_the_place(tmp_path: Path) ->
         assert database.openings == 1
 
 
-async def test_the_writer_writes_to_the_file_that_took_the_place(tmp_path: Path) -> None:
+async def test_the_writer_opens_the_file_that_replaced_the_database(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database:
         for value in (7, 8):
@@ -55,7 +55,7 @@ async def test_the_writer_writes_to_the_file_that_took_the_place(tmp_path: Path)
         assert connection.execute(ALL).fetchall() == [(8,)]
 
 
-async def test_what_is_begun_ends_on_the_file_where_it_began(tmp_path: Path) -> None:
+async def test_work_in_progress_stays_on_its_file(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database, database.writer() as connection:
         await connection.run(lambda held, _: held.execute(ALL).fetchall())
@@ -63,7 +63,7 @@ async def test_what_is_begun_ends_on_the_file_where_it_began(tmp_path: Path) -> 
         assert await connection.run(lambda held, _: held.execute(ALL).fetchall()) == [(1,)]
 
 
-async def test_a_file_that_is_gone_is_said_and_found_again(tmp_path: Path) -> None:
+async def test_a_missing_file_is_an_error_until_it_is_back(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database:
         file.rename(tmp_path / "aside.db")
@@ -73,7 +73,7 @@ async def test_a_file_that_is_gone_is_said_and_found_again(tmp_path: Path) -> No
         assert await rows(database) == [(1,)]
 
 
-async def test_a_cursor_says_that_its_rows_are_of_another_file(tmp_path: Path) -> None:
+async def test_a_cursor_reports_changed_after_a_replacement_of_the_file(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1, 2, 3)
     async with inside("--readers", "1", file) as peer:
         first = await peer.data("read_query", query=ALL, max_rows=1)
@@ -83,17 +83,17 @@ async def test_a_cursor_says_that_its_rows_are_of_another_file(tmp_path: Path) -
     assert (first["declared"][0], second["declared"][0]) == ("INTEGER", "REAL")
 
 
-# The shop for first steps
+# The demo database
 
 
-def test_the_shop_keeps_its_own_rules(tmp_path: Path) -> None:
+def test_the_demo_database_satisfies_its_constraints(tmp_path: Path) -> None:
     make_sample(tmp_path / "a.db")
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def test_the_shop_is_always_the_same(tmp_path: Path) -> None:
+def test_the_demo_database_is_deterministic(tmp_path: Path) -> None:
     dumps = []
     for name in ("a.db", "b.db"):
         make_sample(tmp_path / name)
@@ -102,6 +102,6 @@ def test_the_shop_is_always_the_same(tmp_path: Path) -> None:
     assert dumps[0] == dumps[1]
 
 
-def test_where_the_shop_cant_be_made_the_reason_is_told(tmp_path: Path) -> None:
+def test_a_demo_database_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="can't be created"):
         make_sample(tmp_path / "missing" / "a.db")

@@ -1,4 +1,4 @@
-"""The tables and views that there are, seen in one state of the database."""
+"""The tables and views of a database, read in one snapshot."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def reader(file: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_in_wal_mode_a_change_meanwhile_is_not_seen(file: Path, reader: sqlite3.Connection) -> None:
+def test_a_snapshot_in_wal_mode_hides_concurrent_changes(file: Path, reader: sqlite3.Connection) -> None:
     with hold_snapshot(reader, StatementDeadline(5, 1)):
         before = list_entries(reader)
         made(file, "CREATE TABLE other (x);")
@@ -35,7 +35,7 @@ def test_in_wal_mode_a_change_meanwhile_is_not_seen(file: Path, reader: sqlite3.
     assert len(list_entries(reader)) == len(before) + 1
 
 
-def test_without_wal_a_change_waits(file: Path, reader: sqlite3.Connection) -> None:
+def test_a_snapshot_without_wal_blocks_writers(file: Path, reader: sqlite3.Connection) -> None:
     made(file, "PRAGMA journal_mode = DELETE;")
     with closing(sqlite3.connect(file, timeout=0)) as writer:
         with hold_snapshot(reader, StatementDeadline(5, 1)), pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -43,14 +43,14 @@ def test_without_wal_a_change_waits(file: Path, reader: sqlite3.Connection) -> N
         writer.execute("CREATE TABLE other (x)")
 
 
-def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection) -> None:
+def test_a_snapshot_ends_with_its_block(file: Path, reader: sqlite3.Connection) -> None:
     with pytest.raises(ZeroDivisionError), hold_snapshot(reader, StatementDeadline(5, 1)):
         _ = 1 / 0
     made(file, "CREATE TABLE other (x);")
     assert len(list_entries(reader)) == 2
 
 
-def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:
+def test_a_name_outside_utf8_is_listed_with_replacement_characters(tmp_path: Path) -> None:
     path = made(tmp_path / "odd.db", "CREATE TABLE t_x (a);")
     path.write_bytes(path.read_bytes().replace(b"t_x", b"t\xffx"))
     with closing(sqlite3.connect(path)) as connection:
@@ -61,7 +61,7 @@ def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_pa
     assert raised.value.code == "not_found"
 
 
-def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp_path: Path) -> None:
+def test_shadow_tables_are_recognized_as_sqlite_does(tmp_path: Path) -> None:
     script = """
         CREATE VIRTUAL TABLE a USING fts3(x);
         CREATE VIRTUAL TABLE "b c" USING FTS4(x);
@@ -75,7 +75,7 @@ def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp
         assert told == set(connection.execute(kinds))
 
 
-def test_the_options_of_a_table_are_the_words_at_its_end() -> None:
+def test_table_options_are_the_words_after_the_columns() -> None:
     ends: dict[str, list[str]] = {
         "(x INT)": [],
         "(x INT) STRICT": ["STRICT"],
@@ -92,7 +92,7 @@ def test_the_options_of_a_table_are_the_words_at_its_end() -> None:
         assert flags == ("ROWID" in options, "STRICT" in options)
 
 
-def test_a_schema_is_sql_that_makes_it_again(tmp_path: Path) -> None:
+def test_the_schema_sql_recreates_the_schema(tmp_path: Path) -> None:
     with closing(sqlite3.connect(made(tmp_path / "shop.db", SHOP))) as connection:
         script = build_schema_sql(100_000, connection, StatementDeadline(5, 1))
     assert "CHECK (total > 0)" in script
@@ -101,7 +101,7 @@ def test_a_schema_is_sql_that_makes_it_again(tmp_path: Path) -> None:
     assert names >= {"customers", "orders", "items", "large", "names", "notes", "guard"}
 
 
-def test_a_schema_too_long_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_long_schema_sql_is_cut_with_a_count_of_the_rest(tmp_path: Path) -> None:
     tables = "".join(f"CREATE TABLE t{n} ({'x' * 40});" for n in range(300))
     with closing(sqlite3.connect(made(tmp_path / "big.db", f"BEGIN; {tables} COMMIT;"))) as connection:
         script = build_schema_sql(10_000, connection, StatementDeadline(5, 1))

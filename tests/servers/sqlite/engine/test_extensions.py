@@ -13,7 +13,7 @@ needs_loading = pytest.mark.skipif(
 )
 
 
-def test_an_extension_is_a_path_with_or_without_an_entry_point() -> None:
+def test_an_extension_is_a_path_with_an_optional_entry_point() -> None:
     assert [parse_extension(one) for one in ("/a/b=c.so", "x.so=sqlite3_y_init", "/a.so")] == [
         SqliteExtension(Path("/a/b=c.so")),
         SqliteExtension(Path("x.so"), "sqlite3_y_init"),
@@ -23,9 +23,7 @@ def test_an_extension_is_a_path_with_or_without_an_entry_point() -> None:
         parse_extension("")
 
 
-async def test_what_can_not_be_loaded_ends_the_start_and_only_the_log_has_the_path(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_an_extension_that_fails_to_load_stops_the_start_without_its_path(file: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"extension nothing\.so can't be loaded|built without") as caught:
         async with inside("--extension", tmp_path / "nothing.so", file):
             pass
@@ -33,7 +31,7 @@ async def test_what_can_not_be_loaded_ends_the_start_and_only_the_log_has_the_pa
 
 
 @needs_loading
-async def test_vectors_are_made_and_found_and_no_statement_loads_more(file: Path) -> None:
+async def test_sqlite_vec_works_and_no_statement_loads_another_extension(file: Path) -> None:
     path = pytest.importorskip("sqlite_vec").loadable_path()
     make = """
         CREATE VIRTUAL TABLE near USING vec0(place float[2]);
@@ -44,13 +42,13 @@ async def test_vectors_are_made_and_found_and_no_statement_loads_more(file: Path
         assert (await peer.data("read_query", query=query))["rows"] == [[2]]
         for refused in (f"SELECT load_extension('{path}')", "CREATE VIRTUAL TABLE x USING dbstat"):
             assert (await peer.text("write_query", query=refused)).startswith("refused: ")
-    # A server without it can't read such a table.
+    # A server without the extension can't read such a table.
     async with inside(file) as peer:
         assert (await peer.call("read_query", query=query)).get("isError")
 
 
 @needs_loading
-async def test_vectors_with_a_key_and_other_columns_are_read_and_their_inner_tables_not_listed(
+async def test_vec0_tables_with_more_columns_are_read_and_shadow_tables_not_listed(
     tmp_path: Path,
 ) -> None:
     path = pytest.importorskip("sqlite_vec").loadable_path()

@@ -1,4 +1,4 @@
-"""What a killed writer left half done is undone where writing is allowed, and told where it is not."""
+"""The hot journal of a killed writer: rolled back with write access, reported without."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.killed import ROWS, TOLD, leave_hot_journal, make, values
 
 
-async def test_a_server_that_may_write_reads_on_where_another_program_is_killed(tmp_path: Path) -> None:
+async def test_a_writing_server_rolls_back_the_journal_of_a_killed_program(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db")
     async with open_databases([Source("data", file, True)], Limits(), 2) as databases:
         database = databases.get("data")
@@ -20,7 +20,7 @@ async def test_a_server_that_may_write_reads_on_where_another_program_is_killed(
         assert not Path(f"{file}-journal").exists()
 
 
-async def test_a_server_that_may_not_write_says_why_reads_fail(tmp_path: Path) -> None:
+async def test_a_read_only_server_reports_a_hot_journal_as_unfinished(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db")
     async with open_databases([Source("data", file, False)], Limits(), 2) as databases:
         leave_hot_journal(file)

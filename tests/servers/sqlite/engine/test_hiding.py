@@ -1,4 +1,4 @@
-"""What the operator hides: ways to see it all the same, and what is left to see."""
+"""Hidden tables and columns: attempts to read them, and the visible rest."""
 
 import json
 import sqlite3
@@ -174,31 +174,31 @@ def path(tmp_path: Path) -> Path:
 
 
 def leaks(told: Any) -> bool:
-    """Whether it tells a value, or the name of the column beyond what was asked with."""
+    """Returns True if the answer has a hidden value, or the hidden column's name outside the statement's own text."""
     text = json.dumps(told)
     return any(word in text for word in (SECRET, OTHER, MASKED, "DEFAULT-SECRET", "CHECK-SECRET"))
 
 
 async def find_odd(peer: Peer, tool: str, statements: list[str]) -> list[str]:
-    """The statements that did not fail, or told something, and what they told."""
+    """Returns the statements that did not fail or whose answer leaked hidden data, with their answers."""
     odd = []
     for sql in statements:
         result = await peer.call(tool, query=sql)
         text = result["content"][0]["text"]
-        # A constraint that fails says whether a value is there.
+        # A failing constraint would show whether a value exists.
         if not result.get("isError") or leaks(result) or text.startswith("constraint"):
             odd.append(f"{sql}: {text}")
     return odd
 
 
-async def test_no_query_sees_what_is_hidden(path: Path) -> None:
+async def test_no_query_reads_hidden_data(path: Path) -> None:
     async with inside(*HIDE, path) as peer:
         assert await find_odd(peer, "read_query", READS) == []
     async with inside(*HIDE, "--allow-write", path) as peer:
         assert await find_odd(peer, "write_query", READS) == []
 
 
-async def test_no_change_sees_what_is_hidden_or_changes_it(path: Path) -> None:
+async def test_no_change_reads_or_changes_hidden_data(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         assert await find_odd(peer, "write_query", CHANGES) == []
     with closing(sqlite3.connect(path)) as connection:
@@ -212,7 +212,7 @@ async def test_no_change_sees_what_is_hidden_or_changes_it(path: Path) -> None:
 @pytest.mark.parametrize(
     "sql", ["INSERT INTO users (name) VALUES ('x')", "DELETE FROM main.users", "DROP TABLE users"]
 )
-async def test_a_change_is_refused_with_the_reason(path: Path, sql: str) -> None:
+async def test_a_change_to_a_table_with_hidden_parts_is_refused_with_the_reason(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         assert "a table in which the operator hides something" in await peer.error("write_query", query=sql)
 
@@ -226,14 +226,14 @@ ON_VIEWS = [
 
 
 @pytest.mark.parametrize("sql", ON_VIEWS)
-async def test_a_table_that_is_called_a_view_is_explained(path: Path, sql: str) -> None:
+async def test_an_error_about_a_masked_table_explains_its_view(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         said = await peer.error("write_query", query=sql)
         assert "The operator hides parts of users: the rest is read through a view" in said
 
 
 @pytest.mark.parametrize("sql", ["UPDATE two SET n = 3", "DROP VIEW three"])
-async def test_a_view_that_is_one_is_not_said_to_be_of_the_operator(path: Path, sql: str) -> None:
+async def test_an_error_about_an_ordinary_view_does_not_mention_the_operator(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         await peer.text("write_query", query="CREATE VIEW two AS SELECT 2 AS n")
         error = await peer.error("write_query", query=sql)
@@ -241,7 +241,7 @@ async def test_a_view_that_is_one_is_not_said_to_be_of_the_operator(path: Path, 
     assert "operator" not in error
 
 
-async def test_what_is_left_of_a_table_is_read_as_ever(path: Path) -> None:
+async def test_the_visible_columns_of_a_table_are_read_as_usual(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         all_of_it = await peer.data("read_query", query="SELECT * FROM users ORDER BY id")
         assert (all_of_it["columns"], all_of_it["declared"]) == (["id", "name", "email"], ["INTEGER", "TEXT", None])
@@ -255,15 +255,15 @@ async def test_what_is_left_of_a_table_is_read_as_ever(path: Path) -> None:
         masked = "SELECT id FROM users WHERE email = ?"
         assert (await peer.data("read_query", query=masked, parameters=[MASKED]))["rows"] == []
         assert (await peer.data("read_query", query="SELECT n FROM plain"))["rows"] == [[5], [6]]
-        for _ in range(3):  # from the second time on the event loop may read it
+        for _ in range(3):  # from the second time on, the event loop may run it
             quick = await peer.data("read_query", query="SELECT name FROM users WHERE id = 2")
             assert quick["rows"] == [["Bob"]]
-        # A foreign key is looked up, whatever else of its table is hidden.
+        # A foreign key is checked although parts of its table are hidden.
         assert not (await peer.call("write_query", query="INSERT INTO calls VALUES (2, 'x')")).get("isError")
         assert not (await peer.call("write_query", query="CREATE TABLE mine AS SELECT * FROM users")).get("isError")
 
 
-async def test_rows_come_in_no_order_of_what_is_hidden(path: Path) -> None:
+async def test_indexes_on_hidden_columns_do_not_order_rows(path: Path) -> None:
     async with inside(*HIDE, path) as peer:
         for query in ("SELECT id FROM users", "SELECT name FROM users", "SELECT DISTINCT email FROM users"):
             plan = await peer.text("explain_query", query=query)
@@ -271,7 +271,7 @@ async def test_rows_come_in_no_order_of_what_is_hidden(path: Path) -> None:
             assert "autoindex" not in plan
 
 
-async def test_no_other_tool_tells_what_is_hidden(path: Path) -> None:
+async def test_no_other_tool_shows_hidden_data(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         told = [
             await peer.call("list_tables"),
@@ -302,7 +302,7 @@ async def test_no_other_tool_tells_what_is_hidden(path: Path) -> None:
     assert [one for one in refused if "error" not in one and not one["result"].get("isError")] == []
 
 
-async def test_an_export_has_what_is_left(path: Path) -> None:
+async def test_an_export_omits_hidden_columns(path: Path) -> None:
     async with inside(*HIDE, path) as peer:
         result = await peer.call("export", query="SELECT * FROM users", format="csv")
         link = next(one for one in result["content"] if one["type"] == "resource_link")
@@ -310,7 +310,7 @@ async def test_an_export_has_what_is_left(path: Path) -> None:
     assert read["result"]["contents"][0]["text"].splitlines()[:2] == ["id,name,email", "1,Ada,a***"]
 
 
-async def test_keys_and_tables_that_are_hidden_are_not_completed(path: Path) -> None:
+async def test_hidden_keys_and_tables_are_not_completed(path: Path) -> None:
     async with inside("--hide", "users.name", "--hide", "vault", path) as peer:
         found = [await complete(peer, "table", {"db": "data"}), await complete(peer, "key", KEYS)]
     assert found == [["calls", "log", "orders", "plain", "users", "words"], ["1", "2", "3"]]
@@ -320,7 +320,7 @@ KEYS = {"db": "data", "table": "users"}
 
 
 async def complete(peer: Peer, name: str, arguments: dict[str, str]) -> list[str]:
-    """What is offered for a variable of a URI."""
+    """Returns the completions of a variable of a URI."""
     template = "sqlite:///{db}/{table}" + ("/{+key}" if name == "key" else "")
     answer = await peer.request(
         "completion/complete",
@@ -341,13 +341,13 @@ async def complete(peer: Peer, name: str, arguments: dict[str, str]) -> list[str
         ("users.email=substr(", "the --hide expression for users is not valid"),
     ],
 )
-async def test_what_can_not_be_hidden_ends_the_start(path: Path, hide: str, reason: str) -> None:
+async def test_an_invalid_hide_option_stops_the_start(path: Path, hide: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         async with inside("--hide", hide, path):
             pass
 
 
-async def test_a_principal_may_see_less_than_others(path: Path) -> None:
+async def test_hide_can_be_extended_for_a_principal(path: Path) -> None:
     settings = settings_of(app, "--hide", "vault", path)
     own = settings.narrow(Narrowing(databases=["data"], hide=[f"users.{COLUMN}"]))
     assert [one.name for one in own.connection_options.hidden] == ["vault", f"users.{COLUMN}"]

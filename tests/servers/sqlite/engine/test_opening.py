@@ -1,4 +1,4 @@
-"""Database files, opened."""
+"""Opening and attaching database files."""
 
 import os
 import sqlite3
@@ -30,16 +30,16 @@ def refusal(path: Path, mode: Mode = "ro") -> SqlError:
     return raised.value
 
 
-def test_a_reader_is_guarded(file: Path) -> None:
+def test_a_reader_has_safe_pragmas(file: Path) -> None:
     wanted = {"trusted_schema": 0, "cell_size_check": 1, "temp_store": 2, "query_only": 1, "hard_heap_limit": 2**29}
     assert {name: pragma(file, name) for name in wanted} == wanted
 
 
-def test_a_writer_keeps_foreign_keys(file: Path) -> None:
+def test_a_writer_enforces_foreign_keys(file: Path) -> None:
     assert pragma(file, "foreign_keys", "rw") == 1
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_text_file_is_reported_as_corrupt(tmp_path: Path) -> None:
     path = tmp_path / "text.db"
     path.write_text("This is a text, and no database at all. " * 100)
     assert refusal(path).code == "corrupt"
@@ -51,7 +51,7 @@ def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     assert pragma(path, "page_count") == 0
 
 
-def test_s12_a_name_is_only_a_name(tmp_path: Path) -> None:
+def test_special_characters_in_a_file_name_are_literal(tmp_path: Path) -> None:
     names = {"a?mode=rwc.db", "a#b.db", "a%41.db", "file:x.db", "ä ü.db"}
     for name in names:
         path = tmp_path / name
@@ -61,12 +61,12 @@ def test_s12_a_name_is_only_a_name(tmp_path: Path) -> None:
     assert {entry.name for entry in tmp_path.iterdir()} == names
 
 
-def test_no_error_tells_the_directory(tmp_path: Path) -> None:
+def test_errors_do_not_name_the_directory(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
     assert str(tmp_path) not in str(refusal(tmp_path / "folder.db"))
 
 
-def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     for ending in ("", "-journal", "-wal", "-shm"):
         (tmp_path / f"of{ending}").mkdir()
         path = tmp_path / f"of{ending}" / "data.db"
@@ -79,7 +79,7 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
             assert (refused.code, refused.reason.split()[0]) == ("bad_file", f"data.db{ending}")
 
 
-# Statements of one database that read the others, with --attach
+# Statements that read attached databases (--attach)
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON customers BEGIN DELETE FROM orders; END"
 JOIN = "SELECT c.name, o.total FROM customers AS c JOIN sales.orders AS o ON o.customer = c.id ORDER BY 2"
@@ -98,9 +98,9 @@ def options(tmp_path: Path) -> tuple[str, ...]:
     return ("--attach", "--db", f"shop={shop}:rw", "--db", f"sales={sales}:rw")
 
 
-async def test_a_statement_of_one_database_reads_the_others(options: tuple[str, ...]) -> None:
+async def test_attached_databases_are_read_in_one_statement(options: tuple[str, ...]) -> None:
     async with inside(*options) as peer:
-        for _ in range(3):  # the same by a statement that is known
+        for _ in range(3):  # repeated, because the event loop runs a learned statement
             data = await peer.data("read_query", query=JOIN, database="shop")
             assert (data["rows"], data["declared"]) == ([["Ada", 2.5]], ["TEXT", "DECIMAL(5, 2)"])
         texts = await peer.data(
@@ -114,12 +114,12 @@ async def test_a_statement_of_one_database_reads_the_others(options: tuple[str, 
     assert overview.startswith("database shop; writable; statements read sales too, as NAME.TABLE\n")
 
 
-async def test_without_the_option_no_database_is_read_by_another(options: tuple[str, ...]) -> None:
+async def test_without_attach_other_databases_are_not_visible(options: tuple[str, ...]) -> None:
     async with inside(*options[1:]) as peer:
         assert "no such table" in await peer.error("read_query", query=JOIN, database="shop")
 
 
-async def test_only_the_database_that_is_named_is_changed(options: tuple[str, ...], tmp_path: Path) -> None:
+async def test_attached_databases_are_not_changed(options: tuple[str, ...], tmp_path: Path) -> None:
     copy = "INSERT INTO customers SELECT 10 + customer, 'copied' FROM sales.orders"
     changes = (
         "INSERT INTO sales.orders VALUES (2, 3)",
@@ -143,7 +143,7 @@ async def test_only_the_database_that_is_named_is_changed(options: tuple[str, ..
         assert connection.execute("SELECT count(*) FROM texts").fetchone() == (1,)
 
 
-async def test_the_policy_holds_for_tables_of_the_others(tmp_path: Path) -> None:
+async def test_the_policy_applies_to_attached_databases(tmp_path: Path) -> None:
     lib = tmp_path / "bad.db"
     made(lib, "CREATE TABLE slow (a, b AS (replace(a, 'a', 'b')))")
     with closing(sqlite3.connect(lib)) as connection, connection:
@@ -158,7 +158,7 @@ async def test_the_policy_holds_for_tables_of_the_others(tmp_path: Path) -> None
     assert slow["rows"] == []
 
 
-async def test_what_others_change_in_an_attached_database_is_seen(options: tuple[str, ...], tmp_path: Path) -> None:
+async def test_changes_to_an_attached_database_are_noticed(options: tuple[str, ...], tmp_path: Path) -> None:
     pages = "SELECT total FROM sales.orders, (VALUES (1), (2), (3))"
     async with inside(*options) as peer:
         first = await peer.data("read_query", query=pages, database="shop", max_rows=1)
@@ -170,7 +170,7 @@ async def test_what_others_change_in_an_attached_database_is_seen(options: tuple
         assert (await peer.data("read_query", query=JOIN, database="shop"))["rows"] == [["Ada", 2.5]]
 
 
-async def test_a_start_that_can_not_attach_says_why(tmp_path: Path) -> None:
+async def test_a_failing_attach_stops_the_start_with_the_reason(tmp_path: Path) -> None:
     shop = made(tmp_path / "shop.db", CUSTOMERS)
     (tmp_path / "text.db").write_text("no database" * 100)
     with pytest.raises(ValueError, match="the database 'text', which is attached"):

@@ -1,4 +1,4 @@
-"""What statements may do, on real databases opened as the server opens them."""
+"""The policy for statements, on databases opened as the server opens them."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def writer(file: Path) -> Iterator[Opened]:
 
 
 def passes(connection: sqlite3.Connection, statement: str, folder: Path) -> bool:
-    """Whether a statement is done."""
+    """Returns True if the statement runs."""
     try:
         connection.execute(statement.format(folder=folder)).fetchall()
     except (sqlite3.Error, sqlite3.Warning):
@@ -37,7 +37,7 @@ def passes(connection: sqlite3.Connection, statement: str, folder: Path) -> bool
     return True
 
 
-def test_a_writer_may_change_the_database_and_reach_nothing_else(file: Path, tmp_path: Path) -> None:
+def test_a_writer_changes_only_its_database(file: Path, tmp_path: Path) -> None:
     untouched, path = made(file, EXTRA).read_bytes(), tmp_path / "copy.db"
 
     def is_done(statement: str) -> bool:
@@ -49,14 +49,14 @@ def test_a_writer_may_change_the_database_and_reach_nothing_else(file: Path, tmp
     assert [one for one in NEVER if is_done(one)] == []
 
 
-def test_a_table_that_is_called_like_a_closed_module_can_be_read(file: Path) -> None:
+def test_a_table_named_like_a_forbidden_module_can_be_read(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE DBSTAT (a)")
     with opened(file, "ro") as (connection, _):
         assert connection.execute("SELECT * FROM dbstat").fetchall() == []
 
 
-def test_it_knows_the_tables_that_a_statement_changes(writer: Opened) -> None:
+def test_the_policy_records_the_changed_tables(writer: Opened) -> None:
     connection, policy = writer
     connection.execute("CREATE TABLE log (name)")
     connection.execute("CREATE TRIGGER g AFTER INSERT ON numbers BEGIN INSERT INTO log VALUES (new.name); END")
@@ -66,7 +66,7 @@ def test_it_knows_the_tables_that_a_statement_changes(writer: Opened) -> None:
     assert not policy.changes_schema
 
 
-def test_what_sqlite_notes_for_itself_is_no_change_of_a_table(writer: Opened) -> None:
+def test_changes_to_internal_tables_are_not_recorded(writer: Opened) -> None:
     connection, policy = writer
     connection.execute("CREATE TABLE counted (n INTEGER PRIMARY KEY AUTOINCREMENT)")
     policy.reset()
@@ -77,7 +77,7 @@ def test_what_sqlite_notes_for_itself_is_no_change_of_a_table(writer: Opened) ->
 
 @pytest.fixture
 def in_capitals(file: Path) -> Path:
-    """A database of names and words of SQL that are written large."""
+    """A database whose schema is written in capitals."""
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE VIRTUAL TABLE PAGES USING DBSTAT")
         connection.execute("CREATE VIRTUAL TABLE WORDS USING FTS5 (WORD)")
@@ -85,7 +85,7 @@ def in_capitals(file: Path) -> Path:
     return file
 
 
-def test_a_virtual_table_is_closed_or_open_in_any_case(in_capitals: Path) -> None:
+def test_virtual_table_modules_are_matched_case_insensitively(in_capitals: Path) -> None:
     for table in ("PAGES", "pages", "Pages"):
         with opened(in_capitals, "ro") as (connection, policy):
             with pytest.raises(sqlite3.DatabaseError):
@@ -95,16 +95,16 @@ def test_a_virtual_table_is_closed_or_open_in_any_case(in_capitals: Path) -> Non
         assert connection.execute("SELECT * FROM words").fetchall() == []
 
 
-def test_what_cant_be_interrupted_is_known_in_any_case(in_capitals: Path) -> None:
+def test_uninterruptible_functions_are_matched_case_insensitively(in_capitals: Path) -> None:
     with opened(in_capitals, "ro") as (connection, policy):
         with pytest.raises(sqlite3.DatabaseError):
             connection.execute("SELECT b FROM slow")
         assert policy.uninterruptible
 
 
-def test_a_module_may_declare_its_table_where_nothing_may_be_changed(file: Path) -> None:
+def test_a_module_may_declare_its_table_on_a_read_only_connection(file: Path) -> None:
     with opened(file, "ro") as (connection, policy):
-        # As SQLite reports the declaration of a virtual table that has a primary key.
+        # SQLite reports this for the declaration of a virtual table with a primary key.
         assert policy(sqlite3.SQLITE_INSERT, "sqlite_master", None, "main", None) == sqlite3.SQLITE_OK
         assert policy(sqlite3.SQLITE_INSERT, "numbers", None, "main", None) == sqlite3.SQLITE_DENY
         for statement in (

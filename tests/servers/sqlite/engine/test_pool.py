@@ -1,4 +1,4 @@
-"""The connections that are lent, and those that do not come back in time."""
+"""The pool of connections, and connections that return late."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from servers.sqlite.engine.pool import Pool
 from tests.servers.sqlite.engine.test_connection import UNSTOPPABLE, refusal
 
 
-async def test_a_pool_gives_a_connection_again_and_the_one_that_is_wanted(file: Path) -> None:
+async def test_a_pool_reuses_connections_and_lends_the_preferred_one(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 30)
     async with pool.lend() as one:
         pass
@@ -23,7 +23,7 @@ async def test_a_pool_gives_a_connection_again_and_the_one_that_is_wanted(file: 
     await pool.close()
 
 
-async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
+async def test_a_pool_without_a_free_connection_is_busy(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 0.01)
     async with pool.lend():
         with pytest.raises(SqlError) as raised:
@@ -33,8 +33,8 @@ async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path) -> None:
-    lasting = UNSTOPPABLE.replace("120000", "480000")  # a busy machine must not end it before it is waited for
+async def test_stuck_connections_are_replaced_and_return_later(file: Path) -> None:
+    lasting = UNSTOPPABLE.replace("120000", "480000")  # long enough that it still runs on a busy machine
     pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
     stuck: list[Connection] = []
     returned: list[bool] = []
@@ -50,14 +50,14 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
         await anyio.sleep(0.01)
     async with pool.lend() as again:
         assert again in stuck
-        with anyio.move_on_after(0.05) as waited:  # both are back, and one is lent at a time
+        with anyio.move_on_after(0.05) as waited:  # both connections are back, but the pool lends one at a time
             await pool.take()
         assert waited.cancelled_caught
     assert len(set(stuck)) == 2
     await pool.close()
 
 
-async def test_a_pool_keeps_its_place_when_a_connection_can_not_be_opened(tmp_path: Path) -> None:
+async def test_a_connection_that_fails_to_open_frees_its_place(tmp_path: Path) -> None:
     pool = Pool(lambda: Connection(tmp_path / "nothing.db", "ro", Limits()), 1, 30)
     for _ in range(2):
         with pytest.raises(SqlError) as raised:

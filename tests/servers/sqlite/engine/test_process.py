@@ -1,4 +1,4 @@
-"""What can't be interrupted is done by a process, which is killed when its time is over or nobody waits for it."""
+"""Uninterruptible statements, which run in a process that is killed on timeout or cancellation."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
 from tests.wire import PATIENCE
 
-# Compares millions of bytes at each of millions of places: hours, in one instruction.
+# One instruction that compares millions of bytes at each of millions of places, and takes hours.
 HOURS = "instr(zeroblob(16000000), zeroblob(8000000) || x'01')"
 INSERT = "INSERT INTO t (a) VALUES (1)"
 MORE = ("replace(name, 'n', 'm')", "instr(name, 'm')", "json_patch('{}', '{}')")
@@ -28,13 +28,13 @@ CALLS = ["trim(name)", *(pytest.param(one, marks=pytest.mark.slow) for one in MO
 
 
 def pid_of(connection: Connection) -> int | None:
-    """The process of a connection, of which nothing else tells."""
+    """Returns the process ID of a connection's worker, which no public name shows."""
     return connection._worker.pid
 
 
 def lives(pid: int) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
-        # One that nobody has waited for yet is dead all the same.
+        # A zombie counts as dead.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
     return False
 
@@ -50,7 +50,7 @@ async def connected(file: Path, mode: str = "ro", **limits: float) -> AsyncItera
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_what_can_not_be_interrupted_is_done_by_a_process_and_nothing_else(file: Path, call: str) -> None:
+async def test_only_uninterruptible_calls_run_in_a_process(file: Path, call: str) -> None:
     with closing(sqlite3.connect(file)) as plain:
         expected = plain.execute(f"SELECT {call} FROM numbers").fetchone()
     async with connected(file) as connection:
@@ -66,7 +66,7 @@ async def test_what_can_not_be_interrupted_is_done_by_a_process_and_nothing_else
     assert not lives(pid)
 
 
-async def test_versions_from_another_process_are_not_compared_with_those_of_an_earlier_one(file: Path) -> None:
+async def test_the_opening_number_changes_with_the_process(file: Path) -> None:
     openings = []
     async with connected(file) as connection:
         for kills in (False, False, True, False):
@@ -80,7 +80,7 @@ async def test_versions_from_another_process_are_not_compared_with_those_of_an_e
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", [pytest.param(None, id="a statement"), pytest.param(Job(3_600), id="a task")])
-async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job | None) -> None:
+async def test_the_process_is_killed_on_timeout(file: Path, job: Job | None) -> None:
     async with connected(file, seconds=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = pid_of(connection)
@@ -93,12 +93,12 @@ async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job 
 
 
 @pytest.mark.slow
-async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> None:
+async def test_the_process_is_killed_on_cancellation(file: Path) -> None:
     async with connected(file) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = pid_of(connection)
         assert pid is not None
-        # On a busy machine the statement takes a while to come to the process, and the process to end.
+        # On a busy machine, it takes a while until the process gets the statement, and until it ends.
         with anyio.move_on_after(0.5):
             await connection.run(partial(ask, f"SELECT {HOURS}"))
         with anyio.fail_after(PATIENCE):
@@ -108,7 +108,7 @@ async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hindrance", ["a lock", "a pipe"])
-async def test_what_can_not_be_undone_now_hides_no_error(hindrance: str, file: Path) -> None:
+async def test_a_failing_recovery_does_not_hide_the_timeout(hindrance: str, file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
         async with connected(file, "rw", seconds=1, busy_seconds=0) as connection:
@@ -127,12 +127,12 @@ HIDDEN = ("view", "trigger", "generated", "check", "index")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
-async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where: str) -> None:
+async def test_uninterruptible_calls_within_the_schema_are_detected(tmp_path: Path, where: str) -> None:
     path = tmp_path / "hidden.db"
     script = {
         "view": "CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT {} FROM t",
         "trigger": "CREATE TABLE t (a); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT {}; END",
-        # An INSERT would compute it.
+        # An INSERT would compute the column.
         "generated": "CREATE TABLE t (a, b AS ('x')); INSERT INTO t VALUES (1); PRAGMA writable_schema = ON; "
         "UPDATE sqlite_schema SET sql = 'CREATE TABLE t (a, b AS ({}))'",
         "check": "CREATE TABLE t (a CHECK ({} IS NULL))",
@@ -147,13 +147,13 @@ async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where:
         with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await (read if where in reads else insert)()
         assert raised.value.code == "timeout"
-        # No thread is at it either, which nothing but the connections tell.
+        # No thread runs it either, which only the connections show.
         assert {connection._deadline for pool in database.pools for connection in pool._all} == {None}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, mode: str) -> None:
+async def test_a_change_in_a_killed_process_is_rolled_back(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as plain:
         plain.executescript(f"PRAGMA journal_mode = {mode}; CREATE TABLE t (a TEXT, b)")
@@ -162,7 +162,7 @@ async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, m
         with pytest.raises(SqlError) as raised:
             await execute(database, "UPDATE t SET a = 2, b = zeroblob(12000001)", f"UPDATE t SET a = {HOURS}")
         assert raised.value.code == "timeout"
-        # Nor has another program to recover anything first.
+        # Another program has nothing to recover first.
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as other:
             assert other.execute("SELECT a FROM t").fetchall() == [("1",)]
         assert await database.read(partial(ask, "SELECT a FROM t")) == ("1",)
@@ -173,7 +173,7 @@ async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, m
 
 
 @pytest.mark.slow
-async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
+async def test_errors_in_the_process_read_as_those_in_the_server(file: Path) -> None:
     async with served("--allow-write", file) as peer:
         wrong = await peer.error("read_query", query="SELECT trim(missing) FROM numbers")
         second = await peer.error("write_query", query=["SELECT trim('a')", "INSERT INTO numbers VALUES (1, 'a')"])
@@ -184,7 +184,7 @@ async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_rows_go_on_from_the_same_moment(file: Path) -> None:
+async def test_a_cursor_continues_in_the_same_snapshot(file: Path) -> None:
     query = "SELECT replace(name, 'number', 'n') AS name FROM numbers ORDER BY n"
     async with inside("--allow-write", file) as peer:
         first = await peer.data("read_query", query=query, max_rows=2)
@@ -196,7 +196,7 @@ async def test_rows_go_on_from_the_same_moment(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_file_is_imported_and_exported_by_a_process_too(tmp_path: Path) -> None:
+async def test_imports_and_exports_run_in_a_process(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as plain:
         plain.executescript("CREATE TABLE t (a, b AS (trim(a)))")
@@ -208,7 +208,7 @@ async def test_a_file_is_imported_and_exported_by_a_process_too(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_an_export_whose_process_is_killed_leaves_no_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_export_in_a_killed_process_leaves_no_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = file.parent / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -218,7 +218,7 @@ async def test_an_export_whose_process_is_killed_leaves_no_file(file: Path, monk
 
 
 @pytest.mark.slow
-async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
+async def test_a_killed_server_leaves_no_process(file: Path) -> None:
     async with served(file) as peer:
         call = {"name": "read_query", "arguments": {"query": f"SELECT {HOURS}"}}
         await peer.data("read_query", query="SELECT trim('a')")
@@ -233,7 +233,7 @@ async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
+async def test_at_most_two_processes_work_at_once(file: Path) -> None:
     async with open_databases([Source("data", file, False)], Limits(seconds=0.5), 8) as databases:
         database, codes = databases.get(None), []
 
@@ -245,5 +245,5 @@ async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(run)
-    # A place that becomes free just before their time is over may still be taken by one of those that wait.
+    # A waiting statement may still take a place that becomes free just before its timeout.
     assert (min(codes), sorted(codes)[3:]) == ("busy", ["timeout", "timeout"])

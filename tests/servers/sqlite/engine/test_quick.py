@@ -1,7 +1,7 @@
-"""Reads that the event loop does itself: which they are, what ends them, and that nobody can tell them from others.
+"""Reads in the event loop: which statements qualify, what stops them, and that their answers are the same.
 
-What is read here in one go takes less instructions than are done between two looks at the clock, so that a machine
-that is busy elsewhere stops nothing.
+A read here takes fewer instructions than SQLite executes between two checks of the clock, so that a busy machine
+stops none of them.
 """
 
 import sqlite3
@@ -51,27 +51,27 @@ async def learn(database: Database, *statements: str) -> None:
 
 
 async def read(database: Database, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
-    """The rows, where the event loop reads them, in a turn of its own."""
+    """Returns the rows if the event loop reads them, in a new turn; else None."""
     await anyio.lowlevel.checkpoint()
     return read_now(database, statement, *parameters)
 
 
 def read_now(database: Database, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
-    """The rows, where the event loop reads them now."""
+    """Returns the rows if the event loop reads them in this turn; else None."""
     answer = database.quick.run(statement, partial(run_at_once, Query(statement, parameters), ROOM))
     return None if answer is None else answer.page.rows
 
 
 async def read_learned(file: Path, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
-    """The rows, where the event loop reads them, however busy the machine is."""
+    """Learns the statement and returns its rows if the event loop reads them, even on a busy machine; else None."""
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE  # else a machine that is busy elsewhere would fail the test
+        database.quick._seconds = PATIENCE  # else the test would fail on a busy machine
         await learn(database, statement)
         return await read(database, statement, *parameters)
 
 
 def spin(seconds: float, *_: object) -> str:
-    """Work that takes the processor for so long, whatever else the machine does."""
+    """Uses the processor for that many seconds of its own time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -80,15 +80,15 @@ def spin(seconds: float, *_: object) -> str:
 
 @pytest.fixture
 def other(file: Path) -> Any:
-    """A connection of another process, as far as SQLite can tell."""
+    """A separate connection, which for SQLite is like another process."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         yield connection
 
 
-# Which statements are read here
+# Statements that run in the event loop
 
 
-async def test_a_statement_that_was_learned_is_read_at_once_and_no_other(file: Path) -> None:
+async def test_only_learned_statements_run_in_the_event_loop(file: Path) -> None:
     assert await read_learned(file, ROW) == FOUND
     async with opened(file) as database:
         await learn(database, "SELECT 1")
@@ -124,9 +124,7 @@ LATER = [
 ]
 
 
-async def test_what_is_over_at_once_is_read_at_once_and_all_else_left_to_threads(
-    file: Path, other: sqlite3.Connection
-) -> None:
+async def test_only_quick_statements_run_in_the_event_loop(file: Path, other: sqlite3.Connection) -> None:
     other.execute("CREATE VIEW few AS SELECT name FROM numbers WHERE n < 3")
     other.execute("CREATE VIRTUAL TABLE words USING fts5 (a)")
     other.execute("CREATE TABLE made (a, b AS (replace(a, 'n', 'm')))")
@@ -136,26 +134,26 @@ async def test_what_is_over_at_once_is_read_at_once_and_all_else_left_to_threads
     assert other.execute("SELECT count(*) FROM numbers").fetchone() == (1_000,)
 
 
-async def test_a_statement_that_takes_long_to_be_compiled_is_not_learned(tmp_path: Path) -> None:
+async def test_a_statement_that_is_slow_to_compile_is_not_learned(tmp_path: Path) -> None:
     views = [f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b;" for n in range(1, 10)]
     async with opened(made(tmp_path, f"CREATE VIEW v0 AS SELECT 1 AS x; {''.join(views)}")) as database:
         await learn(database, "SELECT x FROM v9", "SELECT x FROM v1")
         assert [database.quick.can_run(f"SELECT x FROM v{n}") for n in (9, 1)] == [False, True]
 
 
-def test_a_statement_of_very_many_parts_is_left_to_threads() -> None:
+def test_a_statement_of_more_than_500_parts_is_denied() -> None:
     policy = QuickPolicy((), ())
     verdicts = [policy(sqlite3.SQLITE_SELECT, None, None, None, None) for _ in range(501)]
     assert verdicts == [sqlite3.SQLITE_OK] * 500 + [sqlite3.SQLITE_DENY]
 
 
-async def test_a_database_with_a_long_schema_is_left_to_threads(tmp_path: Path) -> None:
+async def test_a_database_with_a_long_schema_learns_no_statement(tmp_path: Path) -> None:
     async with opened(made(tmp_path, f"CREATE TABLE t (a /* {'x' * 100_000} */);")) as database:
         await learn(database, "SELECT 1")
         assert not database.quick.can_run("SELECT 1")
 
 
-async def test_a_statement_that_took_a_thread_long_once_or_is_long_itself_is_not_learned(file: Path) -> None:
+async def test_a_slow_or_long_statement_is_not_learned(file: Path) -> None:
     long = f"SELECT 1 -- {'x' * 10_000}"
     async with opened(file) as database:
         for seconds in (1.0, 0.0):
@@ -164,7 +162,7 @@ async def test_a_statement_that_took_a_thread_long_once_or_is_long_itself_is_not
         assert (database.quick.can_run(ROW), database.quick.can_run(long)) == (False, False)
 
 
-async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(file: Path) -> None:
+async def test_a_hundred_statements_are_learned_and_the_least_used_is_dropped(file: Path) -> None:
     statements = [f"SELECT {number}" for number in range(101)]
     async with opened(file) as database:
         await learn(database, *statements)
@@ -174,19 +172,19 @@ async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(
         assert (database.quick.can_run(statements[1]), database.quick.can_run(statements[2])) == (True, False)
 
 
-# What ends them
+# Limits that stop or unlearn a statement
 
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets only the count of instructions stop a read, never the clock of a busy machine."""
+    """Stops reads only by the count of instructions, never by the clock."""
     monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)
     monkeypatch.setattr(quick, "_SLOW_SECONDS", PATIENCE)
     monkeypatch.setattr(quick, "_count_waits", count().__next__)
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_threads(file: Path) -> None:
+async def test_a_statement_stopped_three_times_in_a_row_is_not_learned_again(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, ENDLESS)
         known = []
@@ -197,9 +195,7 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
         assert (known, database.quick.can_run(ENDLESS)) == ([True] * 3, False)
 
 
-async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_statement_late_by_the_clock_is_learned_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick, "_RELEARN_SECONDS", 0.0)
     async with opened(file) as database:
         for seconds in (1.0, 0.0):
@@ -208,7 +204,7 @@ async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_a_statement_that_completes_after_being_stopped_has_all_its_tries_again(file: Path) -> None:
+async def test_a_completed_run_resets_the_count_of_stops(file: Path) -> None:
     statement = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c WHERE a.n < ?"
     async with opened(file) as database:
         await learn(database, statement)
@@ -217,7 +213,7 @@ async def test_a_statement_that_completes_after_being_stopped_has_all_its_tries_
         assert database.quick.can_run(statement)
 
 
-async def test_what_no_answer_holds_and_a_long_pattern_are_left_to_threads(file: Path) -> None:
+async def test_many_rows_long_rows_and_long_patterns_run_in_a_thread(file: Path) -> None:
     assert await read_learned(file, "SELECT n FROM numbers LIMIT 10") == [(n,) for n in range(10)]
     assert await read_learned(file, "SELECT n FROM numbers LIMIT 11") is None
     names = ", ".join(f"'{'x' * 900}'" for _ in range(900))
@@ -227,7 +223,7 @@ async def test_what_no_answer_holds_and_a_long_pattern_are_left_to_threads(file:
     assert await read_learned(file, pattern, f"n{'%' * 50}7") is None
 
 
-async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
+async def test_a_large_value_is_read_in_a_thread(file: Path, other: sqlite3.Connection) -> None:
     other.execute("INSERT INTO numbers VALUES (-1, hex(zeroblob(8000))), (-2, hex(zeroblob(8200)))")
     statement = "SELECT upper(name) < 'a' FROM numbers WHERE n = ?"
     async with opened(file) as database:
@@ -235,12 +231,10 @@ async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Conne
         assert (await read(database, statement, -1), await read(database, statement, -2)) == ([(1,)], None)
 
 
-async def test_wrong_parameters_cost_a_statement_none_of_its_tries(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_invalid_parameters_do_not_count_as_stops(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     statement = "SELECT ? + 1"
     for name in ("_SLOW_SECONDS", "_LATE_SECONDS"):
-        monkeypatch.setattr(quick, name, PATIENCE)  # else a machine that is busy elsewhere would have it rest
+        monkeypatch.setattr(quick, name, PATIENCE)  # else a busy machine would pause the reads
     async with opened(file) as database:
         database.quick._seconds = PATIENCE
         await learn(database, statement)
@@ -249,10 +243,8 @@ async def test_wrong_parameters_cost_a_statement_none_of_its_tries(
         assert await read(database, statement, 1) == [(2,)]
 
 
-async def test_a_statement_whose_answer_took_milliseconds_is_left_to_threads(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+async def test_a_statement_that_took_milliseconds_is_forgotten(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # else a busy machine would pause the reads
     monkeypatch.setattr(quick, "_count_waits", count().__next__)
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
@@ -260,7 +252,7 @@ async def test_a_statement_whose_answer_took_milliseconds_is_left_to_threads(
         assert (database.quick.can_run("SELECT 1"), database.quick.can_run(ROW)) == (False, True)
 
 
-async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
+async def test_a_late_read_pauses_reads_in_the_event_loop(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
         assert database.quick.run("SELECT 1", partial(spin, 0.06)) == "done"
@@ -268,7 +260,7 @@ async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the sleeps of a thread")
-async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
+async def test_a_read_that_waited_for_the_processor_is_not_a_failure(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE_SECONDS", 0.0)
@@ -284,7 +276,7 @@ async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the sleeps of a thread")
-async def test_a_read_that_was_stopped_while_it_waited_for_the_processor_is_tried_once_more(
+async def test_a_read_stopped_while_waiting_for_the_processor_is_repeated_once(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)
@@ -298,7 +290,7 @@ async def test_a_read_that_was_stopped_while_it_waited_for_the_processor_is_trie
     assert (found, answers) == (["done", None], ["done"])
 
 
-async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_none_is_tried(file: Path) -> None:
+async def test_repeated_late_reads_prolong_the_pause(file: Path) -> None:
     rests = []
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1", "SELECT 2")
@@ -314,7 +306,7 @@ async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_non
         assert await read(database, ROW) == FOUND
 
 
-async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_time_on(
+async def test_a_column_behind_a_large_value_is_read_in_a_thread_from_the_second_time(
     file: Path, other: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE_SECONDS", 0.002)
@@ -327,7 +319,7 @@ async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_
         assert not database.quick.can_run(statement)
 
 
-async def test_reads_take_fifty_milliseconds_of_one_turn_of_the_event_loop(
+async def test_reads_take_at_most_50_milliseconds_of_an_event_loop_turn(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # as above
@@ -339,11 +331,11 @@ async def test_reads_take_fifty_milliseconds_of_one_turn_of_the_event_loop(
         assert (read_now(database, ROW), await read(database, ROW)) == (None, FOUND)
 
 
-# That nobody can tell them from others
+# Equal answers in thread and event loop
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-async def test_what_another_process_commits_is_seen_and_nobody_kept_from_it(
+async def test_a_commit_by_another_process_is_read_and_not_blocked(
     file: Path, other: sqlite3.Connection, mode: str
 ) -> None:
     other.execute(f"PRAGMA journal_mode = {mode}")
@@ -355,7 +347,7 @@ async def test_what_another_process_commits_is_seen_and_nobody_kept_from_it(
         assert (before, await read(database, ROW)) == (FOUND, [(7, "another")])
 
 
-async def test_a_locked_database_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
+async def test_a_locked_database_is_read_in_a_thread(file: Path, other: sqlite3.Connection) -> None:
     other.execute("PRAGMA journal_mode = DELETE")
     async with opened(file) as database:
         await learn(database, ROW)
@@ -365,9 +357,7 @@ async def test_a_locked_database_is_left_to_threads(file: Path, other: sqlite3.C
         assert (locked, await read(database, ROW)) == ([None] * 4, FOUND)
 
 
-async def test_another_schema_is_noticed_also_by_a_statement_that_was_not_run_yet(
-    file: Path, other: sqlite3.Connection
-) -> None:
+async def test_a_schema_change_is_noticed_by_every_learned_statement(file: Path, other: sqlite3.Connection) -> None:
     statement = "SELECT * FROM numbers WHERE n = 7"
     async with opened(file) as database:
         await learn(database, statement, ROW)
@@ -379,10 +369,10 @@ async def test_another_schema_is_noticed_also_by_a_statement_that_was_not_run_ye
         assert await read(database, statement) == [(*FOUND[0], "x")]
 
 
-async def test_a_statement_that_is_compiled_anew_for_other_parameters_stays(
+async def test_a_statement_recompiled_for_other_parameters_stays_learned(
     file: Path, other: sqlite3.Connection
 ) -> None:
-    """SQLite does so where a pattern may or may not use an index."""
+    """SQLite recompiles it because the pattern decides if an index can be used."""
     statement = "SELECT n FROM numbers WHERE name LIKE ?"
     other.execute("CREATE INDEX by_name ON numbers (name COLLATE NOCASE)")
     async with opened(file) as database:
@@ -392,9 +382,7 @@ async def test_a_statement_that_is_compiled_anew_for_other_parameters_stays(
             assert await read(database, statement, f"number {number}") == [(number,)]
 
 
-async def test_a_schema_that_changes_while_a_statement_is_compiled_is_noticed(
-    file: Path, other: sqlite3.Connection
-) -> None:
+async def test_a_schema_change_during_compilation_is_noticed(file: Path, other: sqlite3.Connection) -> None:
     def work(connection: sqlite3.Connection, _: int) -> list[tuple[Any, ...]]:
         other.execute("CREATE TABLE another (a)")
         return connection.execute(ROW).fetchall()
@@ -405,9 +393,7 @@ async def test_a_schema_that_changes_while_a_statement_is_compiled_is_noticed(
         assert not database.quick.can_run(ROW)
 
 
-async def test_declared_types_are_those_of_the_schema_that_the_rows_are_of(
-    file: Path, other: sqlite3.Connection
-) -> None:
+async def test_declared_types_follow_a_schema_change(file: Path, other: sqlite3.Connection) -> None:
     async with inside(file) as peer:
         types = [(await peer.data("read_query", query=ROW))["declared"] for _ in range(2)]
         other.execute("ALTER TABLE numbers RENAME TO old")
@@ -416,7 +402,7 @@ async def test_declared_types_are_those_of_the_schema_that_the_rows_are_of(
     assert types == [["INTEGER", "VARCHAR(20)"]] * 2 + [["TEXT", "BLOB"]] * 2
 
 
-async def test_another_file_in_its_place_is_noticed(file: Path, tmp_path: Path) -> None:
+async def test_a_replacement_of_the_file_is_noticed(file: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.db"
     with closing(sqlite3.connect(new)) as connection:
         connection.execute("CREATE TABLE numbers AS SELECT 7 AS n, 'new' AS name")
@@ -429,7 +415,7 @@ async def test_another_file_in_its_place_is_noticed(file: Path, tmp_path: Path) 
         assert await read(database, ROW) == [(7, "new")]
 
 
-async def test_each_read_has_one_span_a_cursor_and_what_a_thread_says_of_locks_and_files(
+async def test_each_read_has_a_span_a_cursor_and_the_errors_of_a_thread(
     file: Path, other: sqlite3.Connection
 ) -> None:
     few, named = "SELECT n FROM numbers WHERE n < 5", []
@@ -458,7 +444,7 @@ async def test_each_read_has_one_span_a_cursor_and_what_a_thread_says_of_locks_a
     assert (locked.partition(":")[0], gone.partition(":")[0]) == ("busy", "not_found")
 
 
-async def test_a_file_that_can_not_be_opened_is_not_tried_again_at_once(file: Path) -> None:
+async def test_a_file_that_cannot_be_opened_pauses_learning(file: Path) -> None:
     async with opened(file) as database:
         file.unlink()
         await learn(database, ROW)
@@ -466,7 +452,7 @@ async def test_a_file_that_can_not_be_opened_is_not_tried_again_at_once(file: Pa
         assert not database.quick.should_learn(ROW, 0.0)
 
 
-async def test_what_the_server_itself_has_written_is_seen() -> None:
+async def test_writes_by_the_server_are_read() -> None:
     rows = []
     async with inside("--allow-write", ":memory:") as peer:
         await peer.call("write_query", query="CREATE TABLE t (a)")
@@ -485,22 +471,22 @@ ANSWERED = [
 ]
 
 
-async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_thread_and_event_loop_give_the_same_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("_MAX_THREAD_SECONDS", "_LATE_SECONDS"):
-        monkeypatch.setattr(quick, limit, PATIENCE)  # else a machine that is busy elsewhere would learn nothing
+        monkeypatch.setattr(quick, limit, PATIENCE)  # else nothing would be learned on a busy machine
     async with inside("--max-cell", "100", file) as peer:
         for query in ANSWERED:
             both = [await peer.call("read_query", query=query) for _ in range(2)]
-            assert peer.running.state.databases.get(None)._database.quick.can_run(query)  # the way is seen by nobody
+            assert peer.running.state.databases.get(None)._database.quick.can_run(
+                query
+            )  # no answer shows where it was read
             for one in both:
                 one["structuredContent"].pop("elapsed_ms")
                 one["content"] = one["content"][0]["text"].splitlines()[2:-1]
             assert both[0] == both[1]
 
 
-async def test_what_is_read_at_once_is_answered_at_once(file: Path) -> None:
+async def test_a_read_in_the_event_loop_is_answered_without_a_turn(file: Path) -> None:
     async with inside(file) as peer:
         await peer.data("read_query", query=ROW)
         connection = peer.running.connect(None, lambda: None)

@@ -1,4 +1,4 @@
-"""Names in double quotes that nothing has: never a text."""
+"""Unknown names in double quotes, which SQLite would read as texts."""
 
 import sqlite3
 from contextlib import closing
@@ -39,7 +39,7 @@ def opened() -> sqlite3.Connection:
         ('CREATE TABLE kind (name TEXT CHECK (name <> "none"))', "none"),
     ],
 )
-def test_what_is_no_name_is_an_error(sql: str, name: str) -> None:
+def test_an_unknown_quoted_name_is_an_error(sql: str, name: str) -> None:
     with closing(opened()) as connection, pytest.raises(QuotedTextError, match=name):
         execute(connection, sql)
 
@@ -59,19 +59,19 @@ def test_what_is_no_name_is_an_error(sql: str, name: str) -> None:
         'EXPLAIN QUERY PLAN SELECT "id" FROM "old"',
     ],
 )
-def test_what_is_a_name_stays_as_it_is_written(sql: str) -> None:
+def test_a_known_quoted_name_is_unchanged(sql: str) -> None:
     parameters = {"name": "Bob"} if ":name" in sql else {}
     with closing(opened()) as one, closing(opened()) as other:
         cursor, plain = execute(one, sql, parameters), other.execute(sql, parameters)
         assert (cursor.description, cursor.fetchall()) == (plain.description, plain.fetchall())
 
 
-def test_another_error_is_that_of_the_statement_as_it_is_written() -> None:
+def test_other_errors_are_those_of_the_original_statement() -> None:
     with closing(opened()) as connection, pytest.raises(sqlite3.OperationalError, match="no such table: none"):
         execute(connection, 'SELECT "x" FROM "none"')
 
 
-async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_path: Path) -> None:
+async def test_the_error_suggests_the_nearest_names_and_single_quotes(tmp_path: Path) -> None:
     file = tmp_path / "data.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(MADE)
@@ -94,7 +94,7 @@ async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_
     assert rows[0][1] == "Ada"
 
 
-def test_a_lock_in_between_is_no_wrong_name() -> None:
+def test_a_lock_during_the_check_is_not_an_unknown_name() -> None:
     locked = sqlite3.OperationalError("database is locked")
     locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
 

@@ -1,4 +1,4 @@
-"""Declared types of the columns of queries."""
+"""Declared types of columns, parameters, and splitting of scripts."""
 
 import sqlite3
 import time
@@ -25,7 +25,7 @@ TYPES: dict[str, list[str | None] | None] = {
 }
 
 
-def test_the_types_are_those_of_the_tables(file: Path) -> None:
+def test_declared_types_are_those_of_the_tables(file: Path) -> None:
     with closing(open_database(OpenOptions(file, "views", Limits()), lambda: False)) as connection:
         for query, types in TYPES.items():
             found = find_declared_types(query, connection, StatementDeadline(1, 1))
@@ -33,7 +33,7 @@ def test_the_types_are_those_of_the_tables(file: Path) -> None:
             assert connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone() == (0,)
 
 
-def test_the_types_follow_a_schema_that_another_process_changes(file: Path) -> None:
+def test_declared_types_follow_a_schema_change_by_another_process(file: Path) -> None:
     connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
     with closing(connection), closing(sqlite3.connect(file)) as other:
         for kind in ("TEXT", "VARCHAR(30)"):
@@ -43,7 +43,7 @@ def test_the_types_follow_a_schema_that_another_process_changes(file: Path) -> N
             assert find_declared_types("SELECT a FROM t", connection, StatementDeadline(1, 1)) == [kind]
 
 
-def test_a_database_that_is_locked_by_then_costs_the_types_alone(tmp_path: Path) -> None:
+def test_a_locked_database_has_no_declared_types(tmp_path: Path) -> None:
     file = tmp_path / "locked.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("CREATE TABLE t (a TEXT)")
@@ -62,7 +62,7 @@ def test_the_connection_for_views_changes_no_database(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_the_parameters_of_a_query_are_those_outside_of_texts_names_and_comments() -> None:
+def test_parameters_in_texts_names_and_comments_are_ignored() -> None:
     query = "SELECT :a, ':b', \":c\", [:d], `:e`, ?, ?2, @f, $g /* :h */ FROM t -- :i"
     assert find_parameters(query) == [":a", "?", "?2", "@f", "$g"]
 
@@ -78,7 +78,7 @@ FIRST_WORDS = {
 }
 
 
-def test_the_first_word_comes_after_comments() -> None:
+def test_the_first_word_is_the_one_after_comments() -> None:
     assert {statement: find_first_word(statement) for statement in FIRST_WORDS} == FIRST_WORDS
 
 
@@ -96,12 +96,12 @@ SCRIPTS = {
 }
 
 
-def test_a_script_is_cut_as_sqlite_cuts_it() -> None:
+def test_a_script_is_split_as_sqlite_does() -> None:
     assert {script: split_statements(script) for script in SCRIPTS} == SCRIPTS
 
 
 @pytest.mark.parametrize("piece", ["[", "'", '"', "`", "/*", "a;", "--"])
-def test_a_long_script_is_cut_in_a_moment(piece: str) -> None:
+def test_a_long_script_is_split_in_linear_time(piece: str) -> None:
     began = time.thread_time()
     split_statements(piece * 100_000)
     assert time.thread_time() - began < 2

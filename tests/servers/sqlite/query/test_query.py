@@ -1,4 +1,4 @@
-"""A query, run in a thread with a connection of its own."""
+"""Running a query on a connection."""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ ROOM = AnswerLimits(10, 10_000, 100)
 
 
 class Patient(StatementDeadline):
-    """Lets go of the lock of another connection, once the lock is noticed."""
+    """A deadline that releases the lock of another connection once the query waits for it."""
 
     def __init__(self, other: sqlite3.Connection) -> None:
         super().__init__(10, 10)
@@ -28,7 +28,7 @@ class Patient(StatementDeadline):
 
 
 @pytest.mark.parametrize("query", ["SELECT n FROM number", "PRAGMA user_version"])
-def test_s9_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query: str) -> None:
+def test_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query: str) -> None:
     file = tmp_path / "a.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("CREATE TABLE number AS SELECT 7 AS n")
@@ -39,7 +39,7 @@ def test_s9_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query:
 
 
 @pytest.mark.parametrize("query", ["SHOW TABLES", "DESCRIBE t", ".schema t", "\\d"])
-def test_a_command_of_another_program_leads_to_the_tools(query: str) -> None:
+def test_a_command_of_another_program_suggests_the_schema_tools(query: str) -> None:
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(SqlError) as caught:
         run_query(Query(query, []), ROOM, connection, StatementDeadline(10, 10))
     assert caught.value.suggestion == "list_tables and describe_table describe the schema."

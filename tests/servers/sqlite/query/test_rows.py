@@ -1,4 +1,4 @@
-"""Rows of tables by their keys."""
+"""Reading rows of tables by their keys."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def reading(path: Path, script: str) -> Iterator[sqlite3.Connection]:
 
 
 def find(connection: sqlite3.Connection, table: str, key: str) -> dict[str, Any]:
-    """The row with that key, and the columns that it is found by."""
+    """Returns the row with that key, and the columns of the key."""
     found = rows.find_row(table, key, LIMITS, connection, StatementDeadline(5, 1))
     (row,) = found["rows"]
     return {"key": found["key"], **dict(zip(found["columns"], row, strict=True))}
@@ -37,7 +37,7 @@ def is_missing(connection: sqlite3.Connection, table: str, key: str) -> bool:
     return raised.value.code == "not_found"
 
 
-def test_rows_are_in_the_order_of_their_keys_and_so_are_those_that_follow(tmp_path: Path) -> None:
+def test_first_rows_and_next_query_follow_the_order_of_the_key(tmp_path: Path) -> None:
     made_rows = "WITH RECURSIVE c(x) AS (SELECT 250 UNION ALL SELECT x - 1 FROM c WHERE x > 1)"
     script = f"CREATE TABLE t (k TEXT PRIMARY KEY, v); {made_rows} INSERT INTO t (k) SELECT printf('%03d', x) FROM c;"
     with reading(tmp_path / "t.db", script) as connection:
@@ -54,7 +54,7 @@ def test_a_view_has_rows_and_no_keys(tmp_path: Path) -> None:
     assert (found["rows"], found["key"], found["next_query"]) == ([("Ada",), ("Grace",), ("Ada",)], [], None)
 
 
-def test_s8_rows_are_found_with_generated_columns_and_by_both_parts_of_a_key_or_by_rowid(tmp_path: Path) -> None:
+def test_a_row_is_read_by_a_composite_key_or_rowid_with_generated_columns(tmp_path: Path) -> None:
     with reading(tmp_path / "shop.db", SHOP) as connection:
         order, item = find(connection, "orders", "10"), find(connection, "items", "10,2")
         assert is_missing(connection, "items", "10")
@@ -79,14 +79,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("type_", ["", "TEXT", "BLOB"])
-def test_a_key_of_any_kind_is_found(tmp_path: Path, type_: str) -> None:
+def test_a_key_of_any_type_finds_its_row(tmp_path: Path, type_: str) -> None:
     values = ", ".join(f"({value}, {number})" for number, value in enumerate(KEYS))
     script = f"CREATE TABLE t (k {type_} PRIMARY KEY, v); INSERT INTO t VALUES {values}, ('other', -1);"
     with reading(tmp_path / "t.db", script) as connection:
         assert [find(connection, "t", key)["v"] for key in KEYS.values()] == list(range(len(KEYS)))
 
 
-def test_a_key_that_looks_like_a_number_finds_no_other_text(tmp_path: Path) -> None:
+def test_a_numeric_text_key_finds_no_other_spelling(tmp_path: Path) -> None:
     with reading(
         tmp_path / "t.db", "CREATE TABLE t (k TEXT PRIMARY KEY); INSERT INTO t VALUES ('5'), ('1.5');"
     ) as one:

@@ -1,4 +1,4 @@
-"""Queries that go on: with the very same rows, or with a word that they are not."""
+"""Queries that continue in the same snapshot, or report that the database changed."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ def delete_first(file: Path) -> None:
         connection.execute("DELETE FROM numbers WHERE n < 5")
 
 
-async def test_a_query_that_is_kept_no_more_says_whether_the_database_was_changed(file: Path) -> None:
+async def test_a_query_repeated_after_expiry_reports_changes(file: Path) -> None:
     async with opened(file, kept_seconds=0, readers=1) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, None, None)
         await anyio.wait_all_tasks_blocked()
@@ -56,17 +56,17 @@ async def test_a_query_that_is_kept_no_more_says_whether_the_database_was_change
     assert fourth.changed
 
 
-async def test_a_query_goes_on_at_the_connection_that_can_tell_whether_the_database_was_changed(file: Path) -> None:
+async def test_a_query_continues_on_its_connection_to_detect_changes(file: Path) -> None:
     async with opened(file, kept_seconds=0, readers=2) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, None, None)
         await anyio.wait_all_tasks_blocked()
         for connection in [await database.readers.take(), await database.readers.take()]:
-            database.readers.give(connection)  # the other one last, so it would be the next
+            database.readers.give(connection)  # the other connection last, so that the pool would lend it next
         second = await snapshots.read(database, ALL, TEN, None, first.cursor)
     assert (numbers(second), second.changed) == (list(range(10, 20)), False)
 
 
-async def test_a_query_that_needs_a_connection_takes_that_of_a_kept_one(file: Path) -> None:
+async def test_a_query_takes_the_connection_of_an_open_snapshot_if_none_is_free(file: Path) -> None:
     async with opened(file, readers=1) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, None, None)
         await snapshots.read(database, Query("SELECT 1", ()), TEN, None, None)
@@ -74,11 +74,11 @@ async def test_a_query_that_needs_a_connection_takes_that_of_a_kept_one(file: Pa
     assert (numbers(second), second.changed) == (list(range(10, 20)), False)
 
 
-async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
+async def test_open_snapshots_leave_half_of_the_connections_free(file: Path) -> None:
     async with opened(file) as (database, snapshots):
         for _ in range(10):
             last = await snapshots.read(database, ALL, TEN, None, None)
-        # Nobody may have to press for it.
+        # The pool must not need to ask for connections back.
         database.readers.on_exhausted = None
         async with database.readers.lend(), database.readers.lend():
             assert not database.readers.is_free
@@ -86,7 +86,7 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
         assert numbers(second) == list(range(10, 20))
 
 
-async def test_a_database_keeps_its_queries_whatever_another_one_keeps(file: Path) -> None:
+async def test_each_database_has_its_own_open_snapshots(file: Path) -> None:
     other = Database(Source("other", file, False), Limits(), 2)
     async with opened(file, readers=2) as (database, snapshots):
         for kept in (database, other):
@@ -97,7 +97,7 @@ async def test_a_database_keeps_its_queries_whatever_another_one_keeps(file: Pat
     await other.close()
 
 
-async def test_a_cursor_is_good_only_for_whom_it_was_given_and_for_its_parameters(file: Path) -> None:
+async def test_a_cursor_is_valid_only_for_its_client_and_parameters(file: Path) -> None:
     asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
     async with opened(file) as (database, snapshots):
         first = await snapshots.read(database, asked, TEN, "one", None)
@@ -108,7 +108,7 @@ async def test_a_cursor_is_good_only_for_whom_it_was_given_and_for_its_parameter
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-async def test_a_cut_query_does_not_keep_a_writer_out(file: Path, mode: str) -> None:
+async def test_an_open_snapshot_does_not_block_writers(file: Path, mode: str) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
     async with opened(file) as (database, snapshots):
@@ -118,7 +118,7 @@ async def test_a_cut_query_does_not_keep_a_writer_out(file: Path, mode: str) -> 
     assert numbers(found) == [995]
 
 
-async def test_nothing_is_open_at_the_end(file: Path) -> None:
+async def test_closing_leaves_no_open_file(file: Path) -> None:
     before = settled_descriptors()
     async with opened(file) as (database, snapshots):
         await snapshots.read(database, ALL, TEN, None, None)

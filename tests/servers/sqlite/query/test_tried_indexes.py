@@ -1,4 +1,4 @@
-"""Indexes that `explain_query` tries and does not make."""
+"""Indexes that `explain_query` simulates."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def shop(tmp_path: Path) -> Path:
     return made(tmp_path / "shop.db", TABLES)
 
 
-async def test_a_plan_shows_what_an_index_would_do_and_none_is_made(shop: Path) -> None:
+async def test_a_plan_shows_the_effect_of_an_index_without_creating_it(shop: Path) -> None:
     before = dump(shop)
     async with inside(shop) as peer:
         without = await peer.text("explain_query", query=QUERY)
@@ -36,8 +36,8 @@ async def test_a_plan_shows_what_an_index_would_do_and_none_is_made(shop: Path) 
     assert dump(shop) == before
 
 
-async def test_the_statistics_of_the_database_count(shop: Path) -> None:
-    # Each row of orders has the same customer, so an index of it is of no use.
+async def test_a_simulated_index_uses_the_statistics_of_the_database(shop: Path) -> None:
+    # Every order has the same customer, so an index on it is useless.
     rows = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 500)"
     made(shop, f"INSERT INTO orders {rows} SELECT x, 7, x FROM n; CREATE INDEX same ON orders (customer); ANALYZE")
     query = "SELECT * FROM orders WHERE customer = 7 AND placed = 'x'"
@@ -47,7 +47,7 @@ async def test_the_statistics_of_the_database_count(shop: Path) -> None:
     assert "no statistics" not in plan
 
 
-async def test_nothing_but_an_index_is_tried(shop: Path) -> None:
+async def test_only_create_index_is_simulated(shop: Path) -> None:
     refused = {
         "DROP TABLE orders; SELECT 1": "Only CREATE INDEX, which is only simulated, may come before",
         f"{INDEX}; DELETE FROM orders": "it changes the database",

@@ -1,4 +1,4 @@
-"""What is asked of a schema, whatever its names."""
+"""Descriptions of tables with generated names."""
 
 import sqlite3
 from contextlib import closing
@@ -22,7 +22,7 @@ any_name = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=
 
 @pytest.mark.slow
 @given(any_name, any_name)
-def test_s6_any_names_of_table_and_column_are_described(table: str, column: str) -> None:
+def test_tables_and_columns_of_any_name_are_described(table: str, column: str) -> None:
     assume(not table.lower().startswith("sqlite_"))
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE {quote(table)} ({quote(column)} TEXT PRIMARY KEY)")

@@ -1,4 +1,4 @@
-"""`describe_table` through the front door."""
+"""`describe_table`, called by a client."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ async def test_a_table_is_described_as_text(shop: Path) -> None:
     assert "structuredContent" not in result
 
 
-async def test_s8_generated_hidden_and_other_columns_and_all_that_was_declared_are_told(shop: Path) -> None:
+async def test_all_columns_and_declarations_are_described(shop: Path) -> None:
     async with inside(shop) as peer:
         names = ("orders", "items", "notes", "customers", "ORDERS")
         orders, items, notes, customers, upper = [
@@ -75,7 +75,7 @@ async def test_s8_generated_hidden_and_other_columns_and_all_that_was_declared_a
     assert error.splitlines()[2] == "customers"
 
 
-async def test_a_view_of_a_table_that_is_gone_tells_its_sql_and_what_is_wrong(tmp_path: Path) -> None:
+async def test_a_view_of_a_missing_table_has_its_sql_and_the_problem(tmp_path: Path) -> None:
     path = made(tmp_path / "v.db", "CREATE VIEW v AS SELECT * FROM gone;")
     text = await described(path, "v", sample=1, statistics=True)
     assert text.splitlines()[2:-1] == [
@@ -86,7 +86,7 @@ async def test_a_view_of_a_table_that_is_gone_tells_its_sql_and_what_is_wrong(tm
     ]
 
 
-async def test_a_table_too_wide_for_an_answer_is_cut_and_counted(tmp_path: Path) -> None:
+async def test_a_wide_table_is_cut_with_a_count_of_the_rest(tmp_path: Path) -> None:
     columns = ", ".join(f"column_{n}" for n in range(1_500))
     path = made(tmp_path / "wide.db", f"CREATE TABLE wide ({columns});")
     async with inside("--max-page", "20000", path) as peer:
@@ -96,7 +96,7 @@ async def test_a_table_too_wide_for_an_answer_is_cut_and_counted(tmp_path: Path)
     assert f"left out: {1_500 - len(shown)} columns\n" in text
 
 
-async def test_a_sample_and_statistics_tell_what_columns_hold(shop: Path) -> None:
+async def test_a_sample_and_statistics_are_shown_on_request(shop: Path) -> None:
     text = await described(shop, "customers", sample=2, statistics=True)
     assert section(text, "sample") == [
         'columns ["id","name","email"]',
@@ -111,7 +111,7 @@ async def test_a_sample_and_statistics_tell_what_columns_hold(shop: Path) -> Non
     ]
 
 
-async def test_statistics_of_a_large_table_say_that_they_are_partial(tmp_path: Path) -> None:
+async def test_statistics_of_a_large_table_are_marked_partial(tmp_path: Path) -> None:
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100002) SELECT x FROM c"
     path = made(tmp_path / "large.db", f"CREATE TABLE large (n); INSERT INTO large {rows};")
     text = await described(path, "large", statistics=True)
@@ -119,9 +119,9 @@ async def test_statistics_of_a_large_table_say_that_they_are_partial(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_statistics_that_take_too_long_are_given_as_far_as_they_came(tmp_path: Path) -> None:
+async def test_statistics_stopped_by_the_timeout_are_partial(tmp_path: Path) -> None:
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000) SELECT x FROM c"
-    # Many rows that each take little: SQLite looks at the clock once in some hundred of them.
+    # Many cheap rows: SQLite checks the clock only once in some hundred of them.
     slow = "slow INTEGER GENERATED ALWAYS AS (length(hex(zeroblob(100000 + fast))))"
     path = made(
         tmp_path / "slow.db", f"CREATE TABLE t (fast); INSERT INTO t {rows}; ALTER TABLE t ADD COLUMN {slow};"
@@ -133,7 +133,7 @@ async def test_statistics_that_take_too_long_are_given_as_far_as_they_came(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_view_without_an_end_is_described_without_its_rows(tmp_path: Path) -> None:
+async def test_an_endless_view_is_described_without_rows(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) AS top FROM c"
     async with inside("--timeout", "1", made(tmp_path / "v.db", f"CREATE VIEW v AS {endless};")) as peer:
         text = await peer.text("describe_table", table_name="v", sample=3, statistics=True)
@@ -141,7 +141,7 @@ async def test_a_view_without_an_end_is_described_without_its_rows(tmp_path: Pat
     assert (section(text, "columns"), section(text, "sample"), section(text, "statistics")) == (["top"], [], [])
 
 
-async def test_values_too_large_to_compare_are_not_counted(tmp_path: Path) -> None:
+async def test_large_values_are_not_counted_as_distinct(tmp_path: Path) -> None:
     path = made(
         tmp_path / "large.db", "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(9000000)), (zeroblob(9000000));"
     )
@@ -150,7 +150,7 @@ async def test_values_too_large_to_compare_are_not_counted(tmp_path: Path) -> No
     assert '"bytes": 9000000' in column
 
 
-async def test_s6_a_table_of_any_name_is_described(tmp_path: Path) -> None:
+async def test_a_table_with_a_hostile_name_is_described(tmp_path: Path) -> None:
     async with inside(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
         for name in HOSTILE:
             text = await peer.text("describe_table", table_name=name, sample=1, statistics=True)
@@ -161,7 +161,7 @@ async def test_s6_a_table_of_any_name_is_described(tmp_path: Path) -> None:
             assert f"1 distinct, {in_json[1:-1]} to " in section(text, "statistics")[0]
 
 
-async def test_s6_what_is_no_name_is_not_run(tmp_path: Path) -> None:
+async def test_sql_in_place_of_a_table_name_is_not_run(tmp_path: Path) -> None:
     path = hostile(tmp_path / "odd.db")
     before = dump(path)
     async with inside("--allow-write", path) as peer:
@@ -171,7 +171,7 @@ async def test_s6_what_is_no_name_is_not_run(tmp_path: Path) -> None:
     assert dump(path) == before
 
 
-async def test_a_table_is_named_as_a_statement_names_it(tmp_path: Path) -> None:
+async def test_a_table_name_may_be_quoted_or_qualified(tmp_path: Path) -> None:
     path = made(
         tmp_path / "names.db", """CREATE TABLE "my ""table" (a); CREATE TABLE plain (a); CREATE TABLE "[x]" (a)"""
     )
@@ -179,6 +179,6 @@ async def test_a_table_is_named_as_a_statement_names_it(tmp_path: Path) -> None:
         for written in ('"my ""table"', 'main."my ""table"', '[my "table]', '`my "table`', 'my "table'):
             assert '"my \\"table"' in await peer.text("describe_table", table_name=written)
         assert "plain" in await peer.text("describe_table", table_name="MAIN.Plain")
-        # A name that a table has is meant before what its quotes would mean.
+        # An exact table name takes precedence over its reading as a quoted name.
         assert '"[x]"' in await peer.text("describe_table", table_name="[x]")
         assert (await peer.error("describe_table", table_name="other.plain")).startswith("not_found: ")

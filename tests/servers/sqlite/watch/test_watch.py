@@ -1,4 +1,4 @@
-"""Watching databases: what is told, and how often."""
+"""Watching databases: updates and their number."""
 
 import os
 import sqlite3
@@ -26,7 +26,7 @@ INSERT = "INSERT INTO numbers VALUES (NULL, 'new')"
 
 
 class Watching:
-    """A watch, and what it told."""
+    """A watch, and its updates."""
 
     def __init__(self, told_by: Watch, database: Database, told: Any) -> None:
         self.watch = told_by
@@ -37,12 +37,12 @@ class Watching:
         return [await self.watch.begin(uri) for uri in uris]
 
     async def told(self, count: int = 1) -> list[str]:
-        """The next keys that are told."""
+        """Returns the sorted keys of the next updates."""
         with anyio.fail_after(30):
             return sorted([await self._told.receive() for _ in range(count)])
 
     async def write(self, statement: str, *tables: str, defines: bool = False) -> None:
-        """What the tools that write do."""
+        """Writes as the tools do."""
         async with self.database.writer() as connection:
             await connection.run(lambda connection, _: connection.execute(statement).fetchall())
             self.database.on_committed(tables, defines)
@@ -63,7 +63,7 @@ async def watching(file: Path, *uris: str, writable: bool = False) -> AsyncItera
 
 @pytest.fixture(params=["WAL", pytest.param("DELETE", marks=pytest.mark.slow)])
 def base(file: Path, request: pytest.FixtureRequest) -> Path:
-    """The database in each way to keep a journal, with another table and a view."""
+    """A database in each journal mode, with another table and a view."""
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA journal_mode = {request.param}")
         connection.execute("CREATE TABLE other (x)")
@@ -72,9 +72,7 @@ def base(file: Path, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_s14_rows_of_another_process_are_told_of_the_tables_and_not_of_the_schema(
-    base: Path, writable: bool
-) -> None:
+async def test_rows_changed_by_another_process_update_tables_but_not_the_schema(base: Path, writable: bool) -> None:
     async with watching(base, NUMBERS, SCHEMA, DATABASE, writable=writable) as held:
         await elsewhere(base, INSERT)
         assert await held.told(2) == [DATABASE, NUMBERS]
@@ -83,16 +81,14 @@ async def test_s14_rows_of_another_process_are_told_of_the_tables_and_not_of_the
 
 
 @pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_s14_a_table_of_another_process_is_told_of_the_schema_and_the_listing(
-    base: Path, writable: bool
-) -> None:
+async def test_a_table_created_by_another_process_updates_schema_and_listing(base: Path, writable: bool) -> None:
     async with watching(base, SCHEMA, writable=writable) as held:
         await held.watch.begin_listing()
         await elsewhere(base, "CREATE TABLE more (x)")
         assert await held.told(2) == [LISTING, SCHEMA]
 
 
-async def test_s14_a_burst_is_told_at_once_and_once_again_when_it_is_over(file: Path) -> None:
+async def test_a_burst_of_writes_sends_few_updates(file: Path) -> None:
     async with watching(file, NUMBERS, OTHER, SCHEMA, writable=True) as held:
         for _ in range(50):
             await held.write(INSERT, "numbers")
@@ -104,7 +100,7 @@ async def test_s14_a_burst_is_told_at_once_and_once_again_when_it_is_over(file: 
 
 
 @pytest.mark.slow
-async def test_s14_the_last_commit_of_a_burst_is_told(base: Path) -> None:
+async def test_the_last_commit_of_a_burst_sends_an_update(base: Path) -> None:
     async with watching(base, NUMBERS, SCHEMA) as held:
         await elsewhere(base, *[INSERT] * 200, "CREATE TABLE more (x)")
         told = []
@@ -113,8 +109,8 @@ async def test_s14_the_last_commit_of_a_burst_is_told(base: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_s14_a_change_that_no_notice_tells_of_is_found_all_the_same(file: Path, tmp_path: Path) -> None:
-    # Of writing under another name of the file, the system tells whoever watches that name's directory.
+async def test_a_change_without_a_file_event_is_noticed(file: Path, tmp_path: Path) -> None:
+    # Writes through another hard link send events only for the directory of that link.
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     (tmp_path / "far").mkdir()
@@ -125,17 +121,17 @@ async def test_s14_a_change_that_no_notice_tells_of_is_found_all_the_same(file: 
             assert await held.told() == [NUMBERS]
 
 
-async def test_our_own_write_is_told_once(base: Path) -> None:
+async def test_a_write_by_the_server_sends_one_update(base: Path) -> None:
     async with watching(base, NUMBERS, OTHER, writable=True) as held:
         for _ in range(3):
             await held.write(INSERT, "Numbers")
             assert await held.told() == [NUMBERS]
-        # What the watch of files sees of them must not be told before this.
+        # The file events of these writes must not send another update before this.
         await held.write("INSERT INTO other VALUES (1)", "other")
         assert await held.told() == [OTHER]
 
 
-async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: Path) -> None:
+async def test_a_write_by_the_server_does_not_hide_one_by_another_process(base: Path) -> None:
     async with watching(base, NUMBERS, OTHER, writable=True) as held:
         async with held.database.writer():
             await elsewhere(base, "INSERT INTO other VALUES (1)")
@@ -143,7 +139,7 @@ async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: 
         assert await held.told(2) == [NUMBERS, OTHER]
 
 
-async def test_a_change_by_another_process_that_comes_once_ours_is_told_is_told_as_well(
+async def test_a_change_by_another_process_after_a_write_by_the_server_sends_an_update(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with watching(base, NUMBERS, writable=True) as held:
@@ -160,13 +156,13 @@ async def test_a_change_by_another_process_that_comes_once_ours_is_told_is_told_
         assert await held.told(2) == [NUMBERS, NUMBERS]
 
 
-async def test_a_view_counts_as_changed_with_every_table(base: Path) -> None:
+async def test_a_view_is_updated_with_every_table(base: Path) -> None:
     async with watching(base, VIEW, OTHER, writable=True) as held:
         await held.write(INSERT, "numbers")
         assert await held.told() == [VIEW]
 
 
-async def test_our_own_change_of_the_schema_is_told_once_of_everything(base: Path) -> None:
+async def test_a_schema_change_by_the_server_sends_one_update_of_everything(base: Path) -> None:
     async with watching(base, SCHEMA, NUMBERS, writable=True) as held:
         await held.write("CREATE TABLE more (x)", defines=True)
         assert await held.told(2) == [NUMBERS, SCHEMA]
@@ -176,7 +172,7 @@ async def test_our_own_change_of_the_schema_is_told_once_of_everything(base: Pat
         assert await held.told() == [NUMBERS]
 
 
-async def test_a_file_that_takes_the_place_of_the_database_is_told_and_read(base: Path) -> None:
+async def test_a_replacement_of_the_file_sends_updates_and_is_read(base: Path) -> None:
     fresh = base.with_name("fresh.db")
     with closing(sqlite3.connect(fresh)) as connection, connection:
         connection.execute("CREATE TABLE numbers (n)")
@@ -191,15 +187,17 @@ async def test_a_file_that_takes_the_place_of_the_database_is_told_and_read(base
         assert await held.told() == [NUMBERS]
 
 
-async def test_a_session_is_told_that_what_it_watches_is_polled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "Notices", RefusedNotices)  # the system refuses none while others have few
+async def test_a_session_gets_a_notice_that_the_database_is_polled(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "Notices", RefusedNotices)  # the system refuses no watch while few exist
     async with reading(app, file) as client:
         await client.peer.request("resources/subscribe", {"uri": "sqlite:///data"})
         assert await client.told_next() == ("notice", POLLED)
 
 
 @pytest.mark.slow
-async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
+async def test_a_locked_database_is_watched(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         async with watching(file) as held:
@@ -210,27 +208,29 @@ async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> 
             assert await held.told() == [NUMBERS]
 
 
-async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> None:
+async def test_after_the_last_unsubscription_no_file_is_watched(base: Path) -> None:
     async with watching(base, NUMBERS, OTHER) as held:
         held.watch.end(NUMBERS)
         await elsewhere(base, INSERT)
         assert await held.told() == [OTHER]
         held.watch.end(OTHER)
-        while not held.watch._notices.has_no_watch:  # else it would have to wait for what is not told
+        while (
+            not held.watch._notices.has_no_watch
+        ):  # waits for the end, because the absence of an update can't be awaited
             await anyio.lowlevel.checkpoint()
         assert held.watch.health == {"watched": 0, "degraded": False}
 
 
-async def test_all_work_of_a_watch_ends_with_its_last_key(file: Path) -> None:
+async def test_the_tasks_of_a_watch_end_with_its_last_key(file: Path) -> None:
     async with open_databases([Source("data", file, False)], Limits(), 2) as databases:
         with anyio.fail_after(30):
-            async with anyio.create_task_group() as tasks:  # it ends with the last of its tasks
+            async with anyio.create_task_group() as tasks:  # the group ends with the last of its tasks
                 watch = Watch(databases, tasks, lambda _: None, lambda: None)
                 for key in [await watch.begin(NUMBERS), await watch.begin(SCHEMA)]:
                     watch.end(key)
 
 
-async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refused_file_watch_falls_back_to_polling(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def refusing(_directories: list[str]) -> Any:
         raise OSError("inotify watch limit reached")
 

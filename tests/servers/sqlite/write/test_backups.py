@@ -1,4 +1,4 @@
-"""`backup`: whole copies under names of their own, while the database is in use."""
+"""`backup`: complete copies under new names, while the database is in use."""
 
 import errno
 import os
@@ -45,8 +45,7 @@ async def backed_up(path: Path, files: Path) -> Backup:
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
-    """Does something when a backup asks for the `at`-th time whether to stop: in between, nothing can be done from
-    outside at a moment that is known."""
+    """Calls `act` when a backup checks its deadline for the `at`-th time, the only moments known to a test."""
     asked = 0
     plain = StatementDeadline.check
 
@@ -60,7 +59,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]
     monkeypatch.setattr(StatementDeadline, "check", check)
 
 
-async def test_a_backup_is_told(tmp_path: Path, files: Path) -> None:
+async def test_backup_returns_name_size_and_check_result(tmp_path: Path, files: Path) -> None:
     async with inside("--db", f"main={made(tmp_path / 'data.db')}", "--files", files) as peer:
         said = await peer.text("backup")
     (copy,) = files.iterdir()
@@ -71,7 +70,7 @@ async def test_a_backup_is_told(tmp_path: Path, files: Path) -> None:
 
 
 @MODES
-async def test_a_backup_holds_all_of_the_database(tmp_path: Path, files: Path, mode: str) -> None:
+async def test_a_backup_contains_the_whole_database(tmp_path: Path, files: Path, mode: str) -> None:
     path = made(tmp_path / "data.db", mode)
     done = await backed_up(path, files)
     assert [entry.name for entry in files.iterdir()] == [done.file]
@@ -79,7 +78,7 @@ async def test_a_backup_holds_all_of_the_database(tmp_path: Path, files: Path, m
         assert list(one.iterdump()) == list(other.iterdump())
 
 
-async def test_a_backup_reaches_the_disk_and_then_its_name(
+async def test_a_backup_is_synced_before_its_rename(
     tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced, made_with = disk.synced(monkeypatch), disk.made(monkeypatch)
@@ -89,7 +88,7 @@ async def test_a_backup_reaches_the_disk_and_then_its_name(
 
 
 @MODES
-async def test_others_write_while_a_backup_is_made(
+async def test_a_backup_does_not_block_writers(
     tmp_path: Path, files: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made(tmp_path / "data.db", mode, 1_000)
@@ -102,12 +101,12 @@ async def test_others_write_while_a_backup_is_made(
     done = await backed_up(path, files)
     with closing(sqlite3.connect(files / done.file)) as copy:
         kinds = copy.execute("SELECT count(DISTINCT typeof(x)), typeof(x) FROM large").fetchone()
-    # One moment: the snapshot of its beginning, or the state after the last change.
+    # One state: the snapshot at the beginning, or the state after the last change.
     assert kinds == ((1, "blob") if mode == "wal" else (1, "text"))
     assert done.integrity == ["ok"]
 
 
-async def test_backups_of_one_second_get_names_of_their_own(tmp_path: Path, files: Path) -> None:
+async def test_backups_of_the_same_second_have_different_names(tmp_path: Path, files: Path) -> None:
     path = made(tmp_path / "data.db")
     with reserve_name(files, "a") as (_, first), reserve_name(files, "a") as (_, second):
         assert (first, second) == ("a.db", "a-2.db")
@@ -116,9 +115,7 @@ async def test_backups_of_one_second_get_names_of_their_own(tmp_path: Path, file
     assert len({(await backed_up(path, files)).file for _ in range(3)}) == 3
 
 
-async def test_a_backup_that_is_stopped_leaves_nothing(
-    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stopped_backup_leaves_no_file(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop() -> None:
         raise SqlError("timeout", "stopped")
 
@@ -128,7 +125,9 @@ async def test_a_backup_that_is_stopped_leaves_nothing(
     assert list(files.iterdir()) == []
 
 
-async def test_a_disk_that_fails_is_told(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_error_during_a_backup_is_reported(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     full, failed = "the disk with the directory for files is full", "writing to the directory for files failed"
     path, said = made(tmp_path / "data.db", rows=1_000), []
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, None):
@@ -145,7 +144,7 @@ async def test_a_disk_that_fails_is_told(tmp_path: Path, files: Path, monkeypatc
     assert said == [("no_space", full)] * 2 + [("io_error", f"{failed} (EROFS)"), ("io_error", f"{failed} (EIO)")]
 
 
-async def test_a_lock_that_stays_is_told(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lasting_lock_is_a_busy_error(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "data.db", "delete", 1_000)
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         interrupted(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
@@ -156,7 +155,7 @@ async def test_a_lock_that_stays_is_told(tmp_path: Path, files: Path, monkeypatc
     assert (caught.value.code, str(caught.value)) == ("busy", told)
 
 
-async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: Path) -> None:
+async def test_a_backup_never_writes_to_an_existing_file(tmp_path: Path, files: Path) -> None:
     outside = tmp_path / "outside"
     (files / "a.db").symlink_to(outside)
     (files / "a-2.db.part").symlink_to(outside)
@@ -165,7 +164,7 @@ async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: P
     assert (name, outside.exists(), (files / "a-3.db").read_text()) == ("a-3.db", False, "x")
 
 
-async def test_what_is_wrong_with_a_database_is_told(tmp_path: Path, files: Path) -> None:
+async def test_backup_reports_damage_of_the_database(tmp_path: Path, files: Path) -> None:
     path = made(tmp_path / "data.db", "delete")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE bad (a UNIQUE)")
@@ -181,7 +180,7 @@ async def test_what_is_wrong_with_a_database_is_told(tmp_path: Path, files: Path
     assert (files / done.file).exists()
 
 
-async def test_without_a_directory_there_is_no_backup(tmp_path: Path) -> None:
+async def test_without_files_there_is_no_backup(tmp_path: Path) -> None:
     async with inside("--allow-write", made(tmp_path / "data.db")) as peer:
         tools = (await peer.request("tools/list"))["result"]["tools"]
         error = await peer.error("backup")

@@ -1,4 +1,4 @@
-"""Statements that change a database: what they do, tell and refuse."""
+"""Statements that change a database: effects, results and refusals."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ def rows(db: sqlite3.Connection, query: str) -> list[Any]:
 
 
 async def effect(path: Path, query: str) -> Any:
-    """What is said of one statement."""
+    """Returns the result of one statement."""
     async with opened(path) as database:
         done: Any = await execute(database, query)
     return done["statements"][0]
 
 
-# What it does and says
+# Effects and results
 
 
 EFFECTS = [
@@ -55,7 +55,7 @@ EFFECTS = [
 ]
 
 
-async def test_what_a_statement_did_is_told_truly(tmp_path: Path, db: sqlite3.Connection) -> None:
+async def test_the_effect_of_each_statement_is_reported(tmp_path: Path, db: sqlite3.Connection) -> None:
     script, found = "\n".join(db.iterdump()), []
     for query, *_ in EFFECTS:
         path = made(tmp_path / f"{len(found)}.db", script)
@@ -64,18 +64,18 @@ async def test_what_a_statement_did_is_told_truly(tmp_path: Path, db: sqlite3.Co
     assert found == EFFECTS
 
 
-async def test_a_rowid_beyond_what_json_holds_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:
+async def test_a_large_rowid_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:
     said = await effect(tmp_path / "data.db", "INSERT INTO t VALUES (9007199254740993, 'x')")
     assert said["last_insert_rowid"] == {"type": "integer", "value": "9007199254740993"}
 
 
-async def test_a_select_is_not_run_to_its_end_where_its_rows_are_cut(tmp_path: Path, db: sqlite3.Connection) -> None:
+async def test_a_select_stops_at_the_row_limit(tmp_path: Path, db: sqlite3.Connection) -> None:
     endless = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT n FROM n"
     said = await effect(tmp_path / "data.db", endless)
     assert (len(said["rows"]), said["truncated"]) == (1_000, True)
 
 
-async def test_returned_rows_are_cut_and_all_changes_made(tmp_path: Path, db: sqlite3.Connection) -> None:
+async def test_rows_of_returning_are_cut_but_all_changes_are_made(tmp_path: Path, db: sqlite3.Connection) -> None:
     many = (
         "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 2000) INSERT INTO t SELECT n, n FROM n"
     )
@@ -101,7 +101,7 @@ async def test_returned_rows_are_cut_and_all_changes_made(tmp_path: Path, db: sq
         ),
     ],
 )
-async def test_s13_where_one_statement_fails_nothing_is_changed(
+async def test_a_failing_statement_rolls_back_all(
     tmp_path: Path, db: sqlite3.Connection, last: str, code: str
 ) -> None:
     async with opened(tmp_path / "data.db", Limits(seconds=0.2 if "timeout" in code else 20)) as database:
@@ -113,10 +113,10 @@ async def test_s13_where_one_statement_fails_nothing_is_changed(
     assert rows(db, "SELECT a FROM t") == [(2,)]
 
 
-# What is refused
+# Refused statements
 
 
-async def test_s4_s5_what_reaches_beyond_the_database_or_the_transaction_is_refused(file: Path) -> None:
+async def test_statements_beyond_the_database_or_the_transaction_are_refused(file: Path) -> None:
     made(file, EXTRA)
     with closing(sqlite3.connect(file)) as db:
         before = list(db.iterdump())
@@ -131,9 +131,7 @@ async def test_s4_s5_what_reaches_beyond_the_database_or_the_transaction_is_refu
     assert {path.name for path in file.parent.iterdir()} <= {"data.db", "data.db-wal", "data.db-shm"}
 
 
-async def test_s4_a_trigger_and_a_view_can_do_no_more_than_a_statement(
-    tmp_path: Path, db: sqlite3.Connection
-) -> None:
+async def test_triggers_and_views_are_limited_like_statements(tmp_path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", tmp_path / "data.db") as peer:
         await peer.data(
             "write_query",
@@ -189,7 +187,7 @@ async def test_a_schema_can_be_changed(tmp_path: Path, db: sqlite3.Connection) -
 # create_table
 
 
-async def test_create_table_makes_a_table_and_does_nothing_else(tmp_path: Path, db: sqlite3.Connection) -> None:
+async def test_create_table_runs_only_create_table(tmp_path: Path, db: sqlite3.Connection) -> None:
     async with opened(tmp_path / "data.db") as database:
         for query in (
             "CREATE TABLE new (a INTEGER PRIMARY KEY, b UNIQUE REFERENCES t)",

@@ -1,4 +1,4 @@
-"""What a dry run shows, and that it changes nothing."""
+"""Dry runs, which show changes and make none."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.servers.sqlite.writing import LIMITS, SCHEMA, dry_run, execute, opene
 
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
-    """A database that must be the same after the test."""
+    """A database that must be unchanged after the test."""
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(SCHEMA)
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 async def changes(path: Path, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
-    """The changes by table: how many of each kind, and the rows."""
+    """Returns the changes by table: the count of each kind, and the rows."""
     async with opened(path) as database:
         done = await dry_run(database, *queries, limits=limits)
     assert not done["committed"]
@@ -68,11 +68,11 @@ CHANGES = [
 ]
 
 
-async def test_rows_are_shown_before_and_after(path: Path) -> None:
+async def test_a_dry_run_shows_rows_before_and_after(path: Path) -> None:
     assert [(query, await changes(path, query)) for query, _ in CHANGES] == CHANGES
 
 
-async def test_a_list_shows_what_all_of_it_changes(path: Path) -> None:
+async def test_a_dry_run_of_several_statements_shows_all_changes(path: Path) -> None:
     queries = ["UPDATE t SET b = 'x' WHERE a = 1", "ALTER TABLE t RENAME COLUMN b TO c", "DELETE FROM t WHERE a = 2"]
     async with opened(path) as database:
         done = await dry_run(database, *queries)
@@ -82,7 +82,7 @@ async def test_a_list_shows_what_all_of_it_changes(path: Path) -> None:
     ]
 
 
-async def test_full_text_search_is_noted_and_triggers_are_watched_after_it(path: Path) -> None:
+async def test_a_virtual_table_is_noted_and_later_changes_are_shown(path: Path) -> None:
     async with opened(path) as database:
         done = await dry_run(
             database, "INSERT INTO docs VALUES ('a')", "DELETE FROM docs", "DELETE FROM t WHERE a = 2"
@@ -92,7 +92,7 @@ async def test_full_text_search_is_noted_and_triggers_are_watched_after_it(path:
     assert (_counts(t), list(t["rows"])) == ((0, 0, 1), [((2, "two"), None)])
 
 
-async def test_rows_that_replace_deletes_are_not_shown_where_triggers_might_run_for_them(path: Path) -> None:
+async def test_rows_deleted_by_replace_are_not_shown_beside_delete_triggers(path: Path) -> None:
     async with opened(path) as database:
         done = await dry_run(
             database, "INSERT INTO keyed VALUES ('k', 1)", "CREATE TRIGGER d AFTER DELETE ON keyed BEGIN "
@@ -103,7 +103,7 @@ async def test_rows_that_replace_deletes_are_not_shown_where_triggers_might_run_
     assert done["changes"][0]["note"].startswith("rows that REPLACE deletes are not shown")
 
 
-async def test_values_come_as_they_are_stored(path: Path) -> None:
+async def test_values_are_shown_as_stored(path: Path) -> None:
     values = "x'00FF', CAST(x'FF41' AS TEXT), 9007199254740993, 1e999, NULL, 1.5, ''"
     found = await changes(path, "CREATE TABLE v (a, b, c, d, e, f, g)", f"INSERT INTO v VALUES ({values})")
     assert found["v"][1][0][1] == (
@@ -117,13 +117,13 @@ async def test_values_come_as_they_are_stored(path: Path) -> None:
     )
 
 
-async def test_names_of_any_kind_are_watched(path: Path) -> None:
+async def test_tables_with_special_names_are_shown(path: Path) -> None:
     found = await changes(path, 'CREATE TABLE "a "" ]💥" ("b "" [" INTEGER)', 'INSERT INTO "a "" ]💥" VALUES (1)')
     assert found == {'a " ]💥': ((1, 0, 0), [(None, (1,))])}
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
-async def test_text_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+async def test_text_of_a_utf_16_database_is_shown(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "wide.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA encoding = '{encoding}'")
@@ -131,20 +131,20 @@ async def test_text_in_another_encoding_is_read(tmp_path: Path, encoding: str) -
     assert await changes(path, "INSERT INTO t VALUES ('ä€💥')") == {"t": ((1, 0, 0), [(None, ("ä€💥",))])}
 
 
-async def test_no_name_of_a_table_misleads(path: Path) -> None:
+async def test_tables_named_like_internal_ones_are_shown(path: Path) -> None:
     names = ("pragma_table_list", "pragma_table_xinfo", "main", "temp")
     for name in names:
         queries = f"CREATE TABLE {name} (schema, name, type, hidden)", f"INSERT INTO {name} (name) VALUES (1)"
         assert await changes(path, *queries) == {name: ((1, 0, 0), [(None, (None, 1, None, None))])}
 
 
-async def test_the_rows_shown_are_bounded_and_the_counts_are_not(path: Path) -> None:
+async def test_shown_rows_are_limited_but_counts_are_complete(path: Path) -> None:
     numbers = "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 5000)"
     ((counts, rows),) = (await changes(path, f"{numbers} INSERT INTO t SELECT n, n FROM n")).values()
     assert (counts, len(rows)) == ((5_000, 0, 0), 10)
 
 
-async def test_the_bytes_shown_are_bounded(path: Path) -> None:
+async def test_the_size_of_shown_rows_is_limited(path: Path) -> None:
     queries = [f"CREATE TABLE w{n} (a, b)" for n in range(20)]
     queries += [f"INSERT INTO w{n} VALUES (hex(zeroblob(9999)), 1), (hex(zeroblob(9999)), 2)" for n in range(20)]
     found = await changes(path, *queries, limits=LIMITS._replace(rows=AnswerLimits(1_000, 4_000, 10_000)))
@@ -152,14 +152,14 @@ async def test_the_bytes_shown_are_bounded(path: Path) -> None:
     assert sum(counts[0] for counts, _ in found.values()) == 40
 
 
-async def test_more_columns_than_a_function_takes_are_cut(path: Path) -> None:
+async def test_columns_beyond_the_argument_limit_are_cut(path: Path) -> None:
     columns = ", ".join(f"c{n}" for n in range(200))
     values = ", ".join("1" for _ in range(200))
     found = await changes(path, f"CREATE TABLE wide ({columns})", f"INSERT INTO wide VALUES ({values})")
     assert found["wide"][1] == [(None, (1,) * 60)]
 
 
-async def test_a_dry_run_that_fails_leaves_nothing_behind(path: Path) -> None:
+async def test_a_failed_dry_run_leaves_no_triggers(path: Path) -> None:
     async with opened(path) as database:
         with pytest.raises(SqlError, match="UNIQUE"):
             await dry_run(database, "INSERT INTO docs VALUES ('a')", "INSERT INTO t VALUES (1, 'x')")

@@ -1,4 +1,4 @@
-"""Rows that REPLACE deletes count as changes of which the user is asked."""
+"""Rows deleted by REPLACE, which count towards the user's consent."""
 
 import sqlite3
 from contextlib import closing
@@ -70,7 +70,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_rows_that_replace_deletes_are_among_those_that_are_asked_for(path: Path) -> None:
+async def test_rows_deleted_by_replace_count_towards_consent(path: Path) -> None:
     counted = {}
     async with opened(path) as database:
         for query, _ in ROWS:
@@ -80,7 +80,7 @@ async def test_rows_that_replace_deletes_are_among_those_that_are_asked_for(path
     assert counted == dict(ROWS)
 
 
-async def test_a_replaced_document_of_full_text_search_is_more_than_one_row(path: Path) -> None:
+async def test_replacing_a_full_text_document_counts_more_than_one_row(path: Path) -> None:
     async with opened(path) as database:
         for query in (
             "REPLACE INTO docs (rowid, body) VALUES (1, 'new')",
@@ -89,7 +89,7 @@ async def test_a_replaced_document_of_full_text_search_is_more_than_one_row(path
             assert isinstance(await execute(database, query, consent=Consent(1)), Figures)
 
 
-async def test_consent_is_to_what_is_replaced_too_and_then_it_is_done(path: Path) -> None:
+async def test_consent_covers_replaced_rows(path: Path) -> None:
     async with opened(path) as database:
         asked = await execute(database, WIDE, consent=Consent(1))
         assert isinstance(asked, Figures)
@@ -99,7 +99,7 @@ async def test_consent_is_to_what_is_replaced_too_and_then_it_is_done(path: Path
         assert connection.execute("SELECT count(*) FROM wide").fetchone() == (1,)
 
 
-async def test_an_import_into_a_table_that_replaces_counts_what_it_replaces(path: Path) -> None:
+async def test_an_import_counts_the_rows_it_replaces(path: Path) -> None:
     wanted = Import("silent", open_text("a,b\n1,two\n"), FormatRequest())
     async with opened(path) as database:
         figures = await write(database, partial(importing.import_csv, wanted, Consent(0)))

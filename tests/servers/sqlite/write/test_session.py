@@ -1,4 +1,4 @@
-"""A change in one transaction beside others who read, write and lock: it is made, waits, or is refused in time."""
+"""A change in one transaction beside concurrent readers, writers and locks."""
 
 import sqlite3
 import threading
@@ -25,9 +25,9 @@ MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
 
 
 @MODES
-async def test_changes_by_two_writers_are_all_made(tmp_path: Path, mode: str) -> None:
+async def test_concurrent_writers_lose_no_change(tmp_path: Path, mode: str) -> None:
     async def count(path: Path) -> None:
-        # With a rollback journal one may have to wait until the other is done with all.
+        # With a rollback journal, a writer may have to wait until the other is done with all its changes.
         async with opened(path, Limits(busy_seconds=30)) as mine:
             for _ in range(10):
                 await execute(mine, "UPDATE counter SET n = n + 1", "INSERT INTO rows SELECT 1, n FROM counter")
@@ -41,7 +41,7 @@ async def test_changes_by_two_writers_are_all_made(tmp_path: Path, mode: str) ->
 
 @MODES
 @pytest.mark.parametrize("act", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
-async def test_s9_a_lock_that_others_keep_is_told_in_time(tmp_path: Path, mode: str, act: str) -> None:
+async def test_a_lasting_lock_is_a_busy_error_after_the_timeout(tmp_path: Path, mode: str, act: str) -> None:
     with database(tmp_path, mode) as db:
         async with opened(tmp_path / "data.db", Limits(busy_seconds=0.05)) as mine:
             db.execute(act)
@@ -54,7 +54,7 @@ async def test_s9_a_lock_that_others_keep_is_told_in_time(tmp_path: Path, mode: 
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
-    """Set once somebody waits for a lock, and to be set once that is free: nothing outside tells of who waits."""
+    """An event set when a connection waits for a lock, and an event that the test sets when it releases the lock."""
     waits, free, plain = threading.Event(), threading.Event(), StatementDeadline.pause
 
     def pause(self: StatementDeadline) -> bool:
@@ -70,7 +70,7 @@ READ = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 1
 
 @pytest.mark.parametrize("act", ["write", "read"])
 @pytest.mark.parametrize("there", [False, True], ids=["comes", "is there"])
-async def test_s9_who_comes_or_is_there_while_the_database_is_locked_waits(
+async def test_new_and_existing_connections_wait_for_a_lock(
     tmp_path: Path, waiting: tuple[threading.Event, threading.Event], there: bool, act: str
 ) -> None:
     waits, free = waiting
@@ -97,7 +97,7 @@ async def test_s9_who_comes_or_is_there_while_the_database_is_locked_waits(
             free.set()
 
 
-async def test_a_commit_waits_for_a_reader_where_it_must(tmp_path: Path) -> None:
+async def test_a_commit_without_wal_waits_for_a_reader(tmp_path: Path) -> None:
     def refused() -> bool:
         with closing(sqlite3.connect(tmp_path / "data.db", timeout=0)) as connection:
             try:
@@ -111,7 +111,7 @@ async def test_a_commit_waits_for_a_reader_where_it_must(tmp_path: Path) -> None
         reading = db.execute("SELECT * FROM rows")
         async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
             tasks.start_soon(execute, mine, "DELETE FROM rows")
-            # Once a commit waits, nobody begins to read.
+            # While a commit waits, no new reader can begin.
             with anyio.fail_after(PATIENCE):
                 while not refused():
                     await anyio.sleep(0)
@@ -119,7 +119,7 @@ async def test_a_commit_waits_for_a_reader_where_it_must(tmp_path: Path) -> None
         assert db.execute("SELECT count(*) FROM rows").fetchone() == (0,)
 
 
-async def test_s9_a_commit_that_a_reader_holds_up_is_rolled_back_in_time(tmp_path: Path) -> None:
+async def test_a_commit_blocked_by_a_reader_is_rolled_back_after_the_timeout(tmp_path: Path) -> None:
     with database(tmp_path, "delete") as db:
         db.execute("INSERT INTO rows VALUES (1, 1), (1, 2)")
         reading = db.execute("SELECT * FROM rows")
@@ -132,7 +132,7 @@ async def test_s9_a_commit_that_a_reader_holds_up_is_rolled_back_in_time(tmp_pat
         assert db.execute("SELECT count(*), (SELECT n FROM counter) FROM rows").fetchone() == (2, 5)
 
 
-async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path) -> None:
+async def test_readers_see_the_last_commit_during_a_change(tmp_path: Path) -> None:
     changed, seen = threading.Event(), threading.Event()
 
     def change(session: Session) -> None:
@@ -154,7 +154,7 @@ async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path
     assert rows == [(0,)] * 20
 
 
-async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
+async def test_a_timeout_during_the_commit_has_an_unknown_outcome(tmp_path: Path) -> None:
     over = threading.Event()
 
     def commit(session: Session) -> None:
