@@ -468,11 +468,11 @@ def _decorated(node: ast.AST, name: str) -> bool:
 def uses_of_descriptors(source: Source) -> Findings:
     """Yields the lines with flags of `open`, directory descriptors, or changes of open descriptors."""
     for node in _walk(source, rf"\b({DESCRIPTORS.pattern})\b"):
-        said = getattr(
+        name = getattr(
             node, {ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value"}.get(type(node), ""), ""
         )
-        if isinstance(said, str) and DESCRIPTORS.fullmatch(said):
-            yield node.lineno, f"uses {said}"
+        if isinstance(name, str) and DESCRIPTORS.fullmatch(name):
+            yield node.lineno, f"uses {name}"
 
 
 def broad_excepts(source: Source) -> list[ast.ExceptHandler]:

@@ -44,10 +44,10 @@ def _candidates() -> list[Path]:
 
 def _node_version(node: Path) -> int | None:
     try:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+        output = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     except OSError:
         return None
-    version = re.match(r"v(\d+)\.", said)
+    version = re.match(r"v(\d+)\.", output)
     return int(version[1]) if version else None
 
 

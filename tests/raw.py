@@ -1,4 +1,4 @@
-"""A server process on whatever descriptors a test gives it, with every wait bounded."""
+"""A server process on the descriptors that a test gives it, with every wait bounded."""
 
 import fcntl
 import json
@@ -34,7 +34,7 @@ def call(id: int | str, tool: str, **arguments: Any) -> Json:
 
 
 def stateless(message: Json) -> Json:
-    """`message` with the envelope of the stateless era, in which no handshake is needed."""
+    """Returns `message` with the envelope of the stateless era, which needs no handshake."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -44,7 +44,7 @@ def stateless(message: Json) -> Json:
 
 
 def headers_of(message: Json) -> dict[str, str]:
-    """What goes with a message over HTTP, in the era that it is of."""
+    """Returns the HTTP headers of a message of either era."""
     sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     if "_meta" in message["params"]:
         sent |= {"mcp-protocol-version": STATELESS, "mcp-method": message["method"]}
@@ -53,7 +53,7 @@ def headers_of(message: Json) -> dict[str, str]:
 
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""For clients of sites without TLS: to load what the system trusts takes longer than the request."""
+"""For clients of sites without TLS: loading the certificates of the system takes longer than the request."""
 INITIALIZE = request(
     "init", "initialize", {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": CLIENT_INFO}
 )
@@ -69,7 +69,7 @@ class Raw:
 
     def __init__(self, command: list[str], *, env: Mapping[str, str] | None = None, **streams: Any) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        # With output buffered, as is usual, what is printed may come out late.
+        # With buffered output, the default, printed text may arrive late.
         env = {name: value for name, value in (env or os.environ).items() if name != "PYTHONUNBUFFERED"}
         self.process = subprocess.Popen(command, cwd=ROOT, env=env, bufsize=0, **{**pipes, **streams})
         self.pid = self.process.pid
@@ -89,7 +89,7 @@ class Raw:
         self.process.wait(PATIENCE)
 
     def open(self) -> Self:
-        """Shakes hands."""
+        """Performs the handshake."""
         self.send(INITIALIZE, INITIALIZED)
         assert "result" in self.answer("init")
         return self
@@ -101,7 +101,7 @@ class Raw:
         assert self.push(data) == len(data), "the server took nothing for too long"
 
     def push(self, data: bytes, patience: float = PATIENCE) -> int:
-        """Sends bytes until all are gone or the server takes none for that long; how many it took."""
+        """Sends bytes until all are sent or the server reads none for that long; returns the number sent."""
         fcntl.fcntl(self.fd_in, fcntl.F_SETFL, fcntl.fcntl(self.fd_in, fcntl.F_GETFL) | os.O_NONBLOCK)
         view = memoryview(data)
         while view and select.select([], [self.fd_in], [], patience)[1]:
@@ -109,7 +109,7 @@ class Raw:
         return len(data) - len(view)
 
     def receive(self) -> Json:
-        """The next message. Raises EOFError where there is none, TimeoutError where it does not come."""
+        """Returns the next message. Raises EOFError at the end, TimeoutError if none arrives in time."""
         message: Json = json.loads(self._take_line())
         return message
 
@@ -134,11 +134,11 @@ class Raw:
         self._received += chunk
 
     def answer(self, id: int | str) -> Json:
-        """The answer to `id`; what comes before it is thrown away."""
+        """Returns the answer to `id`; earlier messages are dropped."""
         return self.until(lambda message: "method" not in message and message.get("id") == id)
 
     def begun(self) -> None:
-        """Waits until a tool says that it is under way."""
+        """Waits until a tool reports that it has started."""
         self.until(lambda message: message.get("params", {}).get("data") == "begun")
 
     def until(self, wanted: Any) -> Json:
@@ -148,7 +148,7 @@ class Raw:
                 return message
 
     def rest(self) -> list[Json]:
-        """Everything up to the end of the stream."""
+        """Returns everything up to the end of the stream."""
         messages = []
         while True:
             try:
@@ -162,7 +162,7 @@ class Raw:
         self.process.stdin.close()
 
     def end(self) -> None:
-        """Ends its input, after which it has nothing more to say and ends in order."""
+        """Closes its stdin, and checks that it sends nothing more and exits in order."""
         self.close_stdin()
         assert self.rest() == []
         assert self.wait() == 0
@@ -171,12 +171,12 @@ class Raw:
         return self.process.wait(PATIENCE)
 
     def stderr(self) -> str:
-        """All it said, once it has ended."""
+        """Returns its stderr, after its end."""
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
     def memory(self, field: str = "VmHWM") -> int:
-        """Bytes of memory, at most so far (VmHWM) or now (VmRSS)."""
+        """Returns its memory in bytes, at the peak (VmHWM) or now (VmRSS)."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
@@ -184,7 +184,7 @@ class Raw:
 
 
 class WithHeaders(Raw):
-    """A server that is spoken to with a `Content-Length` header in front of each message."""
+    """A server whose messages have a `Content-Length` header."""
 
     def send(self, *messages: Json) -> None:
         self.send_bytes(b"".join(with_length(json.dumps(message).encode()) for message in messages))
@@ -201,7 +201,7 @@ def with_length(body: bytes) -> bytes:
 
 
 def listening(server: Raw, patience: float = PATIENCE) -> str:
-    """Where it listens, once it does."""
+    """Waits until the server listens; returns its URL."""
     said, stderr = "", server.process.stderr
     assert stderr is not None
     while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):

@@ -61,8 +61,8 @@ class Receiver:
         """Waits for the span of that name; returns it."""
 
         def fitting() -> list[Seen]:
-            wanted = attributes.items()
-            return [one for one in self.spans if one.name == name and wanted <= one.attributes.items()]
+            expected = attributes.items()
+            return [one for one in self.spans if one.name == name and expected <= one.attributes.items()]
 
         await self.until(fitting)
         (one,) = fitting()

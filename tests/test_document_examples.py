@@ -78,10 +78,10 @@ def test_each_example_is_in_a_transcript_or_explained(
     document: str, example: Json, request: pytest.FixtureRequest
 ) -> None:
     path = FOLDER / f"document-{document}/{example['transcript']}.txt"
-    said = [part for message in messages(path) for part in parts(message)]
+    shown = [part for message in messages(path) for part in parts(message)]
     row = example.get("explained")
     if row is None:
-        assert any(shows(part, example["message"]) for part in said), "no message of the transcript shows this"
+        assert any(shows(part, example["message"]) for part in shown), "no message of the transcript shows this"
     else:
         assert [document, row] in [cells[:2] for cells in rows()], "the table has no such row"
     request.node.user_properties.append((EXAMPLE, (document, row is None)))
@@ -103,10 +103,10 @@ def test_decisions_without_code_are_in_the_table() -> None:
 def test_commands_on_the_page_print_the_shown_output() -> None:
     shown = re.findall(r"```sh\n(.*?)```\n\n```\n(.*?)```", TABLE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(shown) == 2
-    for command, said in shown:
+    for command, output in shown:
         here = command.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
         ran = subprocess.run(["bash", "-c", here], cwd=ROOT, capture_output=True, check=True, timeout=60)
-        assert ran.stdout.decode().replace("\r\n", "\n").rstrip("\n") == said.rstrip("\n")
+        assert ran.stdout.decode().replace("\r\n", "\n").rstrip("\n") == output.rstrip("\n")
 
 
 async def test_the_framed_example_has_the_printed_bytes() -> None:

@@ -232,14 +232,14 @@ def test_commands_printed_by_the_demo_work_in_any_directory(tmp_path: Path) -> N
     """The commands run exactly as printed, in a directory with a folder called `servers`."""
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
-    told = demo()
+    output = demo()
     # `make demo` prints these and the five lines of tests/checks/interop/test_demo.py.
-    assert len(told.splitlines()) <= 55
-    assert "the same work through one program that joins them" in told
-    assert '| ["Chien-Shiung Wu",' in told
+    assert len(output.splitlines()) <= 55
+    assert "the same work through one program that joins them" in output
+    assert '| ["Chien-Shiung Wu",' in output
     (tmp_path / "Documents").mkdir()
     home = {**BARE, "HOME": str(tmp_path)}
-    for command in told.splitlines()[-2:]:
+    for command in output.splitlines()[-2:]:
         done = subprocess.run(
             ["bash", "-c", command], cwd=tmp_path, env=home, capture_output=True, text=True, timeout=120, check=True
         )
@@ -249,14 +249,14 @@ def test_commands_printed_by_the_demo_work_in_any_directory(tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_pages_of_the_servers_show_the_output_of_the_demo() -> None:
-    told = alike(demo("--verbose"))
+    output = alike(demo("--verbose"))
     # Its part in PostgreSQL depends on the database of the operator.
     names = SERVERS.keys() - {"postgres"}
     shown = [block for name in names for block in re.findall(r"```text\n(.*?)```", readme(name), re.DOTALL)]
     assert len(shown) == 3
     for block in shown:
         for step in re.split(r"^(?=->)", alike(block), flags=re.MULTILINE):
-            assert step in told
+            assert step in output
 
 
 def alike(text: str) -> str:

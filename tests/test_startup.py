@@ -161,8 +161,8 @@ def test_a_deferred_module_becomes_the_real_module_on_use() -> None:
 
 def test_a_loaded_module_is_not_deferred() -> None:
     load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto"
-    kept = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
-    assert _loaded_by(f"{load}; {PUT_OFF}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
+    unchanged = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
+    assert _loaded_by(f"{load}; {PUT_OFF}; assert {unchanged} and asyncio.sslproto is protocol and ssl.SSLContext")
 
 
 ENCRYPTED = f"""

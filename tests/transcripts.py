@@ -5,26 +5,26 @@
     app: basic                                        one of tests/transcript_apps.py and document_apps.py
     version: 2025-06-18 2025-11-25                    played once for each; see below
     capabilities: {"roots": {}}                       the client's, in the handshake and in "$envelope"
-    dialect: 002                                      no schema of the specification tells how it should look
+    dialect: 002                                      no schema of the specification covers its form
 
     --> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     <-- {"jsonrpc": "2.0", "id": 1, "result": {}}
 
-Under a version with a handshake the handshake goes first, unseen. Without `version:` nothing is sent unseen.
-A message may go on in lines that begin with a blank. What is no JSON is sent as it stands, and `b"\xff"` as
-those bytes. `--> end` ends the client's side; `<-- end` is the end of the server's. `<-- nothing` says that
-nothing came and nothing is under way that could still bring it, and so does each turn from `<--` to `-->`.
+Under a version with a handshake, an unlisted handshake goes first. Without `version:` every message is listed.
+A message may continue in lines that start with a space. Text that is not JSON is sent unchanged, and `b"\xff"` as
+those bytes. `--> end` ends the client's side; `<-- end` is the end of the server's. `<-- nothing` means that
+no message came and no work in progress could still send one, and so does each turn from `<--` to `-->`.
 
-`client: 2025-06-18` in place of `app:` has our own client play against the text, in that mode: what stands after the
-arrows to the right is what a server says to it.
+With `client: 2025-06-18` in place of `app:`, our own client plays against the text in that mode: the text after the
+arrows to the right is what a server sends to it.
 
-The text `"$envelope"` under `_meta` stands for what every request of 2026-07-28 carries; so does the key
-`"$envelope": true` in a `_meta` that holds more. Any other text `"$name"` is bound where the server says it first,
-and stands for the same text from there on: `$state1`, `$cursor1` and `$task1` are the first of their kind.
+The text `"$envelope"` under `_meta` stands for the fields of every request of 2026-07-28; so does the key
+`"$envelope": true` in a `_meta` that holds more. Any other text `"$name"` is bound where the server sends it first,
+and means the same text from there on: `$state1`, `$cursor1` and `$task1` are the first of their kind.
 
-`pytest --update-transcripts` writes what the server says now. Read the difference before you keep it.
+`pytest --update-transcripts` writes the current answers of the server. Read the difference before you commit it.
 
-Everything the server says is also held against the official schema of the version it was said under.
+Every message of the server is also checked against the official schema of its version.
 """
 
 import ast

@@ -163,7 +163,7 @@ class AskedPeer:
             result: Json = answer.get("result", {})
             if result.get("resultType") != "input_required":
                 return answer
-            brought = {key: self.answer(asked) for key, asked in result["inputRequests"].items()}
+            brought = {key: self.answer(question) for key, question in result["inputRequests"].items()}
             params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
 
     async def text(self, tool: str, **arguments: Any) -> str:
@@ -173,8 +173,8 @@ class AskedPeer:
 
 async def consented(wire: InnerWire, tool: str, agreed: Json, other: Json) -> Json:
     """Returns the result of a call with `other` arguments and the consent to the `agreed` ones."""
-    asked = (await wire.stateless("tools/call", {"name": tool, "arguments": agreed}))["result"]
-    brought = {key: {"action": "accept", "content": {}} for key in asked["inputRequests"]}
+    first = (await wire.stateless("tools/call", {"name": tool, "arguments": agreed}))["result"]
+    brought = {key: {"action": "accept", "content": {}} for key in first["inputRequests"]}
     answer = await wire.stateless("tools/call", {"name": tool, "arguments": other, "inputResponses": brought})
     result: Json = answer["result"]
     return result

@@ -106,12 +106,12 @@ def scalar(value: Any) -> str:
 
 def written(argument: Argument) -> str:
     """Returns an argument as in catalog.yaml."""
-    said = {
+    fields = {
         key: value for key, value in argument.model_dump().items() if value not in (None, []) and value is not False
     }
     if argument.type == "boolean":
-        said["default"] = argument.default
-    lines = [f"{key}: {scalar(value)}\n" for key, value in said.items()]
+        fields["default"] = argument.default
+    lines = [f"{key}: {scalar(value)}\n" for key, value in fields.items()]
     return "      - " + "        ".join(lines)
 
 
@@ -136,10 +136,10 @@ def test_scripts_arguments_and_files_of_an_entry_exist() -> None:
     for entry in ENTRIES:
         (script,) = entry_points(group="console_scripts", name=entry.script)
         assert script.value == f"{entry.module}.__main__:main"
-        asked = entry.permissions
-        assert set(asked.paths) <= {argument.name for argument in entry.arguments}
-        assert asked.writing in {None, *(argument.option for argument in entry.arguments)}
-        assert (asked.writing is None) == (not entry.tools.write)
+        permissions = entry.permissions
+        assert set(permissions.paths) <= {argument.name for argument in entry.arguments}
+        assert permissions.writing in {None, *(argument.option for argument in entry.arguments)}
+        assert (permissions.writing is None) == (not entry.tools.write)
         for path in (entry.documentation, entry.icon):
             assert path is not None
             assert (CATALOG.parent / path).is_file()

@@ -30,5 +30,5 @@ def not_refused(
     secret: str = "hush",
 ) -> dict[str, str]:
     """Returns the rows (arguments, start of the error) whose error differs or contains a secret."""
-    said = {" ".join(words): (refused(capsys, command, *words), why) for words, why in rows}
-    return {words: line for words, (line, why) in said.items() if not line.startswith(why) or secret in line}
+    errors = {" ".join(words): (refused(capsys, command, *words), why) for words, why in rows}
+    return {words: line for words, (line, why) in errors.items() if not line.startswith(why) or secret in line}

@@ -29,11 +29,11 @@ def shown_in(columns: int, words: list[str], capsys: pytest.CaptureFixture[str])
 
 def test_no_line_exceeds_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     words = [["list"], ["info", "filesystem"], ["info", "postgres"], ["--help"]]
-    for said in [*words, *([name, "--help"] for name in COMMANDS)]:
-        shown = shown_in(80, said, capsys)
+    for arguments in [*words, *([name, "--help"] for name in COMMANDS)]:
+        shown = shown_in(80, arguments, capsys)
         # Lines with a space must wrap; a path is one word of any length.
-        assert [line for line in shown.splitlines() if len(line) > 80 and " " in line.strip()] == [], said
-        assert set(shown_in(500, said, capsys).split()) == set(shown.split()), said
+        assert [line for line in shown.splitlines() if len(line) > 80 and " " in line.strip()] == [], arguments
+        assert set(shown_in(500, arguments, capsys).split()) == set(shown.split()), arguments
 
 
 REFUSED = [
@@ -86,8 +86,8 @@ def test_version_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_command_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    told = capsys.readouterr()
-    assert (told.out, [name for name in COMMANDS if f"\n  {name} " not in told.err]) == ("", [])
+    printed = capsys.readouterr()
+    assert (printed.out, [name for name in COMMANDS if f"\n  {name} " not in printed.err]) == ("", [])
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ async def settled(
         result = message.get("result", {})
         if result.get("resultType") != "input_required":
             return message
-        brought = {key: answer_to(asked) for key, asked in result["inputRequests"].items()}
+        brought = {key: answer_to(question) for key, question in result["inputRequests"].items()}
         params = {**(params or {}), "inputResponses": brought, "requestState": result["requestState"]}
     raise AssertionError(f"{method} was never settled")
 

@@ -170,8 +170,8 @@ async def test_progress_increases_under_the_token_of_the_call(version: str) -> N
     async with bench(version) as peer:
         await called(peer, "test_tool_with_progress", progressToken="t")
         reports = [one["params"] for one in peer.others]
-    told = [(one["progressToken"], one["progress"], one["total"]) for one in reports]
-    assert told == [("t", 0, 100), ("t", 50, 100), ("t", 100, 100)]
+    progress = [(one["progressToken"], one["progress"], one["total"]) for one in reports]
+    assert progress == [("t", 0, 100), ("t", 50, 100), ("t", 100, 100)]
 
 
 async def test_log_messages_follow_the_level_of_the_session() -> None:
@@ -231,9 +231,9 @@ async def test_the_watched_resource_sends_updates_to_subscribers() -> None:
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 async def test_elicited_values_are_returned(version: str) -> None:
     async with bench(version) as peer:
-        told = await text(peer, "test_elicitation_sep1034_defaults")
+        defaults = await text(peer, "test_elicitation_sep1034_defaults")
         chosen = await text(peer, "test_elicitation_sep1330_enums")
-    assert 'action=accept, content={"name":"John Doe","age":30,"score":95.5' in told
+    assert 'action=accept, content={"name":"John Doe","age":30,"score":95.5' in defaults
     assert '"untitledSingle":"option1","titledSingle":"value1","legacyEnum":"opt1"' in chosen
 
 
@@ -242,9 +242,9 @@ async def test_each_url_elicitation_has_a_new_id() -> None:
     async with bench() as peer:
         for _ in range(2):
             call = await peer.start("elicit_visit")
-            asked = await peer.other("elicitation/create")
-            ids.add(asked["params"]["elicitationId"])
-            await peer.reply(asked["id"], {"action": "accept"})
+            question = await peer.other("elicitation/create")
+            ids.add(question["params"]["elicitationId"])
+            await peer.reply(question["id"], {"action": "accept"})
             answer = await peer.answer(call)
             assert answer["result"]["content"][0]["text"] == "The user has opened the page."
     assert len(ids) == 2
@@ -255,16 +255,16 @@ async def test_input_requests_fit_the_client_capabilities() -> None:
     async with bench(STATELESS, {}) as peer:
         assert (await peer.call(tool))["result"]["resultType"] == "complete"
         peer.capabilities = {"sampling": {}}
-        asked = (await peer.call(tool))["result"]["inputRequests"]
-    assert [one["method"] for one in asked.values()] == ["sampling/createMessage"]
+        requests = (await peer.call(tool))["result"]["inputRequests"]
+    assert [one["method"] for one in requests.values()] == ["sampling/createMessage"]
 
 
 async def test_a_tampered_state_is_refused() -> None:
     call = {"name": "test_input_required_result_tampered_state", "arguments": {}}
     async with bench(STATELESS) as peer:
-        asked = (await peer.request("tools/call", call))["result"]
+        result = (await peer.request("tools/call", call))["result"]
         confirmed = {"confirm": {"action": "accept", "content": {"ok": True}}}
-        state = f"{asked['requestState']}-TAMPERED"
+        state = f"{result['requestState']}-TAMPERED"
         answer = await peer.request("tools/call", {**call, "inputResponses": confirmed, "requestState": state})
     assert answer["error"]["code"] == -32602
 

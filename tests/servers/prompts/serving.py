@@ -109,10 +109,10 @@ class Follower:
 
     async def changed(self) -> None:
         """Waits for a changed list of prompts."""
-        told = await self.told()
-        while told == RESOURCES:
-            told = await self.told()
-        assert told == PROMPTS
+        event = await self.told()
+        while event == RESOURCES:
+            event = await self.told()
+        assert event == PROMPTS
 
 
 @asynccontextmanager
@@ -120,10 +120,10 @@ async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> Asy
     """Opens a server in this process; yields a client that follows these URIs, or the list of prompts."""
     async with inside(lib, era=era) as peer:
         if era == STATELESS:
-            wanted: dict[str, Any] = {"resourceSubscriptions": list(uris)} if uris else {}
-            wanted |= {"promptsListChanged": True} if lists else {}
-            await peer.client.begin("subscriptions/listen", {"notifications": wanted})
-            assert (await peer.client.receive())["params"]["notifications"] == wanted
+            filters: dict[str, Any] = {"resourceSubscriptions": list(uris)} if uris else {}
+            filters |= {"promptsListChanged": True} if lists else {}
+            await peer.client.begin("subscriptions/listen", {"notifications": filters})
+            assert (await peer.client.receive())["params"]["notifications"] == filters
         for uri in () if era == STATELESS else uris:
             assert (await peer.request("resources/subscribe", uri=uri))["result"] == {}
         yield Follower(peer)
@@ -132,6 +132,6 @@ async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> Asy
 async def updates(follower: Follower) -> AsyncIterator[str]:
     """Returns the URIs of updated resources."""
     while True:
-        told = await follower.told()
-        if told not in (PROMPTS, RESOURCES):
-            yield told
+        uri = await follower.told()
+        if uri not in (PROMPTS, RESOURCES):
+            yield uri

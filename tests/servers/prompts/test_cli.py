@@ -164,10 +164,15 @@ def test_pipes_do_not_block_any_command(run: Run, tmp_path: Path, monkeypatch: p
     write(tmp_path, {"lib/hello.md": HELLO, "lib/pdf/SKILL.md": SKILL})
     for name in ("lib/pipe.md", "lib/hello.golden.yaml", "lib/pdf/forms.md", "pipe"):
         os.mkfifo(tmp_path / name)
-    said = {command: run(command, "lib", *more) for command, *more in COMMANDS}
-    assert {command: code for command, (code, _) in said.items()} == {"lint": 1, "test": 1, "export": 1, "render": 0}
+    results = {command: run(command, "lib", *more) for command, *more in COMMANDS}
+    assert {command: code for command, (code, _) in results.items()} == {
+        "lint": 1,
+        "test": 1,
+        "export": 1,
+        "render": 0,
+    }
     for name in ("pipe.md", "pdf/forms.md"):
-        assert f"{name}: it is not a file, but a pipe, a socket or a device" in said["lint"][1]
+        assert f"{name}: it is not a file, but a pipe, a socket or a device" in results["lint"][1]
     for command, *more in COMMANDS:
         code, out = run(command, "pipe", *more)
         assert (code, "is not a directory" in out) == (2, True)
@@ -296,9 +301,9 @@ def test_export_as_writes_commands_of_a_host(tmp_path: Path, capsys: pytest.Capt
     (commands / "two.md").write_text("Fix $0 on $1.")
     (target / "fix.toml").unlink()
     assert main(words) == 1
-    said = capsys.readouterr().out
-    assert "commands of Gemini CLI take one argument, {{args}}, but it needs 'arg0', 'arg1'" in said
-    assert "1 of 2 prompts can't be written as Gemini CLI commands: name the others to write those" in said
+    output = capsys.readouterr().out
+    assert "commands of Gemini CLI take one argument, {{args}}, but it needs 'arg0', 'arg1'" in output
+    assert "1 of 2 prompts can't be written as Gemini CLI commands: name the others to write those" in output
     assert not (target / "fix.toml").exists()
 
 

@@ -80,8 +80,8 @@ async def test_texts_of_a_broken_file_are_quoted_in_errors(tmp_path: Path) -> No
     for error in errors:
         assert_one_line(error)
         assert "SYSTEM" not in _QUOTED.sub("", error)
-    for said in strings(json.loads(index["result"]["contents"][0]["text"])["problems"]):
-        assert_one_line(said)
+    for part in strings(json.loads(index["result"]["contents"][0]["text"])["problems"]):
+        assert_one_line(part)
 
 
 async def test_enum_values_are_quoted_in_errors_and_lists(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ async def test_file_names_are_quoted_in_errors_and_the_index(tmp_path: Path) -> 
         changed = await peer.error("delete_prompt", name="one", if_match="0")
         replaced = await peer.text("save_prompt", name="one", text=text, if_match=there.rpartition(" ")[2])
         deleted = await peer.text("delete_prompt", name="one")
-    for said in (there, changed, replaced, deleted):
-        assert_quoted(said)
-    for said in (index, *strings(json.loads(index))):
-        assert_one_line(said)
+    for part in (there, changed, replaced, deleted):
+        assert_quoted(part)
+    for part in (index, *strings(json.loads(index))):
+        assert_one_line(part)
     (problem,) = json.loads(index)["problems"]
     assert_quoted(problem["reason"])
 
@@ -136,9 +136,9 @@ async def test_texts_in_lists_are_on_one_line(tmp_path: Path) -> None:
         answers.append((await peer.request("resources/directory/read", uri="skill://s"))["result"])
         index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
         given = await peer.request("prompts/get", name="a", arguments={"x": "y"})
-    said = [*strings(answers), *strings(json.loads(index)), index, given["result"]["description"]]
-    assert sum(ORDER in one for one in said) >= 8
-    for one in said:
+    texts = [*strings(answers), *strings(json.loads(index)), index, given["result"]["description"]]
+    assert sum(ORDER in one for one in texts) >= 8
+    for one in texts:
         assert_one_line(one)
 
 
@@ -146,8 +146,8 @@ async def test_elicited_questions_are_on_one_line(tmp_path: Path) -> None:
     text = DESCRIBED.replace("---\nSay it.", MORE.replace("    required", f"    examples: [{YAML}]\n    required"))
     async with asked(folder(tmp_path, {"a.md": text}), era="2025-11-25", filled={"x": "y"}) as peer:
         await peer.request("prompts/get", {"name": "a", "arguments": {}})
-        for said in (*peer.questions, *strings(peer.forms)):
-            assert_one_line(said)
+        for question in (*peer.questions, *strings(peer.forms)):
+            assert_one_line(question)
 
 
 async def test_hostile_file_names_are_on_one_line_and_not_completed(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ async def test_hostile_file_names_are_on_one_line_and_not_completed(tmp_path: Pa
         assert await completed(peer, "a", "x", "") == ["b"]
         index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
     assert len(json.loads(index)["problems"]) == 2
-    for said in (index, *strings(json.loads(index))):
-        assert_one_line(said)
+    for part in (index, *strings(json.loads(index))):
+        assert_one_line(part)
 
 
 # Turns

@@ -154,15 +154,15 @@ async def test_subscribers_get_updates_of_affected_resources_only(tmp_path: Path
     written = "prompt://b%20c/rendered?x=%201&y=2"
     uris = ("prompt://a", "prompt://a/rendered", "prompt://a/files/c.csv", "skill://a/SKILL.md", "prompt://", written)
     async with following(era, lib, *uris) as follower:
-        told = updates(follower)
+        updated = updates(follower)
         put(lib, {"_part.md": "y"})
-        assert {await anext(told) for _ in range(5)} == set(uris) - {"prompt://a"}
+        assert {await anext(updated) for _ in range(5)} == set(uris) - {"prompt://a"}
         put(lib, {"a.md": SIMPLE})
-        assert {await anext(told) for _ in range(6)} == set(uris)
+        assert {await anext(updated) for _ in range(6)} == set(uris)
         put(lib, {"b c.md": front(body="New.")})
-        assert "prompt://a" not in {await anext(told) for _ in range(5)}
+        assert "prompt://a" not in {await anext(updated) for _ in range(5)}
         put(lib, {"b c.md": "broken"})
-        assert await anext(told) == "prompt://"
+        assert await anext(updated) == "prompt://"
 
 
 @both_eras
@@ -172,11 +172,11 @@ async def test_a_restored_prompt_sends_an_update(tmp_path: Path, era: str) -> No
         if era != STATELESS:
             for uri in ("prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"):
                 assert (await follower.peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
-        told = updates(follower)
+        updated = updates(follower)
         (lib / "a.md").unlink()
-        assert await anext(told) == "prompt://a"
+        assert await anext(updated) == "prompt://a"
         put(lib, {"a.md": SIMPLE})
-        assert await anext(told) == "prompt://a"
+        assert await anext(updated) == "prompt://a"
 
 
 async def test_a_request_sees_files_written_before_it(tmp_path: Path) -> None:

@@ -59,11 +59,11 @@ def test_each_starter_prompt_renders_its_golden_example(starter: Library) -> Non
 def test_each_starter_prompt_becomes_a_skill_in_plain_text(starter: Library, tmp_path: Path) -> None:
     for name in NAMES:
         back, prompt = exported(starter, name, tmp_path / name), starter.prompt(name)
-        (said,) = texts(back, name)
-        assert [mark for mark in ("{{", "{%", "{#") if mark in said] == []
+        (skill,) = texts(back, name)
+        assert [mark for mark in ("{{", "{%", "{#") if mark in skill] == []
         for one in prompt.arguments:
-            assert f"- {f'[{one.name}]' if one.required else one.name}: {one.description or '?'}" in said
-        text = said.partition("\n\n---\n\n")[2]
+            assert f"- {f'[{one.name}]' if one.required else one.name}: {one.description or '?'}" in skill
+        text = skill.partition("\n\n---\n\n")[2]
         assert [one.name for one in prompt.arguments if one.required and f"[{one.name}]" not in text] == []
         assert (back.check(), back.prompt(name).description) == ([], prompt.description)
         assert back.export(name) == starter.export(name)
@@ -78,8 +78,8 @@ def test_a_skill_includes_the_files_of_messages(tmp_path: Path) -> None:
     }
     found = library(tmp_path / "lib", files)
     assert set(found.export("talk")) == {"SKILL.md", "pictures/a b.png"}
-    (said,) = texts(exported(found, "talk", tmp_path / "skills"), "talk")
-    assert said == "## user\n\n[pictures/a b.png](pictures/a%20b.png)\n\n## user\n\nA, B"
+    (text,) = texts(exported(found, "talk", tmp_path / "skills"), "talk")
+    assert text == "## user\n\n[pictures/a b.png](pictures/a%20b.png)\n\n## user\n\nA, B"
 
 
 IN_WORDS: list[tuple[list[str], str, str]] = [
@@ -99,11 +99,11 @@ IN_WORDS: list[tuple[list[str], str, str]] = [
 
 
 def test_arguments_of_every_type_are_described_in_words(tmp_path: Path) -> None:
-    for number, (lines, body, said) in enumerate(IN_WORDS):
+    for number, (lines, body, expected) in enumerate(IN_WORDS):
         head = front("arguments:", *lines, body=body).replace("\\n", "\n")
         found = library(tmp_path / str(number), {"one.md": head})
         assert found.check() == []
-        assert said in texts(exported(found, "one", tmp_path / f"skills {number}"), "one")[0] + "\n"
+        assert expected in texts(exported(found, "one", tmp_path / f"skills {number}"), "one")[0] + "\n"
 
 
 def test_a_template_that_computes_with_an_argument_is_not_exported(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_command_survives_conversion_to_a_skill_and_back(tmp_path: Path) -> No
         back = exported(found, "one", tmp_path / f"skills {number}")
         prompt, again = found.prompt("one"), back.prompt("one")
         assert back.check() == []
-        asked = [[(one.name, one.required) for one in of.arguments] for of in (prompt, again)]
-        assert (asked[0], prompt.allowed_tools) == (asked[1], again.allowed_tools)
+        arguments = [[(one.name, one.required) for one in of.arguments] for of in (prompt, again)]
+        assert (arguments[0], prompt.allowed_tools) == (arguments[1], again.allowed_tools)
         given = {one.name: f"<{one.name}>" for one in prompt.arguments}
         assert back.rendering("one").render(given) == found.rendering("one").render(given)
 

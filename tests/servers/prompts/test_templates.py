@@ -48,8 +48,8 @@ def many(folder: Path, templates: Iterable[str]) -> Library:
 
 def test_template_features_are_rendered(tmp_path: Path) -> None:
     found = many(tmp_path, [template for template, _ in ABILITIES])
-    said = [texts(found, str(number), text="ab C")[0] for number in range(len(ABILITIES))]
-    assert said == [expected for _, expected in ABILITIES]
+    rendered = [texts(found, str(number), text="ab C")[0] for number in range(len(ABILITIES))]
+    assert rendered == [expected for _, expected in ABILITIES]
 
 
 def test_a_missing_number_renders_as_empty(tmp_path: Path) -> None:

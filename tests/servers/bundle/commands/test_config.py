@@ -73,12 +73,12 @@ def test_config_prints_the_documented_snippet_of_each_client(
     words = ("filesystem", "--client", client.name, "--url", "https://mcp.example.com/filesystem/mcp")
     token = ("--token-variable", "MCP_TOKEN")
     if not client.http:
-        said = refused(capsys, config.main, *words)
-        assert said == f"the file of {client.title} can list only servers that it starts, not a server with a URL"
+        error = refused(capsys, config.main, *words)
+        assert error == f"the file of {client.title} can list only servers that it starts, not a server with a URL"
     elif client.name in WITHOUT_VARIABLES:
         assert printed(capsys, *words) == golden(client, "-http", tmp_path)
-        said = "can't read a token from a variable: add the Authorization header by hand"
-        assert refused(capsys, config.main, *words, *token).endswith(said)
+        error = "can't read a token from a variable: add the Authorization header by hand"
+        assert refused(capsys, config.main, *words, *token).endswith(error)
     else:
         assert printed(capsys, *words, *token) == golden(client, "-http", tmp_path)
 

@@ -74,15 +74,15 @@ async def test_a_handshake_client_gets_only_the_allowed_tools(url: str) -> None:
 
 @pytest.mark.slow
 def test_a_missing_token_ends_connect_with_a_hint(url: str) -> None:
-    code, said = ended(url)
-    assert (code, said.count("\n")) == (1, 1)
-    assert said.startswith(f"python -m servers connect: no connection to {url}: ")
-    assert said.endswith("; send a token with --token-file, or run `login`\n")
+    code, error = ended(url)
+    assert (code, error.count("\n")) == (1, 1)
+    assert error.startswith(f"python -m servers connect: no connection to {url}: ")
+    assert error.endswith("; send a token with --token-file, or run `login`\n")
     # The hint is only for requests without a token.
-    code, said = ended(url, "--header", "Authorization=Bearer another")
+    code, error = ended(url, "--header", "Authorization=Bearer another")
     assert code == 1
-    assert "--token-file" not in said
-    assert "another" not in said
+    assert "--token-file" not in error
+    assert "another" not in error
 
 
 @pytest.mark.slow
@@ -91,15 +91,15 @@ def test_connect_ends_without_a_listener_or_an_answer(token: str) -> None:
     with socket.socket() as listener:  # bound, which reserves the port, but not listening
         listener.bind(("127.0.0.1", 0))
         place = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-        code, said = ended(f"{place}?key=hush", "--token-file", token)
+        code, stderr = ended(f"{place}?key=hush", "--token-file", token)
         listener.listen()
         silent = ended(place, "--timeout", "0.5")
     assert code == 1
-    exposed, told = said.splitlines()
+    exposed, error = stderr.splitlines()
     assert f"{token}: other users can read this secret" in exposed
-    assert told.startswith(f"python -m servers connect: no connection to {place}: ")
-    assert not {"hush", TOKEN} & set(said.split())
-    assert said.count("no connection to") == 1
+    assert error.startswith(f"python -m servers connect: no connection to {place}: ")
+    assert not {"hush", TOKEN} & set(stderr.split())
+    assert stderr.count("no connection to") == 1
     assert (silent[0], silent[1].count("\n")) == (1, 1)
     assert silent[1].startswith(f"python -m servers connect: no connection to {place}: ")
 

@@ -101,12 +101,12 @@ def test_a_command_that_exits_at_once_ends_expose_with_an_error() -> None:
     command = [*EXPOSE, "--", sys.executable, "-c", "raise SystemExit('no luck')"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (1, "")
-    said = done.stderr.splitlines()
+    lines = done.stderr.splitlines()
     # A separate thread writes the log, so either line may be first.
     name = Path(sys.executable).name
-    logged, told = sorted(said, key=lambda line: line.startswith("python -m servers expose: "))
+    logged, error = sorted(lines, key=lambda line: line.startswith("python -m servers expose: "))
     assert logged.endswith(f"{name}: no luck")
-    assert told.startswith(f"python -m servers expose: no connection to {name}: ")
+    assert error.startswith(f"python -m servers expose: no connection to {name}: ")
 
 
 REFUSED = [

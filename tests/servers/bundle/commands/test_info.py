@@ -48,16 +48,23 @@ def test_info_shows_every_field_of_the_catalog(capsys: pytest.CaptureFixture[str
     for entry in ENTRIES:
         assert main(["info", entry.name]) == 0
         shown = capsys.readouterr().out
-        said = [entry.title, entry.description, *entry.tools.read, *entry.tools.write, *entry.prompts, entry.license]
-        said += [entry.category, entry.icon, entry.module]
-        said += [*entry.resources, *entry.resource_templates, entry.documentation]
+        expected = [
+            entry.title,
+            entry.description,
+            *entry.tools.read,
+            *entry.tools.write,
+            *entry.prompts,
+            entry.license,
+        ]
+        expected += [entry.category, entry.icon, entry.module]
+        expected += [*entry.resources, *entry.resource_templates, entry.documentation]
         for one in entry.arguments:
-            said += [one.description, one.environment, one.option or one.metavar]
-        assert [text for text in said if text not in shown] == []
-        told = " ".join(shown.split())
+            expected += [one.description, one.environment, one.option or one.metavar]
+        assert [text for text in expected if text not in shown] == []
+        words = " ".join(shown.split())
         for scope, tools in entry.scopes.items():
             also = ", as resources and prompts do" if scope.endswith(":read") else ""
-            assert f"Tools that need the scope {scope}{also} {', '.join(tools)}" in told
+            assert f"Tools that need the scope {scope}{also} {', '.join(tools)}" in words
 
 
 def test_json_output_is_the_catalog_and_its_entries(capsys: pytest.CaptureFixture[str]) -> None:

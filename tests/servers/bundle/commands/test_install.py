@@ -177,9 +177,9 @@ def test_other_arguments_update_the_installed_entry(home: Path) -> None:
 def test_replacing_an_installed_entry_prints_its_arguments(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put("cursor", home, "--timeout", "9")
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
-    said = " ".join(capsys.readouterr().out.split())
-    assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in said
-    assert "note: the previous arguments: --timeout 9" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in output
+    assert "note: the previous arguments: --timeout 9" in output
 
 
 def test_printed_former_arguments_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,9 +194,9 @@ def test_printed_former_arguments_have_no_secrets(home: Path, capsys: pytest.Cap
     for words, expected in shown.items():
         path.write_text(json.dumps({"mcpServers": {"fetch": {"command": program, "args": words}}}))
         exit_code(install, "fetch", "--client", "cursor", "--replace", "--dry-run")
-        said = capsys.readouterr().out
-        assert "hush" not in said
-        assert re.findall("the previous arguments: (.*)", said) == ([] if expected is None else [expected])
+        output = capsys.readouterr().out
+        assert "hush" not in output
+        assert re.findall("the previous arguments: (.*)", output) == ([] if expected is None else [expected])
 
 
 def test_removal_of_a_byte_order_mark_is_noted_and_backed_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,19 +222,19 @@ def test_a_project_file_has_the_variables_of_its_client(home: Path, capsys: pyte
     }  # fmt: skip
     for name, shown in arguments.items():
         exit_code(install, "filesystem", "notes", "--client", name, "--scope", "project", "--dry-run")
-        said = capsys.readouterr().out
-        assert f'"{shown}"' in said
-        assert ("note: the file is shared" in said) is (name == "codex")
+        output = capsys.readouterr().out
+        assert f'"{shown}"' in output
+        assert ("note: the file is shared" in output) is (name == "codex")
 
 
 def test_a_python_file_is_installed_without_a_catalog(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, install, "dice.py", "--client", "cursor") == f"there is no file {home}/work/dice.py"
     (home / "work" / "dice.py").write_text("")
     exit_code(install, "dice.py", "--sides", "6", "--client", "cursor", "--dry-run")
-    said = capsys.readouterr().out
-    assert f'"{home}/work/dice.py"' in said
-    assert '"dice": {' in said
-    assert '"--sides"' in said
+    output = capsys.readouterr().out
+    assert f'"{home}/work/dice.py"' in output
+    assert '"dice": {' in output
+    assert '"--sides"' in output
     assert exit_code(install, "dice.py", "--client", "cursor") == 1
     ending = f"Fix: end {home}/work/dice.py with `run(app)`"
     assert ending in " ".join(capsys.readouterr().out.split())

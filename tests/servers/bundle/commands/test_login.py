@@ -64,9 +64,9 @@ REFUSED = [
 
 
 def test_unusable_arguments_of_login_are_refused(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, said in REFUSED:
+    for words, reason in REFUSED:
         assert run("login", "https://mcp.example/mcp", *words) == 2
-        assert said in capsys.readouterr().err
+        assert reason in capsys.readouterr().err
 
 
 def test_an_unknown_keyring_backend_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -144,9 +144,9 @@ async def test_logout_reports_whether_the_tokens_were_revoked(
         url = world.url.replace("http", "ws", 1)
         assert await login._log_out(Accounts(tokens.path.parent), url) == 0
         assert world.issuer.site.count("/revoke") == 1
-    said = capsys.readouterr().err
-    assert ("remain valid until they expire" in said) is not revokes
-    assert "logged out of " in said
+    stderr = capsys.readouterr().err
+    assert ("remain valid until they expire" in stderr) is not revokes
+    assert "logged out of " in stderr
     assert Accounts(tokens.path.parent).all() == []
 
 
@@ -167,7 +167,7 @@ async def test_an_insufficient_scope_error_names_the_login_command(tokens: FileT
         world.judge = lambda asked, token: Said(403, b"", {"www-authenticate": challenge})
         credentials = stored_credentials(world.url, tokens.path.parent)
         assert credentials is not None
-        told = f"the login lacks the scope write; run `mcp-server-bundle login {world.url} --scope write`"
-        with pytest.raises(LoginRequired, match=re.escape(told)):
+        message = f"the login lacks the scope write; run `mcp-server-bundle login {world.url} --scope write`"
+        with pytest.raises(LoginRequired, match=re.escape(message)):
             async with httpx.AsyncClient(auth=HttpxAuth(credentials)) as client:
                 await client.get(world.url)

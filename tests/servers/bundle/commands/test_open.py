@@ -41,11 +41,11 @@ def test_open_serves_on_loopback_and_opens_the_browser(tmp_path: Path) -> None:
     with opened("--config", str(config), BROWSER=str(browser)) as process:
         url = url_of(process)
         assert seen.read_text().strip() == url
-        told = httpx.get(f"{url}metrics", timeout=PATIENCE, trust_env=False)
+        metrics = httpx.get(f"{url}metrics", timeout=PATIENCE, trust_env=False)
         process.process.terminate()
         assert process.wait() == 0
         assert "hunter2" not in process.stderr()
-    assert told.status_code == 401
+    assert metrics.status_code == 401
 
 
 @pytest.mark.slow

@@ -132,8 +132,8 @@ def test_unknown_servers_tools_and_invalid_pins_are_refused(place: Place, capsys
 def test_a_server_that_exits_gives_exit_code_3(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     (place.path / "tools.json").write_text("{}")
     assert place.pin() == 3
-    assert "the connection to other was lost" in (said := capsys.readouterr().err)
-    assert "its last output: no tools today" in said
+    assert "the connection to other was lost" in (stderr := capsys.readouterr().err)
+    assert "its last output: no tools today" in stderr
 
 
 def test_accept_warns_when_pins_have_no_effect(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

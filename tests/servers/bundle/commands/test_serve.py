@@ -96,8 +96,8 @@ class Clients:
         tool = params.get("name", "")
         labels = (server, method if method in METHODS else "other", "other" if tool.startswith("made-up") else tool)
         self.requests[labels] += 1
-        said = answer.json()
-        if "error" in said or said["result"].get("isError"):
+        body = answer.json()
+        if "error" in body or body["result"].get("isError"):
             self.errors[labels] += 1
         return answer
 
@@ -135,8 +135,8 @@ async def metrics(http: httpx.AsyncClient) -> dict[str, Counter[tuple[str, ...]]
     found: dict[str, Counter[tuple[str, ...]]] = {}
     for family in text_string_to_metric_families((await http.get("/metrics")).text):
         for sample in family.samples:
-            wanted = ("server", "method", "tool") if "method" in sample.labels else ("server", "status")
-            labels = tuple(sample.labels[name] for name in wanted if name in sample.labels)
+            chosen = ("server", "method", "tool") if "method" in sample.labels else ("server", "status")
+            labels = tuple(sample.labels[name] for name in chosen if name in sample.labels)
             found.setdefault(sample.name, Counter())[labels] += int(sample.value)
     return found
 
@@ -181,13 +181,13 @@ async def test_other_servers_serve_while_one_crashes_and_one_hangs(sessions: int
                     tasks.start_soon(visit, number)
                 assert (await http.get("/healthz")).status_code == 200
             await _ready(http, **ALL_READY, crash="failed", hang="starting")
-            said = (await http.get("/readyz")).text
+            readiness = (await http.get("/readyz")).text
             found = await metrics(http)
             for server, session in clients.sessions:
                 assert (await http.delete(f"/{server}/mcp", headers=merged(session))).status_code == 200
             assert not any((await metrics(http))["mcp_sessions"].values())
-        assert "RuntimeError" in said
-        assert "secret" not in said
+        assert "RuntimeError" in readiness
+        assert "secret" not in readiness
         assert found["mcp_requests_total"] == clients.requests
         assert found["mcp_request_duration_seconds_count"] == clients.requests
         assert found["mcp_request_errors_total"] == clients.errors
@@ -202,8 +202,8 @@ async def test_other_servers_serve_while_one_crashes_and_one_hangs(sessions: int
 
 def test_serve_needs_no_configuration_file(tmp_path: Path) -> None:
     with serving(tmp_path, "prompts", "sqlite") as (process, url):
-        told = httpx.get(f"{url}/metrics", timeout=PATIENCE, trust_env=False).text
-        assert set(re.findall(r'mcp_server_info{path="(.*?)"', told)) == {"/prompts/mcp", "/sqlite/mcp"}
+        exposition = httpx.get(f"{url}/metrics", timeout=PATIENCE, trust_env=False).text
+        assert set(re.findall(r'mcp_server_info{path="(.*?)"', exposition)) == {"/prompts/mcp", "/sqlite/mcp"}
         process.process.terminate()
         assert process.wait() == 0
         assert process.stderr() == ""
@@ -266,6 +266,6 @@ def test_errors_while_starting_are_reported_in_one_line(option: str, reason: str
         value = str(taken.getsockname()[1]) if option == "--port" else "a b"
         with Raw([*SERVE, option, value, "prompts"]) as process:
             assert process.wait() == 2
-            said = process.stderr()
-    assert said.startswith(f"python -m servers serve: {reason}")
-    assert len(said.splitlines()) == 1
+            stderr = process.stderr()
+    assert stderr.startswith(f"python -m servers serve: {reason}")
+    assert len(stderr.splitlines()) == 1

@@ -29,9 +29,9 @@ def token(*words: str) -> int:
 def test_a_new_token_is_printed_and_only_its_digest_stored(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scopes = ("--scope", "sqlite:read", "--scope", "fetch:* filesystem:write")
     assert token("new", "ada@example.org", *scopes, "--expires", "30") == 0
-    made, told = capsys.readouterr()
+    made, stderr = capsys.readouterr()
     assert made.strip() not in path.read_text()
-    assert str(path) in told
+    assert str(path) in stderr
     ada = TokensFile(path).owner_of(made.strip())
     assert ada is not None
     assert (ada.name, ada.scopes) == ("ada@example.org", frozenset({"sqlite:read", "fetch:*", "filesystem:write"}))
@@ -41,8 +41,8 @@ def test_a_new_token_is_printed_and_only_its_digest_stored(path: Path, capsys: p
 
 def test_a_token_without_scopes_grants_everything_forever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token("new", "bob")
-    made, told = capsys.readouterr()
-    assert told.startswith("it grants everything and never expires; ")
+    made, stderr = capsys.readouterr()
+    assert stderr.startswith("it grants everything and never expires; ")
     bob = TokensFile(path).owner_of(made.strip())
     assert bob is not None
     assert (bob.scopes, bob.expires) == (None, None)

@@ -150,8 +150,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 async def test_a_fault_of_one_server_hides_no_other(place: Place) -> None:
-    for said, what in WRONG:
-        place.write({"other": said, "filesystem": {"roots": ["."], "no-such": 1}})
+    for server, what in WRONG:
+        place.write({"other": server, "filesystem": {"roots": ["."], "no-such": 1}})
         first, second = await place.wrong()
         assert first[0] == second[0] == "fault"
         assert what in first[1]

@@ -21,10 +21,10 @@ SAYING = [
 
 
 def test_findings_of_a_trial_have_no_secrets() -> None:
-    for trials, said in SAYING:
+    for trials, text in SAYING:
         findings = list(judge(TriedServer("here", ENTRY, "another", "correct it", [TOKEN]), trials))
         assert TOKEN not in repr(findings)
-        assert any(said in finding.what for finding in findings)
+        assert any(text in finding.what for finding in findings)
 
 
 def test_secrets_and_their_parts_are_masked() -> None:

@@ -83,23 +83,23 @@ def test_the_registry_document_conforms_to_the_official_schema(exported: Path) -
 def test_every_catalog_argument_is_in_the_registry_document_once(exported: Path) -> None:
     for entry in ENTRIES:
         unnamed = [one.name for one in entry.arguments if one.option is None and not one.secret]
-        wanted = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
+        expected = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
         own = f"MCP_{entry.name}_".upper()
         for package in described(exported, entry)["packages"]:
-            said = [one["valueHint"] for one in package["packageArguments"] if "valueHint" in one]
-            said += [one["name"] for one in package["environmentVariables"] if one["name"].startswith(own)]
-            assert sorted(said) == wanted
+            listed = [one["valueHint"] for one in package["packageArguments"] if "valueHint" in one]
+            listed += [one["name"] for one in package["environmentVariables"] if one["name"].startswith(own)]
+            assert sorted(listed) == expected
 
 
 def test_an_argument_keeps_its_type_default_and_secrecy(exported: Path) -> None:
     package = described(exported, load_catalog().entry("fetch"))["packages"][0]
-    said = {one.pop("name"): one for one in package["environmentVariables"]}
-    assert said["MCP_FETCH_PROXY_URL"]["isSecret"] is True
-    assert said["MCP_FETCH_IGNORE_ROBOTS"]["format"] == "boolean"
-    assert said["MCP_FETCH_IGNORE_ROBOTS"]["default"] == "false"
-    assert said["MCP_FETCH_TIMEOUT"]["default"] == "20"
-    assert said["MCP_FETCH_ALLOW_PORT"]["default"] == "80,443"
-    assert "format" not in said["MCP_FETCH_ALLOW_PORT"]
+    variables = {one.pop("name"): one for one in package["environmentVariables"]}
+    assert variables["MCP_FETCH_PROXY_URL"]["isSecret"] is True
+    assert variables["MCP_FETCH_IGNORE_ROBOTS"]["format"] == "boolean"
+    assert variables["MCP_FETCH_IGNORE_ROBOTS"]["default"] == "false"
+    assert variables["MCP_FETCH_TIMEOUT"]["default"] == "20"
+    assert variables["MCP_FETCH_ALLOW_PORT"]["default"] == "80,443"
+    assert "format" not in variables["MCP_FETCH_ALLOW_PORT"]
 
 
 def test_the_registry_arguments_start_the_server(exported: Path) -> None:
@@ -155,12 +155,12 @@ def test_a_secret_is_a_sensitive_variable_and_no_argument(name: str, secret: str
 
 
 def test_the_bundle_requires_the_libraries_of_the_project(exported: Path) -> None:
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     plain = str.maketrans("", "", " ()\"'")
     for entry in ENTRIES:
-        asked = tomllib.loads(opened(exported, entry).read("pyproject.toml").decode())["project"]
-        lines = wanted["dependencies"] + wanted["optional-dependencies"].get(entry.extra, [])
-        assert {one.translate(plain) for one in asked["dependencies"]} == {one.translate(plain) for one in lines}
+        bundled = tomllib.loads(opened(exported, entry).read("pyproject.toml").decode())["project"]
+        lines = project["dependencies"] + project["optional-dependencies"].get(entry.extra, [])
+        assert {one.translate(plain) for one in bundled["dependencies"]} == {one.translate(plain) for one in lines}
         # A host leaves the name of a variable without a value in the command.
         fields = manifest_of(exported, entry)["user_config"]
         assert all(("default" in field) is not field["required"] for field in fields.values())
@@ -233,7 +233,7 @@ def test_a_docker_entry_has_only_fields_of_the_gateway(exported: Path) -> None:
         assert set(server["metadata"]) <= FIELDS["metadata"]
         assert ("disableNetwork" in server) is (entry.permissions.network == "none")
         for one in server.get("config", []):
-            assert all(set(asked) <= FIELDS["properties"] for asked in one["properties"].values())
+            assert all(set(property_) <= FIELDS["properties"] for property_ in one["properties"].values())
             assert {"name": entry.name, "type": "object"}.items() <= one.items()
             # The form has exactly the variables that the entry uses.
             values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]

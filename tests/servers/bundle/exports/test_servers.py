@@ -29,8 +29,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tmp_path = tmp_path / ".cache"
     info = tmp_path / "mcp_dice-1.0.dist-info"
     info.mkdir(parents=True)
-    asked = "Requires-Dist: regex>=1\nRequires-Dist: rich>=2; extra == 'nice'\nProvides-Extra: nice\n"
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: mcp-dice\nVersion: 1.0\nAuthor: Ann\n{asked}")
+    requirements = "Requires-Dist: regex>=1\nRequires-Dist: rich>=2; extra == 'nice'\nProvides-Extra: nice\n"
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: mcp-dice\nVersion: 1.0\nAuthor: Ann\n{requirements}"
+    )
     (info / "entry_points.txt").write_text("[console_scripts]\nmcp-dice = dice.server:main\n")
     (tmp_path / "dice" / "__pycache__").mkdir(parents=True)
     for name in ("__init__.py", "server.py", "faces.txt", ".hidden", "__pycache__/server.pyc"):

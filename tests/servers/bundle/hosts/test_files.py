@@ -102,17 +102,17 @@ def test_a_change_killed_at_any_stage_leaves_whole_files_and_no_lock(tmp_path: P
 @pytest.mark.slow
 def test_a_concurrent_write_of_the_client_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_bytes(b"{}")
-    code, said = run(MEDDLED, tmp_path)
-    assert (code, "has just been changed by another program" in said) == (2, True)
+    code, stderr = run(MEDDLED, tmp_path)
+    assert (code, "has just been changed by another program" in stderr) == (2, True)
     assert (tmp_path / ".claude.json").read_bytes() == b'{"numStartups": 2}'
     assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]
 
 
 def test_only_the_newest_backups_of_a_file_stay(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    other = back_up(kept, tmp_path / "other" / "[mcp].json", b"other")
-    made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(MAX_BACKUPS + 3)]
-    assert sorted(kept.iterdir()) == [other, *made[3:]]
+    backups = tmp_path / "kept"
+    other = back_up(backups, tmp_path / "other" / "[mcp].json", b"other")
+    made = [back_up(backups, tmp_path / "[mcp].json", str(number).encode()) for number in range(MAX_BACKUPS + 3)]
+    assert sorted(backups.iterdir()) == [other, *made[3:]]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])

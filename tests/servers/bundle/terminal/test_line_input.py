@@ -45,8 +45,8 @@ FORM = '"fingers":9,"height":1.7,"newsletter":true,"colours":["red","blue"]'
 def test_call_asks_the_questions_of_the_server(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_every_field"], tmp_path) as shell:
         shell.wait_for("The server asks: Please describe yourself.\n(an empty line takes")
-        for asked, typed in ANSWERS:
-            shell.wait_for(asked)
+        for question, typed in ANSWERS:
+            shell.wait_for(question)
             shell.type(f"{typed}\n")
         assert shell.end() == 0
         assert FORM in shell.shown

@@ -27,11 +27,11 @@ def _told(status: Status, message: str | None) -> None:
 
 def test_task_status_without_a_terminal_is_a_line_per_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
-    said, bar = list[str](), Shown()
-    status = Status(said.append, bar)
+    lines, bar = list[str](), Shown()
+    status = Status(lines.append, bar)
     _told(status, None)
     _told(status, "importing, 40%")
-    assert said == ["task working", "task working: importing, 40%"]
+    assert lines == ["task working", "task working: importing, 40%"]
     assert bar.reports == []
 
 

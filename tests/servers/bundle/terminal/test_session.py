@@ -41,9 +41,9 @@ def test_a_missing_token_is_reported_with_a_hint(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["inspect", url]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"python -m servers inspect: {url} refused the request: HTTP 401: ")
-    assert said.endswith("; send a token with --token-file or --token-variable, or run `login`\n")
+    error = capsys.readouterr().err
+    assert error.startswith(f"python -m servers inspect: {url} refused the request: HTTP 401: ")
+    assert error.endswith("; send a token with --token-file or --token-variable, or run `login`\n")
     # The hint is only for requests without a token.
     monkeypatch.setenv("TOKEN", "another")
     assert main(["inspect", url, "--token-variable", "TOKEN"]) == 1

@@ -66,9 +66,9 @@ REFUSED = [
 
 
 def test_an_unknown_target_is_refused() -> None:
-    for asked, why in REFUSED:
+    for choice, why in REFUSED:
         with pytest.raises(Misuse, match=why):
-            find_target(asked)
+            find_target(choice)
 
 
 def test_an_entry_of_a_client_is_started_unchanged(home: Path) -> None:
@@ -128,5 +128,5 @@ def test_variables_are_expanded_as_by_the_client(home: Path, monkeypatch: pytest
         ("claude-desktop", "${SET}"): "${SET}",
         ("zed", "${SET}"): "${SET}",
     }
-    for (client, text), said in meant.items():
-        assert Variables(get_client(client), this_machine(), home / "project").fill_in(text) == said
+    for (client, text), expected in meant.items():
+        assert Variables(get_client(client), this_machine(), home / "project").fill_in(text) == expected

@@ -53,8 +53,8 @@ WRONG = [
 
 
 def test_wrong_usage_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    said = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
-    assert said == WRONG
+    errors = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
+    assert errors == WRONG
 
 
 @pytest.mark.parametrize(("document", "tool", "given"), [("000", "hand/add", "5"), ("002", "add", '{"sum": 5}')])
@@ -69,8 +69,8 @@ def test_a_server_of_another_dialect_is_called(
 
 def test_framing_is_refused_for_a_url(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", "http://127.0.0.1:9/mcp", "--framing", "lines"]
-    said = refused(capsys, lambda given: exit_code(main, *given), *words)
-    assert said == "--framing is only for a server that this command starts: HTTP has no framing"
+    error = refused(capsys, lambda given: exit_code(main, *given), *words)
+    assert error == "--framing is only for a server that this command starts: HTTP has no framing"
 
 
 def test_failures_give_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,8 +100,8 @@ def test_a_missing_tool_is_reported_with_the_unavailable_servers(
 
 def test_missing_server_arguments_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "filesystem", "list_allowed_directories"]) == 3
-    said = capsys.readouterr().err
-    assert said.endswith(": specify at least one DIR that may be read; its arguments are given after `--`\n")
+    error = capsys.readouterr().err
+    assert error.endswith(": specify at least one DIR that may be read; its arguments are given after `--`\n")
 
 
 @pytest.mark.parametrize(
@@ -177,11 +177,11 @@ def test_read_only_and_missing_directory_errors_come_from_the_server(
 
 def test_a_server_that_exits_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "vanish", "--verbose") == 3
-    said = capsys.readouterr().err
-    assert "python -m servers call: the connection to " in said.partition(" was lost: ")[0]
-    assert said.endswith("; its last output: out of ink\n")
+    error = capsys.readouterr().err
+    assert "python -m servers call: the connection to " in error.partition(" was lost: ")[0]
+    assert error.endswith("; its last output: out of ink\n")
     # --verbose prints its log.
-    assert "out of ink\n" in said.partition("the connection to ")[0]
+    assert "out of ink\n" in error.partition("the connection to ")[0]
     assert main(["inspect", "-", "--", "/no/server"]) == 3
     assert capsys.readouterr().err.endswith("no connection to server: /no/server: No such file or directory\n")
 
@@ -198,9 +198,9 @@ def test_images_are_described_or_saved_to_numbered_files(tmp_path: Path, capsys:
     assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
     assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG, "a-2.png": PNG}
-    said = capsys.readouterr()
-    assert said.out == "two\n[image/png: its 'data' is not base64]\n"
-    assert f"saved {tmp_path / 'a.png'}: image/png, 5 bytes\n" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == "two\n[image/png: its 'data' is not base64]\n"
+    assert f"saved {tmp_path / 'a.png'}: image/png, 5 bytes\n" in printed.err
     # Structured content without a text is printed.
     assert ended("call", "measure") == 0
     assert json.loads(capsys.readouterr().out) == {"width": 80}

@@ -39,8 +39,12 @@ async def test_the_content_security_policy_allows_only_the_own_server() -> None:
         "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }
-    said = {name: headers[name] for name in ("referrer-policy", "x-content-type-options", "x-frame-options")}
-    assert said == {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+    others = {name: headers[name] for name in ("referrer-policy", "x-content-type-options", "x-frame-options")}
+    assert others == {
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+    }
     assert headers["cross-origin-opener-policy"] == "same-origin"
 
 
@@ -74,19 +78,19 @@ async def test_the_page_is_compressed_and_read_only() -> None:
 
 async def test_only_the_page_is_served_without_a_token() -> None:
     async with client(tokens=("hunter2",)) as http:
-        page, told, answer = await http.get("/"), await http.get("/metrics"), await http.post("/one/mcp")
+        page, metrics, answer = await http.get("/"), await http.get("/metrics"), await http.post("/one/mcp")
         strangers = [{"host": "evil.example"}, {"origin": "https://evil.example"}]
         refused = [(await http.get("/", headers=headers)).status_code for headers in strangers]
-    assert (page.status_code, told.status_code, answer.status_code, refused) == (200, 401, 401, [403, 403])
+    assert (page.status_code, metrics.status_code, answer.status_code, refused) == (200, 401, 401, [403, 403])
     assert page.text == assemble(INDEX).html
     assert "hunter2" not in page.text + json.dumps(dict(page.headers))
 
 
 async def test_the_page_without_scripts_explains_how_to_connect() -> None:
-    said = re.search("<noscript>(.*)</noscript>", assemble(INDEX).html, re.DOTALL)
-    assert said is not None
+    noscript = re.search("<noscript>(.*)</noscript>", assemble(INDEX).html, re.DOTALL)
+    assert noscript is not None
     for part in ("/NAME/mcp", "Bearer YOUR_TOKEN", "login URL", "/healthz", "/readyz", "/metrics"):
-        assert part in said[1], part
+        assert part in noscript[1], part
 
 
 @pytest.mark.slow

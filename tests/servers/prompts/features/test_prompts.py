@@ -184,13 +184,13 @@ async def test_a_prompt_is_rendered_in_the_version_its_arguments_were_checked_fo
         running.append(peer.running)
         if module == "prompts":
             (message,) = await got(peer, "a", code="x")
-            said = message["content"]["text"]
+            rendered = message["content"]["text"]
         elif module == "resources":
             answer = await peer.request("resources/read", uri="prompt://a/rendered?code=x")
-            said = answer["result"]["contents"][0]["text"]
+            rendered = answer["result"]["contents"][0]["text"]
         else:
-            said = (await peer.text("render_prompt", name="a", arguments={"code": "x"})).splitlines()[1]
-    assert said == "Old x"
+            rendered = (await peer.text("render_prompt", name="a", arguments={"code": "x"})).splitlines()[1]
+    assert rendered == "Old x"
 
 
 # Elicitation

@@ -34,8 +34,8 @@ async def test_a_session_is_warned_once_of_a_broken_file(lib: Path) -> None:
 async def test_existing_problems_are_logged_with_three_named_files(lib: Path, era: str) -> None:
     put(lib, {f"b{number}.md": BROKEN for number in range(5)})
     async with reading(app, lib, era=era) as client:
-        told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
-    ((level, text),) = told
+        messages = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+    ((level, text),) = messages
     assert (level, text.startswith(WRONG.replace("b.md", "b0.md"))) == ("warning", True)
     assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
     assert text.endswith("; and 2 more, listed in prompt://")
@@ -45,8 +45,8 @@ async def test_existing_problems_are_logged_with_three_named_files(lib: Path, er
 async def test_polling_of_a_folder_is_logged(lib: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
     monkeypatch.setattr(watch, "Notices", RefusedNotices)
     async with reading(app, lib, era=era) as client:
-        told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
-    assert told == [("notice", POLLED)]
+        messages = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+    assert messages == [("notice", POLLED)]
 
 
 async def test_a_session_without_a_log_level_gets_no_messages(lib: Path) -> None:

@@ -100,11 +100,11 @@ async def test_a_prompt_unusable_as_a_skill_is_omitted_and_reported(tmp_path: Pa
         for name in ("Upper", "broken"):
             answer = await peer.request("skills/get", uri=f"skill://{name}/SKILL.md")
             assert answer["error"]["code"] == -32602
-        said = await problems(peer)
-    assert said["endless/SKILL.md"].startswith(
+        reasons = await problems(peer)
+    assert reasons["endless/SKILL.md"].startswith(
         "it is not a skill: the front matter has a value that can't be written"
     )
-    assert said["nameless/SKILL.md"].startswith("it is not a skill: ")
+    assert reasons["nameless/SKILL.md"].startswith("it is not a skill: ")
 
 
 async def test_files_beyond_the_limits_of_a_skill_are_omitted_and_reported(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ async def test_files_beyond_the_limits_of_a_skill_are_omitted_and_reported(tmp_p
             file.truncate(size)
     async with inside(lib, era=STATELESS) as peer:
         found = {name: [one["uri"] for one in skill["resources"]] for name, skill in (await skills(peer)).items()}
-        said = await problems(peer)
+        reasons = await problems(peer)
         assert "error" in await peer.request("resources/read", uri="skill://large/huge.bin")
     assert found["large"] == ["skill://large/SKILL.md", "skill://large/a.bin"]
     assert found["many"] == ["skill://many/SKILL.md", *(f"skill://many/{number:03}.txt" for number in range(511))]
-    assert list(said) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
+    assert list(reasons) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
     limit = "it is not part of the skill: a skill may have at most 512 files and 16,777,216 bytes"
-    assert set(said.values()) == {limit}
+    assert set(reasons.values()) == {limit}
 
 
 @pytest.mark.slow
@@ -147,10 +147,10 @@ async def test_links_and_hidden_files_are_omitted_from_a_skill(tmp_path: Path, l
     os.mkfifo(lib / "skills/pdf/pipe")
     async with inside(lib, era=STATELESS) as peer:
         assert len((await skills(peer))["pdf"]["resources"]) == 3
-        said = await problems(peer)
-        assert said["skills/pdf/pipe"] == "it is not a file, but a pipe, a socket or a device"
+        reasons = await problems(peer)
+        assert reasons["skills/pdf/pipe"] == "it is not a file, but a pipe, a socket or a device"
         assert (
-            said["skills/pdf/link.txt"]
+            reasons["skills/pdf/link.txt"]
             == "it is a link, and links are not followed: pass its target as a separate DIR"
         )
         for path in ("link.txt", "linked/secret.txt", ".env", ".git/config", "../../ask.md", "pipe"):
@@ -181,13 +181,13 @@ async def test_a_changed_skill_file_is_not_served_under_an_old_digest(lib: Path)
 async def test_a_changed_skill_sends_updates_and_has_new_digests(lib: Path) -> None:
     manifest, forms = "skill://pdf/SKILL.md", "skill://pdf/refs/forms.md"
     async with following(STATELESS, lib, manifest) as follower:
-        told = updates(follower)
+        updated = updates(follower)
         before = await skills(follower.peer)
         put(lib, {"skills/pdf/refs/forms.md": "Other forms."})
-        assert await anext(told) == manifest
+        assert await anext(updated) == manifest
         after = await skills(follower.peer)
         assert await read(follower.peer, forms) == b"Other forms."
         assert before["pdf"] != after["pdf"]
         put(lib, {"skills/pdf/SKILL.md": PDF + " Again."})
-        assert await anext(told) == manifest
+        assert await anext(updated) == manifest
         assert await read(follower.peer, manifest) == f"{PDF} Again.".encode()

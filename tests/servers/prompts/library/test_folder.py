@@ -119,8 +119,8 @@ def test_executable_files_are_recognized(tmp_path: Path) -> None:
     (tmp_path / "bin/link").symlink_to("run")
     (tmp_path / "linked").symlink_to("bin")
     folder = Folder(tmp_path)
-    asked = ("bin/run", "bin/data", "bin/no", "linked/run")
-    assert [folder.is_executable(path) for path in asked] == [True, False, False, False]
+    paths = ("bin/run", "bin/data", "bin/no", "linked/run")
+    assert [folder.is_executable(path) for path in paths] == [True, False, False, False]
 
 
 def test_a_directory_that_disappears_is_skipped(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_only_the_first_library_is_searched_for_a_duplicate_name(tmp_path: Path)
 
 def test_starter_prompts_are_found_by_their_purpose() -> None:
     libraries = opened(STARTER)
-    wanted = {
+    expected = {
         "review my code": "review-code",
         "git commit": "commit-message",
         "write a unit test": "write-test",
@@ -98,4 +98,4 @@ def test_starter_prompts_are_found_by_their_purpose() -> None:
         "stack trace": "explain-error",
         "changelog": "release-notes",
     }
-    assert {query: search(libraries, query, 5).prompts[0].name for query in wanted} == wanted
+    assert {query: search(libraries, query, 5).prompts[0].name for query in expected} == expected

@@ -71,11 +71,11 @@ class Opener:
 @asynccontextmanager
 async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Told]:
     libraries.scan()
-    watcher, told = Watch(libraries, Notices(opener or Opener())), Told()
+    watcher, reports = Watch(libraries, Notices(opener or Opener())), Told()
     watcher.arm()
-    async with told.send, told.receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(watcher.run, told.send.send_nowait)
-        yield told
+    async with reports.send, reports.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(watcher.run, reports.send.send_nowait)
+        yield reports
         tasks.cancel_scope.cancel()
 
 
@@ -85,36 +85,36 @@ def news(*names: str, others: bool = False) -> ScanChanges:
 
 async def test_new_changed_and_removed_files_are_reported_once_each(lib: Path) -> None:
     libraries = Libraries([lib])
-    async with watching(libraries) as told:
+    async with watching(libraries) as reports:
         put(lib, {"a.md": SIMPLE})
-        assert await told.next() == news("a")
+        assert await reports.next() == news("a")
         put(lib, {"a.md": front(body="New.")})
-        assert await told.next() == news("a")
+        assert await reports.next() == news("a")
         assert texts(libraries.library("a"), "a") == ["New."]
         (lib / "a.md").unlink()
-        assert await told.next() == news("a")
+        assert await reports.next() == news("a")
     assert libraries.names == []
 
 
 async def test_changes_before_the_first_watch_are_reported(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_POLL_SECONDS", 0.01)
-    libraries, told = Libraries([lib]), Told()
+    libraries, reports = Libraries([lib]), Told()
     libraries.scan()
     put(lib, {"a.md": SIMPLE})
     watcher = Watch(libraries)
     watcher.arm()
-    async with told.send, told.receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(watcher.run, told.send.send_nowait)
-        assert await told.next() == news("a")
+    async with reports.send, reports.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(watcher.run, reports.send.send_nowait)
+        assert await reports.next() == news("a")
         tasks.cancel_scope.cancel()
 
 
 async def test_many_simultaneous_files_are_one_change(lib: Path) -> None:
     libraries = Libraries([lib])
     write(lib.parent, {f"more/{number}.md": SIMPLE for number in range(50)})
-    async with watching(libraries) as told:
+    async with watching(libraries) as reports:
         (lib.parent / "more").rename(lib / "more")
-        assert len((await told.next()).names) == 50
+        assert len((await reports.next()).names) == 50
 
 
 class Burst(Notices):
@@ -139,36 +139,36 @@ class Burst(Notices):
 
 async def test_a_scan_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_MAX_WAIT_SECONDS", 60.0)
-    told = Told()
-    async with told.send, told.receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(Watch(Libraries([lib]), Burst(lib)).run, told.send.send_nowait)
-        assert await told.next() == news("a", "b", "c")
+    reports = Told()
+    async with reports.send, reports.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(Watch(Libraries([lib]), Burst(lib)).run, reports.send.send_nowait)
+        assert await reports.next() == news("a", "b", "c")
         tasks.cancel_scope.cancel()
 
 
 async def test_a_new_directory_is_watched(lib: Path) -> None:
     opener = Opener()
-    async with watching(Libraries([lib]), opener) as told:
+    async with watching(Libraries([lib]), opener) as reports:
         (lib / "log").mkdir()
         await opener.until(2)
         put(lib, {"log/a.md": SIMPLE})
-        assert await told.next() == news("log-a")
+        assert await reports.next() == news("log-a")
         for text in (SIMPLE, front(body="New.")):
             put(lib, {"git/hooks/a.md": text})
-            assert await told.next() == news("git-hooks-a")
+            assert await reports.next() == news("git-hooks-a")
 
 
 async def test_a_replaced_folder_is_reported_and_watched(tmp_path: Path, lib: Path) -> None:
     write(tmp_path, {"lib/a.md": SIMPLE, "next/a.md": front(body="Other."), "next/b.md": SIMPLE})
     opener = Opener()
-    async with watching(Libraries([lib]), opener) as told:
+    async with watching(Libraries([lib]), opener) as reports:
         lib.rename(tmp_path / "old")
-        assert await told.next() == news()
+        assert await reports.next() == news()
         await opener.until(2)
         (tmp_path / "next").rename(lib)
-        assert await told.next() == news("a", "b")
+        assert await reports.next() == news("a", "b")
         put(lib, {"c.md": SIMPLE})
-        assert (await told.next()).names == {"c"}
+        assert (await reports.next()).names == {"c"}
 
 
 def test_changes_beside_the_folder_are_irrelevant(tmp_path: Path, lib: Path) -> None:
@@ -182,33 +182,33 @@ def test_changes_beside_the_folder_are_irrelevant(tmp_path: Path, lib: Path) -> 
 
 
 async def test_a_removed_broken_file_changes_no_prompt(lib: Path) -> None:
-    async with watching(Libraries([lib])) as told:
+    async with watching(Libraries([lib])) as reports:
         put(lib, {"a.md": ""})
-        assert await told.next() == news()
+        assert await reports.next() == news()
         (lib / "a.md").unlink()
-        assert await told.next() == news()
+        assert await reports.next() == news()
 
 
 @pytest.mark.slow
 async def test_a_folder_is_polled_when_watching_fails(lib: Path, caplog: pytest.LogCaptureFixture) -> None:
     opener = Opener(OSError(os.strerror(28)))
-    async with watching(Libraries([lib]), opener) as told:
+    async with watching(Libraries([lib]), opener) as reports:
         put(lib, {"a.md": SIMPLE})
-        assert await told.next() == news("a")
+        assert await reports.next() == news("a")
     assert opener.opened == 0
     assert caplog.text.count("no change notifications") == 1
 
 
 @pytest.mark.slow
 async def test_a_file_name_outside_utf8_loses_no_change(lib: Path) -> None:
-    async with watching(Libraries([lib])) as told:
+    async with watching(Libraries([lib])) as reports:
         (Path(os.fsdecode(os.fsencode(lib) + b"/\xff.txt"))).write_text("x")
         put(lib, {"a.md": SIMPLE})
         found: set[str] = set()
         while "a" not in found:
-            found |= (await told.next()).names
+            found |= (await reports.next()).names
         put(lib, {"b.md": SIMPLE})
-        assert "b" in (await told.next()).names
+        assert "b" in (await reports.next()).names
 
 
 # Two replicas

@@ -172,9 +172,9 @@ NO_NAMES = ["", ".", "..", "../x", "x/y", "/etc/x", ".x", "_x", "README", "two w
 @pytest.mark.parametrize("draft", [False, True])
 def test_invalid_texts_and_names_are_not_written(tmp_path: Path, libraries: Libraries, draft: bool) -> None:
     for text, reason in WRONG:
-        said = refusal(save_prompt, libraries, "new", text, draft)
-        assert said.startswith("bad_prompt: ")
-        assert reason in said
+        error = refusal(save_prompt, libraries, "new", text, draft)
+        assert error.startswith("bad_prompt: ")
+        assert reason in error
     for name in NO_NAMES:
         assert refusal(save_prompt, libraries, name, OTHER, draft).startswith("bad_prompt: "), name
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
