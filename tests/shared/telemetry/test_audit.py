@@ -1,4 +1,4 @@
-"""What is written down of calls and refusals, through the real door, and what happens where it can't be."""
+"""Lines of the audit log for calls and refusals, over HTTP and WebSocket, and behavior on a full disk."""
 
 import errno
 import json
@@ -34,7 +34,7 @@ ADA = {"Authorization": "Bearer ada"}
 
 
 class Disk:
-    """A file that can be full."""
+    """An audit file on a disk that can be full."""
 
     def __init__(self) -> None:
         self.lines: list[Json] = []
@@ -44,7 +44,7 @@ class Disk:
         self.now = 1_000.0
 
     def clock(self) -> float:
-        """A clock that is set by hand."""
+        """A clock that the test sets."""
         return self.now
 
     def write(self, line: bytes) -> None:
@@ -98,7 +98,7 @@ def make_server() -> Server[Any]:
 async def recorded(
     disk: Disk, *, arguments: bool = False, required: bool = False, **options: Any
 ) -> AsyncIterator[Site]:
-    """A server that writes down what it does."""
+    """A server over HTTP with an audit log."""
     audit = Audit(disk, arguments=arguments, required=required, clock=disk.clock)  # type: ignore[arg-type]
     opened = make_server().open(extensions=[audit_calls(audit, "sample")])
     async with opened as running, listening(running, audit=audit, **options) as site:
@@ -123,7 +123,7 @@ def echo(text: str, **more: Any) -> Json:
     return {"name": "echo", "arguments": {"text": text, **more}}
 
 
-async def test_a_call_is_one_line() -> None:
+async def test_a_call_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:
         info = {"name": "probe", "version": "1"}
@@ -148,7 +148,7 @@ async def test_a_call_is_one_line() -> None:
     }
 
 
-async def test_a_call_that_is_answered_at_once_is_one_line_too() -> None:
+async def test_a_call_that_is_answered_at_once_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         for text in ("x", ""):
@@ -158,7 +158,7 @@ async def test_a_call_that_is_answered_at_once_is_one_line_too() -> None:
 
 
 @pytest.mark.parametrize(("required", "writes"), [(False, [3]), (True, [1, 1, 1])])
-async def test_lines_are_together_where_answers_are_and_before_them(required: bool, writes: list[int]) -> None:
+async def test_lines_of_a_batch_share_a_write_unless_they_are_required(required: bool, writes: list[int]) -> None:
     disk = Disk()
     audit = Audit(disk, required=required, clock=disk.clock)  # type: ignore[arg-type]
     app = make_server().open(extensions=[audit_calls(audit, "sample")])
@@ -171,7 +171,7 @@ async def test_lines_are_together_where_answers_are_and_before_them(required: bo
         assert disk.writes[before:] == writes
 
 
-async def test_what_is_read_and_prompted_is_named() -> None:
+async def test_lines_name_the_resource_or_the_prompt() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         await ask(site, "resources/read", {"uri": "memo://a"})
@@ -190,7 +190,7 @@ async def test_arguments_are_written_without_secrets() -> None:
     assert "arguments_sha256" not in disk.lines[0]
 
 
-async def test_long_arguments_are_written_in_part_and_have_a_digest() -> None:
+async def test_long_arguments_are_truncated_and_have_a_digest() -> None:
     disk = Disk()
     async with recorded(disk, arguments=True) as site:
         assert await ask(site, "tools/call", echo("short")) == 200
@@ -201,7 +201,7 @@ async def test_long_arguments_are_written_in_part_and_have_a_digest() -> None:
     assert long["arguments_sha256"] == sha256(b'{"text":"%s"}' % (b"x" * 300_000)).hexdigest()
 
 
-async def test_a_large_call_has_its_line_and_digest() -> None:
+async def test_a_call_with_large_arguments_has_a_digest() -> None:
     disk = Disk()
     names = {f"{number}": [number, {"a": {}, "b": []}, None, 1.5, "\u00e9"] for number in range(7_000, 0, -1)}
     async with recorded(disk) as site:
@@ -210,7 +210,7 @@ async def test_a_large_call_has_its_line_and_digest() -> None:
     assert disk.lines[0]["arguments_sha256"] == digest_of({"password": names, "text": "x"})
 
 
-def test_arguments_that_are_null_have_a_digest(tmp_path: Path) -> None:
+def test_null_arguments_have_a_digest(tmp_path: Path) -> None:
     audit = Audit(AuditFile(tmp_path / "audit"))
     params = {"name": 7, "arguments": None}
     line = json.loads(audit.line('"server":"s"', params, {}, 0.0))
@@ -218,7 +218,7 @@ def test_arguments_that_are_null_have_a_digest(tmp_path: Path) -> None:
     audit.close()
 
 
-async def test_what_failed_says_how() -> None:
+async def test_failed_calls_have_their_outcome() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         for text in ("forbidden", "broken", 7):
@@ -227,7 +227,7 @@ async def test_what_failed_says_how() -> None:
     assert "secret detail" not in json.dumps(disk.lines)
 
 
-async def test_a_call_that_was_cancelled_says_so() -> None:
+async def test_a_cancelled_call_has_its_outcome() -> None:
     disk = Disk()
     async with recorded(disk) as site, web_socket(site) as socket:
         await socket.initialize()
@@ -239,7 +239,7 @@ async def test_a_call_that_was_cancelled_says_so() -> None:
 
 
 @pytest.mark.parametrize("part", [False, True], ids=["the call", "a part of it"])
-async def test_a_call_whose_time_was_up_says_so(part: bool) -> None:
+async def test_a_call_that_timed_out_has_its_outcome(part: bool) -> None:
     disk, app = Disk(), make_server()
     app.budget = replace(app.budget, seconds=60 if part else 0.02)
 
@@ -256,7 +256,7 @@ async def test_a_call_whose_time_was_up_says_so(part: bool) -> None:
     assert _outcomes(disk, "tools/call") == [("wait_briefly", "timeout")]
 
 
-async def test_sessions_are_told_by_a_digest() -> None:
+async def test_lines_contain_a_digest_of_the_session_id() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         session = await site.initialize()
@@ -266,14 +266,14 @@ async def test_sessions_are_told_by_a_digest() -> None:
     assert session["Mcp-Session-Id"] not in json.dumps(line)
 
 
-async def test_refusals_are_written_down() -> None:
+async def test_refusals_write_a_line() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:
         await ask(site, "tools/call", echo("x"), {"Authorization": "Bearer wrong-token"})
         await ask(site, "tools/call", echo("x"), {"Origin": "http://evil.example"})
         await ask(site, "tools/call", echo("x"), {**ADA, "Content-Type": "text/plain"})
-    told = [(one["outcome"], one["status"], one["server"], "principal" in one) for one in disk.lines]
-    assert told == [
+    lines = [(one["outcome"], one["status"], one["server"], "principal" in one) for one in disk.lines]
+    assert lines == [
         ("refused", 401, "sample", False),
         ("refused", 403, "sample", False),
         ("refused", 415, "sample", True),
@@ -289,7 +289,7 @@ UNHANDLED: list[tuple[str, Json, str]] = [
 """Requests that no handler is asked, and how they end."""
 
 
-async def test_each_request_of_a_session_has_a_line() -> None:
+async def test_each_request_of_a_session_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:
         session = {**await site.initialize(headers=ADA), **ADA}
@@ -297,13 +297,13 @@ async def test_each_request_of_a_session_has_a_line() -> None:
         for number, (method, params, _) in enumerate(requests):
             await site.post(site.message(method, params, id=number), session)
         await site.client.delete("/mcp", headers=session)
-    told = [(one["method"], one["outcome"]) for one in disk.lines]
-    assert told == [("initialize", "ok"), *((one[0], one[2]) for one in requests), ("DELETE", "ok")]
+    lines = [(one["method"], one["outcome"]) for one in disk.lines]
+    assert lines == [("initialize", "ok"), *((one[0], one[2]) for one in requests), ("DELETE", "ok")]
     assert {one["principal"] for one in disk.lines} == {f"token-{sha256(b'ada').hexdigest()[:12]}"}
     assert len({one["session"] for one in disk.lines[1:]}) == 1
 
 
-async def test_each_request_of_a_websocket_has_a_line() -> None:
+async def test_each_request_of_a_websocket_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk) as site, web_socket(site) as socket:
         await socket.initialize()
@@ -311,18 +311,18 @@ async def test_each_request_of_a_websocket_has_a_line() -> None:
             await socket.request(method, params)
         await socket.frame(1, b"no JSON")
         await socket.next()
-    told = [(one["method"], one["outcome"]) for one in disk.lines]
-    assert told == [("initialize", "ok"), *((one[0], one[2]) for one in UNHANDLED), ("", "error"), ("GET", "ok")]
+    lines = [(one["method"], one["outcome"]) for one in disk.lines]
+    assert lines == [("initialize", "ok"), *((one[0], one[2]) for one in UNHANDLED), ("", "error"), ("GET", "ok")]
 
 
-async def test_each_request_by_itself_has_a_line() -> None:
+async def test_each_stateless_request_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk, limits=EndpointLimits(dialects=True)) as site:
         for method, params in [("no/such", {}), ("completion/complete", {}), ("server/discover", {})]:
             await ask(site, method, params)
         await site.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "mcp/noSuch", "params": {}})
-    told = [(one.get("method"), one["outcome"]) for one in disk.lines]
-    assert told == [
+    lines = [(one.get("method"), one["outcome"]) for one in disk.lines]
+    assert lines == [
         ("no/such", "error"),
         ("completion/complete", "error"),
         ("server/discover", "ok"),
@@ -330,7 +330,7 @@ async def test_each_request_by_itself_has_a_line() -> None:
     ]
 
 
-async def test_the_name_of_an_unknown_method_is_short_and_without_secrets() -> None:
+async def test_the_name_of_an_unknown_method_is_truncated_and_redacted() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         await site.post(site.message(f"no/Bearer hush/{'x' * 500}"), await site.initialize())
@@ -340,7 +340,7 @@ async def test_the_name_of_an_unknown_method_is_short_and_without_secrets() -> N
     assert len(method) <= 200
 
 
-async def test_each_request_of_a_batch_has_a_line() -> None:
+async def test_each_request_of_a_batch_writes_a_line() -> None:
     disk = Disk()
     async with recorded(disk) as site:
         session = await site.initialize("2025-03-26")
@@ -351,20 +351,20 @@ async def test_each_request_of_a_batch_has_a_line() -> None:
         ]
         await site.post(batch, session)
         await site.post([site.message("ping", id=number) for number in range(1_001)], session)
-    told = [(one.get("method"), one["outcome"]) for one in disk.lines[1:]]
-    assert told == [("ping", "ok"), ("no/such", "error"), ("tools/call", "ok"), (None, "refused")]
+    lines = [(one.get("method"), one["outcome"]) for one in disk.lines[1:]]
+    assert lines == [("ping", "ok"), ("no/such", "error"), ("tools/call", "ok"), (None, "refused")]
 
 
-async def test_who_reads_what_others_do_is_written_down() -> None:
+async def test_requests_for_metrics_and_debug_state_write_a_line() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:
         for path in ("/metrics", "/debug/state", "/healthz", "/readyz"):
             await site.client.get(path, headers=ADA)
-    told = [(one["server"], one["path"], one["outcome"], "principal" in one) for one in disk.lines]
-    assert told == [("http", "/metrics", "ok", True), ("http", "/debug/state", "ok", True)]
+    lines = [(one["server"], one["path"], one["outcome"], "principal" in one) for one in disk.lines]
+    assert lines == [("http", "/metrics", "ok", True), ("http", "/debug/state", "ok", True)]
 
 
-async def test_what_is_cancelled_while_it_waits_has_a_line() -> None:
+async def test_a_call_cancelled_in_the_queue_writes_a_line() -> None:
     disk, app = Disk(), make_server()
     app.limits = replace(app.limits, concurrent_calls=1, waiting_calls=2)
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
@@ -381,7 +381,7 @@ async def test_what_is_cancelled_while_it_waits_has_a_line() -> None:
     assert sorted(_outcomes(disk, "tools/call")[2:]) == [("greet", "cancelled"), ("wait", "cancelled")]
 
 
-async def test_a_flood_is_one_line_a_second() -> None:
+async def test_refusals_of_a_flood_write_a_line_per_second() -> None:
     disk = Disk()
     limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=1))
     async with recorded(disk, limits=limits) as site:
@@ -389,21 +389,21 @@ async def test_a_flood_is_one_line_a_second() -> None:
             await ask(site, "tools/call", echo("x"))
         disk.now += 1
         await ask(site, "tools/call", echo("x"))
-    # What was done, the first that was refused, how many more were, and one of another second.
+    # The call, the first refusal, the count of the others, and a refusal of another second.
     assert [one.get("times") for one in disk.lines] == [None, None, 18, None]
 
 
-async def test_who_is_nobody_fills_no_log() -> None:
+async def test_unauthenticated_requests_are_summed_up() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:
         for path in ("/mcp", "/metrics", "/elsewhere"):
             for number in range(10):
                 await site.client.get(path, headers={"Authorization": f"Bearer {number}"})
-    told = [(one["server"], one["status"], one.get("times")) for one in disk.lines]
-    assert told == [("sample", 401, None), ("http", 401, None), ("sample", 401, 9), ("http", 401, 19)]
+    lines = [(one["server"], one["status"], one.get("times")) for one in disk.lines]
+    assert lines == [("sample", 401, None), ("http", 401, None), ("sample", 401, 9), ("http", 401, 19)]
 
 
-async def test_what_one_client_has_too_much_of_is_written_down_everywhere() -> None:
+async def test_requests_beyond_the_client_limits_write_a_line() -> None:
     disk = Disk()
     limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=4, calls=1))
     async with recorded(disk, limits=limits) as site, web_socket(site) as socket:
@@ -417,7 +417,7 @@ async def test_what_one_client_has_too_much_of_is_written_down_everywhere() -> N
 
 
 @pytest.mark.parametrize("tool", ["echo", "quick"])
-async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(
+async def test_on_a_full_disk_calls_continue_and_lost_lines_are_counted(
     tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk, call = Disk(), {"name": tool, "arguments": {"text": "x"}}
@@ -425,15 +425,15 @@ async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(
         disk.is_full = True
         for _ in range(3):
             assert await ask(site, "tools/call", call) == 200
-        said = (await site.client.get("/metrics")).text
+        metrics = (await site.client.get("/metrics")).text
         disk.is_full = False
         assert await ask(site, "tools/call", call) == 200
-    assert 'mcp_audit_unwritten_total{server="sample"} 3.0' in said
+    assert 'mcp_audit_unwritten_total{server="sample"} 3.0' in metrics
     assert len(disk.lines) == 1
     assert [one.levelname for one in caplog.records if one.name == "shared.audit"] == ["ERROR", "WARNING"]
 
 
-async def test_where_lines_are_required_no_work_is_taken_on_until_they_are_written() -> None:
+async def test_with_required_lines_calls_get_503_until_the_lines_are_written() -> None:
     disk = Disk()
     async with recorded(disk, required=True) as site:
         disk.is_full = True
@@ -447,11 +447,11 @@ async def test_where_lines_are_required_no_work_is_taken_on_until_they_are_writt
     assert len(disk.lines) == 2
 
 
-async def test_where_there_are_no_statuses_it_is_an_error() -> None:
+async def test_with_required_lines_calls_of_a_websocket_get_an_error() -> None:
     disk = Disk()
     greet, memo = {"name": "greet", "arguments": {"name": "Ada"}}, {"uri": "memo://a"}
     requests: list[tuple[str, Json]] = [("tools/call", echo("x")), ("tools/call", echo("x"))]
-    # Those that are answered at once as well.
+    # Also calls that are answered at once.
     requests += [("tools/call", {**echo("x"), "name": "quick"}), ("prompts/get", greet), ("resources/read", memo)]
     requests += [(f"{what}/list", {}) for what in ("tools", "prompts", "resources", "resources/templates")]
     async with recorded(disk, required=True) as site, web_socket(site) as socket:
@@ -465,7 +465,7 @@ async def test_where_there_are_no_statuses_it_is_an_error() -> None:
     assert {answer["error"]["code"] for answer in answers[1:]} == {-32603}
 
 
-def test_what_waits_is_written_at_the_end() -> None:
+def test_waiting_lines_are_written_at_close() -> None:
     disk = Disk()
     disk.is_full = True
     audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
@@ -477,7 +477,7 @@ def test_what_waits_is_written_at_the_end() -> None:
     assert [one["number"] for one in disk.lines] == [0, 1, 2]
 
 
-def test_lines_that_are_to_be_written_together_are_written_at_the_end_or_before_there_are_many() -> None:
+def test_buffered_lines_are_written_at_a_size_limit_or_at_close() -> None:
     disk = Disk()
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
     for _ in range(3):
@@ -487,7 +487,7 @@ def test_lines_that_are_to_be_written_together_are_written_at_the_end_or_before_
     assert disk.writes == [2, 1]
 
 
-def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
+def test_refusals_do_not_displace_lines_of_calls() -> None:
     disk = Disk()
     disk.is_full = True
     audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
@@ -499,7 +499,7 @@ def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
     assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost) == (MAX_REFUSED + 1, "drop_table", 1)
 
 
-async def test_a_task_has_its_line_whatever_begins_when_it_gives_its_place_up() -> None:
+async def test_a_task_writes_its_line_even_if_another_call_ran_meanwhile() -> None:
     disk, release = Disk(), anyio.Event()
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
     app = make_server()

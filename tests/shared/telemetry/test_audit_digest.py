@@ -1,4 +1,4 @@
-"""The digest of arguments is that of the JSON that Python writes of them, with sorted names and in ASCII."""
+"""The digest of arguments: that of their JSON in ASCII with sorted names."""
 
 import json
 from hashlib import sha256
@@ -15,7 +15,7 @@ def digest_of(value: Any) -> str:
 
 
 @pytest.mark.parametrize("text", ["plain", "\u00e9", "\u2028", "\x1b[2J", "\x7f", "\x9b2J"])
-def test_a_digest(text: str) -> None:
+def test_a_digest_equals_that_of_sorted_ascii_json(text: str) -> None:
     for value in ({"b": text, "a": [1, None], "nested": {"y": 1, "x": text}}, {"b": text, "a": True}, [text], {}):
         assert digest(value) == digest_of(value)
 

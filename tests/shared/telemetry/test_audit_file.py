@@ -1,4 +1,4 @@
-"""The file of the audit log: every line whole, none lost, whoever writes, rotates, moves it, or fills the disk."""
+"""The file of the audit log: no torn or lost line, despite concurrent writers, rotation, moves and full disks."""
 
 import json
 import os
@@ -46,12 +46,12 @@ print(written, failed, size)
 
 
 def lines_of(folder: Path) -> list[bytes]:
-    """All lines of all files, the lock's aside."""
+    """All lines of all files but the lock."""
     files = [path for path in folder.iterdir() if path.suffix != ".lock"]
     return [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
 
 
-def test_lines_are_appended_to_what_is_there(tmp_path: Path) -> None:
+def test_lines_are_appended_to_an_existing_file(tmp_path: Path) -> None:
     for line in (b"one\n", b"two\n"):
         file = AuditFile(tmp_path / "audit")
         file.write(line)
@@ -59,7 +59,7 @@ def test_lines_are_appended_to_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "audit").read_bytes() == b"one\ntwo\n"
 
 
-def test_nobody_but_the_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     (tmp_path / "audit").touch(0o644)
     file = AuditFile(tmp_path / "audit", max_bytes=10)
     for _ in range(3):
@@ -68,20 +68,20 @@ def test_nobody_but_the_owner_can_read_it(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_it_is_rotated_before_it_is_too_large_and_the_oldest_goes(tmp_path: Path) -> None:
+def test_a_full_file_is_rotated_and_the_oldest_is_deleted(tmp_path: Path) -> None:
     file = AuditFile(tmp_path / "audit", max_bytes=20, files=3)
     for number in range(8):
         file.write(b"line %4d\n" % number)
     file.close()
-    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".lock"}
-    assert kept == {
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".lock"}
+    assert contents == {
         "audit": b"line    6\nline    7\n",
         "audit.1": b"line    4\nline    5\n",
         "audit.2": b"line    2\nline    3\n",
     }
 
 
-def test_one_file_alone_begins_anew(tmp_path: Path) -> None:
+def test_a_single_file_is_emptied_when_full(tmp_path: Path) -> None:
     file = AuditFile(tmp_path / "audit", max_bytes=20, files=1)
     for number in range(3):
         file.write(b"line %4d\n" % number)
@@ -89,7 +89,7 @@ def test_one_file_alone_begins_anew(tmp_path: Path) -> None:
     assert lines_of(tmp_path) == [b"line    2\n"]
 
 
-def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) -> None:
+def test_a_line_longer_than_the_limit_gets_its_own_file(tmp_path: Path) -> None:
     file = AuditFile(tmp_path / "audit", max_bytes=20, files=3)
     file.write(b"short\n")
     file.write(b"x" * 100 + b"\n")
@@ -98,7 +98,7 @@ def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("gone", ["moved", "deleted"])
-def test_it_is_opened_again_where_it_was_moved_away(tmp_path: Path, gone: str) -> None:
+def test_a_moved_or_deleted_file_is_reopened(tmp_path: Path, gone: str) -> None:
     path, now = tmp_path / "audit", 0.0
     file = AuditFile(path, clock=lambda: now)
     file.write(b"one\n")
@@ -111,7 +111,7 @@ def test_it_is_opened_again_where_it_was_moved_away(tmp_path: Path, gone: str) -
     assert gone == "deleted" or (tmp_path / "old").read_bytes() == b"one\ntwo\n"
 
 
-def test_what_somebody_left_half_is_ended(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_terminated(tmp_path: Path) -> None:
     (tmp_path / "audit").write_bytes(b"one\ntw")
     file = AuditFile(tmp_path / "audit")
     file.write(b"three\n")
@@ -120,18 +120,18 @@ def test_what_somebody_left_half_is_ended(tmp_path: Path) -> None:
     assert (tmp_path / "audit").read_bytes() == b"one\ntw\nthree\nfour\n"
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/full")):
         with pytest.raises((ValueError, OSError)):
             AuditFile(path)
 
 
-@pytest.mark.parametrize("held", [True, False], ids=["by another process", "for it fails"])
-def test_where_it_is_not_rotated_now_lines_are_written_all_the_same(tmp_path: Path, held: bool) -> None:
+@pytest.mark.parametrize("is_locked", [True, False], ids=["by another process", "because it fails"])
+def test_lines_are_written_even_if_rotation_fails(tmp_path: Path, is_locked: bool) -> None:
     file = AuditFile(tmp_path / "audit", max_bytes=10)
     other = FileLock(tmp_path / "audit.lock")
-    if held:
+    if is_locked:
         other.acquire()
     else:
         (tmp_path / "audit.9").mkdir()
@@ -145,7 +145,7 @@ def test_where_it_is_not_rotated_now_lines_are_written_all_the_same(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_several_processes_write_and_rotate_and_no_line_is_lost(tmp_path: Path) -> None:
+def test_concurrent_processes_lose_no_lines(tmp_path: Path) -> None:
     path, count = tmp_path / "audit", 1_000
     command = [sys.executable, "-c", WRITER, str(path)]
     writers = [subprocess.Popen([*command, who, str(count)]) for who in "abc"]
@@ -157,7 +157,7 @@ def test_several_processes_write_and_rotate_and_no_line_is_lost(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_on_a_full_disk_there_is_no_half_of_a_line(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "audit"
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True, timeout=50
@@ -169,9 +169,7 @@ def test_on_a_full_disk_there_is_no_half_of_a_line(tmp_path: Path) -> None:
     assert {len(line) for line in lines} == {49, 99}
 
 
-def test_a_line_that_is_being_written_is_not_taken_for_a_torn_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_in_progress_is_not_treated_as_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "audit"
     path.write_bytes(b"one\ntw")
 

@@ -1,6 +1,4 @@
-"""How often a program of ours looks for garbage, in a process of its own, since it concerns all of one; and memory is
-given back, or nothing happens: the call is safe anywhere.
-"""
+"""Garbage collection and memory of a program. Settings that affect a whole process are tested in a new one."""
 
 import ctypes
 import subprocess
@@ -22,11 +20,11 @@ print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 1_000)
 """
 
 
-def test_what_is_loaded_is_not_looked_at_again_and_what_is_new_less_often() -> None:
-    said = subprocess.run(
+def test_garbage_collection_skips_loaded_modules_and_runs_less_often() -> None:
+    output = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True
     ).stdout
-    assert said.split() == ["True", str(OBJECTS_BETWEEN_COLLECTIONS), "True"]
+    assert output.split() == ["True", str(OBJECTS_BETWEEN_COLLECTIONS), "True"]
 
 
 SPARE = """
@@ -56,17 +54,17 @@ def resident() -> int:
     not hasattr(ctypes.CDLL(None), "malloc_trim"),
     reason="the C library has no malloc_trim: run this on a Linux with glibc",
 )
-def test_what_is_free_between_what_is_used_is_given_back() -> None:
+def test_return_memory_releases_free_blocks() -> None:
     # Below the size from which the library asks the system for each block by itself.
     blocks = [bytearray(100_000) for _ in range(500)]
-    kept = blocks[::50]
+    used = blocks[::50]
     before = resident()
     del blocks
     footprint.return_memory()
     assert before - resident() > 30_000_000
-    assert len(kept) == 10
+    assert len(used) == 10
 
 
-def test_what_the_event_loop_keeps_for_later_is_there_from_the_start() -> None:
+def test_spare_objects_of_the_event_loop_exist_from_the_start() -> None:
     done = subprocess.run([sys.executable, "-c", SPARE], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert int(done.stdout) < 20, done.stderr

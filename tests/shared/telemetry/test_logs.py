@@ -1,4 +1,4 @@
-"""Log lines arrive whole on stderr, and never hold up who writes them."""
+"""Log lines: whole on stderr, without blocking the program."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @contextmanager
 def logger(name: str) -> Iterator[tuple[logging.Logger, LogThread, int]]:
-    """A logger whose lines go into a pipe, and the end to read them from."""
+    """A logger that writes to a pipe, its handler, and the read end of the pipe."""
     inbox, outbox = os.pipe()
     handler, made = LogThread(outbox), logging.Logger(name)
     made.addHandler(handler)
@@ -38,39 +38,39 @@ def logger(name: str) -> Iterator[tuple[logging.Logger, LogThread, int]]:
 
 
 def read_until(inbox: int, end: bytes) -> str:
-    said = b""
-    while end not in said:
-        assert select.select([inbox], [], [], PATIENCE)[0], said
-        said += os.read(inbox, 65_536)
-    return said.decode()
+    text = b""
+    while end not in text:
+        assert select.select([inbox], [], [], PATIENCE)[0], text
+        text += os.read(inbox, 65_536)
+    return text.decode()
 
 
-def test_lines_come_in_order() -> None:
+def test_lines_keep_their_order() -> None:
     with logger("order") as (log, handler, inbox):
         for number in range(100):
             log.warning("line %d", number)
         handler.flush()
-        said = os.read(inbox, 65_536).decode()
-        assert said.splitlines() == [f"line {number}" for number in range(100)]
+        text = os.read(inbox, 65_536).decode()
+        assert text.splitlines() == [f"line {number}" for number in range(100)]
 
 
-def test_a_pipe_that_nobody_reads_holds_up_nobody() -> None:
+def test_an_unread_pipe_does_not_block_the_program() -> None:
     with logger("full") as (log, _, inbox):
         for number in range(logs.MAX_WAITING + 3_000):
             log.warning("%06d %s", number, "x" * 50)
-        said = read_until(inbox, b"were dropped, because no one read stderr\n")
-        numbers = [int(line.split()[0]) for line in said.splitlines() if line.endswith("x")]
+        text = read_until(inbox, b"were dropped, because no one read stderr\n")
+        numbers = [int(line.split()[0]) for line in text.splitlines() if line.endswith("x")]
         assert numbers == list(range(len(numbers)))
 
 
-def test_the_end_does_not_wait_for_a_pipe_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flush_does_not_wait_for_an_unread_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "FLUSH_SECONDS", 0.01)
     with logger("end") as (log, handler, _):
         log.warning("x" * 200_000)
         handler.flush()
 
 
-def test_nobody_there_is_no_reason_to_fail() -> None:
+def test_a_closed_pipe_is_ignored() -> None:
     with logger("gone") as (log, handler, inbox):
         os.close(inbox)
         for _ in range(3):
@@ -78,7 +78,7 @@ def test_nobody_there_is_no_reason_to_fail() -> None:
             handler.flush()
 
 
-def test_its_thread_does_not_keep_the_process_alive() -> None:
+def test_the_thread_of_the_handler_is_a_daemon() -> None:
     with logger("daemon") as (log, handler, _):
         before = set(threading.enumerate())
         log.warning("x")
@@ -101,7 +101,7 @@ warnings.warn("old")
 """
 
 
-def said_by(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     command = [sys.executable, "-c", SCRIPT, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=True)
     assert done.stdout == b""
@@ -109,8 +109,8 @@ def said_by(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_json_lines_parse() -> None:
-    first, second, third = [json.loads(line) for line in said_by("warning", "json").split("\n")[:-1]]
+def test_json_lines_are_valid_json() -> None:
+    first, second, third = [json.loads(line) for line in output_of("warning", "json").split("\n")[:-1]]
     assert first == {
         "time": first["time"],
         "level": "warning",
@@ -123,9 +123,9 @@ def test_json_lines_parse() -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_lines_name_the_server_and_the_worker_where_there_are_several(style: str) -> None:
+def test_lines_name_the_server_and_the_worker(style: str) -> None:
     with logger("several") as (log, handler, inbox):
-        # What `set_up_logging` chooses, which is for a whole process.
+        # The formatter that `set_up_logging` would choose for the whole process.
         handler.setFormatter(logs._Json(2) if style == "json" else logs._Text(2))
         log.warning("one")
         Context().run(lambda: (logs.server_name.set("sqlite"), log.warning("two")))
@@ -133,23 +133,23 @@ def test_lines_name_the_server_and_the_worker_where_there_are_several(style: str
         first, second = os.read(inbox, 65_536).decode().splitlines()
     assert "sqlite" not in first
     if style == "json":
-        said = json.loads(second)
-        assert (said["server"], said["worker"]) == ("sqlite", 2)
+        line = json.loads(second)
+        assert (line["server"], line["worker"]) == ("sqlite", 2)
     else:
         assert first.endswith("WARNING several [worker 2]: one")
         assert "sqlite" in second
 
 
 @pytest.mark.slow
-def test_text_lines_and_levels() -> None:
-    said = said_by("error", "text")
-    assert "ERROR here: why" in said
-    assert "two" not in said
-    assert "quiet" in said_by("debug", "text")
+def test_text_lines_follow_the_level() -> None:
+    output = output_of("error", "text")
+    assert "ERROR here: why" in output
+    assert "two" not in output
+    assert "quiet" in output_of("debug", "text")
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_a_line_names_the_span_that_it_belongs_to(style: str) -> None:
+def test_a_line_names_its_span(style: str) -> None:
     formatter = logs._Json() if style == "json" else logs._Text()  # as above
     record = logging.makeLogRecord({"name": "a", "levelname": "INFO", "msg": "b"})
 
@@ -157,10 +157,10 @@ def test_a_line_names_the_span_that_it_belongs_to(style: str) -> None:
         current.set(TraceContext("1" * 32, "2" * 16))
         return formatter.format(record)
 
-    said = Context().run(line)
+    formatted = Context().run(line)
     named = {"trace_id": "1" * 32, "span_id": "2" * 16}
     if style == "json":
-        assert named.items() <= json.loads(said).items()
+        assert named.items() <= json.loads(formatted).items()
     else:
-        assert said.endswith(f" a trace_id={named['trace_id']} span_id={named['span_id']}: b")
+        assert formatted.endswith(f" a trace_id={named['trace_id']} span_id={named['span_id']}: b")
     assert "trace_id" not in formatter.format(record)

@@ -1,4 +1,4 @@
-"""The figures of several processes as those of one."""
+"""`merge`: the figures of several processes as those of one."""
 
 import json
 from collections import Counter
@@ -20,12 +20,12 @@ def series(*answers: tuple[Response | Failure, float]) -> Series:
 
 
 def figures(server: str = "files", **others: Any) -> Figures:
-    said = {"metrics": [], "up": True, "sessions": 1, "streams": 2, "subscriptions": 3, "refused": {}, **others}
-    return Figures(server=server, **said)
+    fields = {"metrics": [], "up": True, "sessions": 1, "streams": 2, "subscriptions": 3, "refused": {}, **others}
+    return Figures(server=server, **fields)
 
 
 def plain(several: list[Figures]) -> Any:
-    """The figures as values that can be compared."""
+    """The figures as comparable values."""
     return [
         {
             **one._asdict(),
@@ -38,7 +38,7 @@ def plain(several: list[Figures]) -> Any:
     ]
 
 
-def test_what_was_counted_is_summed() -> None:
+def test_counts_are_summed() -> None:
     failed, done = (Failure(1, -32603, "internal error"), 0.5), (Response(1, {}), 0.25)
     one = figures(
         metrics=[(ECHO, series(failed, done)), (PING, series(done))],
@@ -54,20 +54,20 @@ def test_what_was_counted_is_summed() -> None:
     assert counted[PING].requests == 1
     assert (both.refused, both.limited, both.unwritten) == ({401: 3, 404: 1}, {"rate": 3}, 1)
     assert (both.sessions, both.streams, both.subscriptions) == (2, 4, 6)
-    # Those that were summed are as they were.
+    # The inputs are unchanged.
     assert dict(one.metrics)[ECHO].requests == 2
 
 
-def test_each_server_by_itself() -> None:
+def test_servers_are_merged_by_name() -> None:
     assert [one.server for one in merge([[figures("a"), figures("b")], [figures("b")]])] == ["a", "b"]
 
 
-def test_a_server_is_up_where_it_is_in_all_of_them() -> None:
+def test_a_server_is_up_if_it_is_up_in_all_processes() -> None:
     assert merge([[figures()], [figures()]])[0].up
     assert not merge([[figures()], [figures(up=False)]])[0].up
 
 
-def test_a_store_is_up_where_all_reach_it() -> None:
+def test_a_store_is_up_if_all_running_processes_reach_it() -> None:
     here, away = figures(store_up=True, store_lost=1), figures(store_up=False, store_lost=2)
     (both,) = merge([[here], [away]])
     assert (both.store_up, both.store_lost) == (False, 3)
@@ -75,19 +75,19 @@ def test_a_store_is_up_where_all_reach_it() -> None:
     assert (both.store_up, both.store_lost) == (True, 3)
 
 
-def test_without_a_store_nothing_is_said_of_one() -> None:
+def test_without_a_store_its_figures_are_none() -> None:
     (both,) = merge([[figures()], [figures()]])
     assert (both.store_up, both.store_lost) == (None, None)
 
 
-def test_who_has_ended_holds_nothing_open_but_has_counted() -> None:
+def test_an_ended_process_adds_counts_but_no_open_sessions() -> None:
     ended = keep_counts([figures(metrics=[(PING, series((Response(1, {}), 1.0)))], up=False)])
     (both,) = merge([[figures()], ended])
     assert (both.up, both.sessions, both.streams, both.subscriptions) == (True, 1, 2, 3)
     assert dict(both.metrics)[PING].requests == 1
 
 
-def test_figures_travel_as_json() -> None:
+def test_figures_are_unchanged_after_json() -> None:
     given = [
         figures(metrics=[(ECHO, series((Failure(1, -32602, "bad"), 0.1)))], refused={401: 1}, limited={"rate": 2}),
         figures("sql", unwritten=3, store_up=False, store_lost=0),

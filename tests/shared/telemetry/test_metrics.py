@@ -1,4 +1,4 @@
-"""The counts of one server: each message once, and no label of a client's making."""
+"""The metrics of a server: each message counts once, and clients cannot add labels."""
 
 import asyncio
 from collections import Counter
@@ -22,19 +22,19 @@ def call(id: int, tool: Any) -> Request:
 
 
 async def prepared() -> Run[Any]:
-    """A run that nobody has come to, whose calls want an event loop."""
+    """A run without connections. Its calls need an event loop."""
     return prepare(make_server(), NoSettings(), Limits(), CallLimits(), ())
 
 
 def counting() -> tuple[Metrics, Meter]:
-    """Counts, and what counts for one connection."""
+    """The metrics, and the meter of a connection."""
     metrics = Metrics()
     metrics.count(asyncio.run(prepared()))
     return metrics, metrics.meter()
 
 
 def passed(*messages: tuple[Message, Message | None]) -> dict[Labels, Series]:
-    """The counts after these messages came, each with its answer."""
+    """The series after these messages and their answers."""
     metrics, meter = counting()
     for message, answer in messages:
         meter.on_received(message)
@@ -56,7 +56,7 @@ def test_a_request_is_counted_by_method_and_tool() -> None:
     assert not any(one.errors for one in series.values())
 
 
-def test_an_error_is_told_by_whose_it_is() -> None:
+def test_errors_are_counted_by_their_cause() -> None:
     series = passed(
         (call(1, "echo"), Response(1, {"isError": True, "content": []})),
         (call(2, "echo"), Failure(2, -32602, "bad")),
@@ -66,7 +66,7 @@ def test_an_error_is_told_by_whose_it_is() -> None:
     assert series[Labels("tools/call", "echo")].errors == Counter(tool=1, client=1, server=2)
 
 
-def test_what_a_client_makes_up_takes_no_memory() -> None:
+def test_unknown_methods_and_tools_are_counted_as_other() -> None:
     many = [(Request(n, f"made/up{n}"), Failure(n, -32601, "unknown")) for n in range(100)]
     calls = [(call(n, f"made-up-{n}"), Failure(n, -32602, "unknown")) for n in range(100, 200)]
     odd = [(call(n, name), Failure(n, -32602, "bad")) for n, name in enumerate([None, 7, ["echo"], {}], 200)]
@@ -81,7 +81,7 @@ def listing(*names: Any) -> Response:
     return Response(1, {"tools": [{"name": name} for name in names]})
 
 
-def test_a_tool_that_was_listed_is_counted_by_its_name() -> None:
+def test_a_listed_tool_is_counted_by_its_name() -> None:
     answer = Response(2, {"content": [], "tools": [{"name": "made-up"}]})
     series = passed(
         (call(1, "theirs"), Response(1, {"content": []})),
@@ -93,7 +93,7 @@ def test_a_tool_that_was_listed_is_counted_by_its_name() -> None:
     assert counted == {"theirs": 1, "other": 2}
 
 
-def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_listed_tools_with_labels_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_module, "MAX_LISTED_TOOLS", 2)
     names = ("a", "b", "c", "echo")
     calls = [(call(n, name), Response(n, {"content": []})) for n, name in enumerate(names, 2)]
@@ -101,7 +101,7 @@ def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPat
     assert {labels.tool for labels in series if labels.tool} == {"a", "b", "echo", "other"}
 
 
-def test_counts_go_on_when_the_server_was_opened_again() -> None:
+def test_counts_continue_after_the_server_is_reopened() -> None:
     metrics, meter = counting()
     meter.on_received(call(1, "echo"))
     metrics.count(asyncio.run(prepared()))
@@ -109,7 +109,7 @@ def test_counts_go_on_when_the_server_was_opened_again() -> None:
     assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 
 
-def test_a_batch_is_as_many_requests_as_it_has() -> None:
+def test_each_request_of_a_batch_is_counted() -> None:
     answers = Batch((Response(1, {}), Response(2, {"isError": True, "content": []})))
     series = passed((Batch((Request(1, "ping"), call(2, "echo"), Notification("notifications/x"))), answers))
     assert {labels: one.requests for labels, one in series.items()} == {
@@ -119,17 +119,17 @@ def test_a_batch_is_as_many_requests_as_it_has() -> None:
     assert series[Labels("tools/call", "echo")].errors == Counter(tool=1)
 
 
-def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
+def test_a_cancelled_request_has_no_time_and_leaves_no_record() -> None:
     metrics, meter = counting()
     meter.on_received(call(1, "wait"))
     meter.on_sent([Outgoing(None, 1)])
     meter.on_sent([Outgoing(Response(1, {}))])
     ((_, series),) = metrics
     assert (series.requests, sum(series.buckets)) == (1, 0)
-    assert not meter._in_progress  # nothing else tells that it keeps no memory of it
+    assert not meter._in_progress  # visible only in this attribute
 
 
-def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
+def test_a_request_on_a_released_stream_is_still_timed() -> None:
     metrics, meter = counting()
     meter.on_received(call(1, "wait"))
     meter.on_sent([Outgoing(None, 1, retry_ms=10)])
@@ -138,7 +138,7 @@ def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
     assert sum(series.buckets) == 1
 
 
-def test_a_time_counts_up_to_its_bound() -> None:
+def test_a_time_is_counted_in_the_bucket_of_its_upper_bound() -> None:
     series = Series(Labels("ping"))
     for seconds in (0.0, BUCKETS[0], BUCKETS[0] + 1e-9, BUCKETS[-1], BUCKETS[-1] + 1):
         series.count_answer(Response(1, {}), seconds)

@@ -1,4 +1,4 @@
-"""A worker's line to its parent, with a test at the other end."""
+"""The connection of a worker to its parent, whose end the test plays."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ from tests.shared.telemetry.test_merged import figures
 
 @asynccontextmanager
 async def attended() -> AsyncIterator[tuple[Siblings, SocketStream, anyio.Event]]:
-    """A worker, the parent's end of its line, and what is set when it is to end."""
+    """A worker, the parent's end of its connection, and the event that is set when the worker must stop."""
     ours, theirs = socket.socketpair()
     worker, stop = Siblings(2, theirs), anyio.Event()
     worker.figures = lambda: [figures()]
@@ -29,30 +29,30 @@ async def attended() -> AsyncIterator[tuple[Siblings, SocketStream, anyio.Event]
     theirs.close()
 
 
-async def heard(parent: SocketStream) -> Any:
+async def next_message(parent: SocketStream) -> Any:
     data = b""
     while not data.endswith(b"\n"):
         data += await parent.receive()
     return json.loads(data.split(b"\n")[-2])
 
 
-async def test_it_says_that_it_serves_and_for_how_long_it_drains() -> None:
+async def test_a_worker_reports_that_it_is_ready_and_its_drain_time() -> None:
     async with attended() as (worker, parent, _):
         worker.drain_seconds = 1.5
         worker.report_ready("listening")
-        assert await heard(parent) == {"ready": "listening", "drain": 1.5}
+        assert await next_message(parent) == {"ready": "listening", "drain": 1.5}
 
 
-async def test_it_tells_its_counts_when_asked_and_at_its_end() -> None:
+async def test_a_worker_sends_its_counts_on_request_and_at_its_end() -> None:
     async with attended() as (worker, parent, _):
         for byte in encode_message(tell=True):
             await parent.send(bytes([byte]))
-        assert (await heard(parent))["figures"][0]["sessions"] == 1
+        assert (await next_message(parent))["figures"][0]["sessions"] == 1
         worker.send_last_counts()
-        assert (await heard(parent))["figures"][0]["sessions"] == 1
+        assert (await next_message(parent))["figures"][0]["sessions"] == 1
 
 
-async def test_several_may_ask_for_the_counts_of_all() -> None:
+async def test_concurrent_requests_for_totals_get_answers() -> None:
     async with attended() as (worker, parent, _):
         wholes: dict[int, Totals] = {}
 
@@ -62,22 +62,22 @@ async def test_several_may_ask_for_the_counts_of_all() -> None:
         async with anyio.create_task_group() as tasks:
             for number in range(2):
                 tasks.start_soon(ask, number)
-                assert await heard(parent) == {"ask": number}
-            # Nobody waits for this one.
+                assert await next_message(parent) == {"ask": number}
+            # No caller waits for this answer.
             await parent.send(encode_message(all=9, figures=[], processes={}, restarts=0))
             for number in (1, 0):
                 await parent.send(encode_message(all=number, figures=[], processes={"1": 7}, restarts=number))
         assert wholes == {number: Totals([], {"1": 7}, number) for number in range(2)}
 
 
-async def test_a_parent_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_for_totals_to_a_silent_parent_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.01)
     async with attended() as (worker, _, _):
         with pytest.raises(TimeoutError):
             await worker.request_totals()
 
 
-async def test_it_ends_where_the_parent_is_gone() -> None:
+async def test_a_worker_stops_when_its_parent_is_gone() -> None:
     async with attended() as (worker, parent, stop):
         await parent.aclose()
         await stop.wait()

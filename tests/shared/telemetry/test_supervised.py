@@ -1,4 +1,4 @@
-"""A server that is opened again whenever it fails."""
+"""A supervised server, which is reopened whenever it fails."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,19 +22,19 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
 
 
-class Patient:
-    """A server whose lives are told beforehand, and what who watches it has heard."""
+class Watched:
+    """A supervised server with these lifespans in order, and records of its states."""
 
     def __init__(self, *lives: Callable[[], AsyncIterator[None]]) -> None:
         self.lives = list(lives)
         self.one = SupervisedServer("one", self.open)
-        self.heard: list[str] = []
+        self.states: list[str] = []
         self.pauses: list[float] = []
         self.seconds = LIMIT
-        """How long it has to close, and whether it did."""
+        """The time limit of `close`, and its result."""
         self.ended: bool | None = None
         self._moved = anyio.Event()
-        self.one.watch(self._hear)
+        self.one.watch(self._record)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Run[Any]]:
@@ -48,26 +48,26 @@ class Patient:
         async with app.open() as running:
             yield running
 
-    def _hear(self) -> None:
+    def _record(self) -> None:
         assert (self.one.running is None) is bool(self.one.reason)
-        self.heard.append(self.one.reason or "open")
+        self.states.append(self.one.reason or "open")
         self.pauses.append(self.one.pause)
         self._moved.set()
 
-    async def until(self, said: str, times: int = 1) -> None:
-        """Waits until that was heard so many times."""
-        while self.heard.count(said) < times:
+    async def until(self, state: str, times: int = 1) -> None:
+        """Waits until a state was recorded `times` times."""
+        while self.states.count(state) < times:
             self._moved = anyio.Event()
             await self._moved.wait()
 
 
 @asynccontextmanager
-async def living(patient: Patient) -> AsyncIterator[Patient]:
-    """As long as the block it lives, and is closed then."""
+async def living(watched: Watched) -> AsyncIterator[Watched]:
+    """Runs the server during the block, and closes it."""
     with anyio.fail_after(LIMIT):
-        patient.one.start()
-        yield patient
-        patient.ended = await patient.one.close(patient.seconds)
+        watched.one.start()
+        yield watched
+        watched.ended = await watched.one.close(watched.seconds)
 
 
 async def steady() -> AsyncIterator[None]:
@@ -112,20 +112,20 @@ async def fail_at_the_end() -> AsyncIterator[None]:
 STOPPED, FAILED = "it has stopped", "it failed while serving"
 
 
-async def test_one_that_lives_is_open_until_it_is_to_leave() -> None:
-    patient = Patient(steady)
-    assert (patient.one.running, patient.one.reason) == (None, "it is starting")
-    async with living(patient):
-        await patient.until("open")
-        running = patient.one.running
+async def test_a_healthy_server_is_open_until_it_is_stopped() -> None:
+    watched = Watched(steady)
+    assert (watched.one.running, watched.one.reason) == (None, "it is starting")
+    async with living(watched):
+        await watched.until("open")
+        running = watched.one.running
         assert running is not None
         assert running.server.implementation.name == "one"
-    assert patient.heard == ["open", STOPPED, STOPPED]
+    assert watched.states == ["open", STOPPED, STOPPED]
     assert running.calls.is_closing
 
 
 @pytest.mark.parametrize(
-    ("life", "heard"),
+    ("life", "states"),
     [
         (crash, ["it could not start (RuntimeError); the log says more"]),
         (leave, ["it could not start (RuntimeError); the log says more"]),
@@ -143,75 +143,77 @@ async def test_one_that_lives_is_open_until_it_is_to_leave() -> None:
         ),
     ],
 )
-async def test_one_that_fails_is_opened_again(life: Any, heard: list[str]) -> None:
-    async with living(Patient(life, steady)) as patient:
-        while patient.heard[len(heard) :] != ["open"]:
+async def test_a_failed_server_is_reopened(life: Any, states: list[str]) -> None:
+    async with living(Watched(life, steady)) as watched:
+        while watched.states[len(states) :] != ["open"]:
             await anyio.lowlevel.checkpoint()
-        assert patient.heard == [*heard, "open"]
-        assert patient.one.running is not None
+        assert watched.states == [*states, "open"]
+        assert watched.one.running is not None
 
 
-async def test_each_short_life_doubles_the_pause_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_short_lifetime_doubles_the_pause_up_to_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervised, "MAX_PAUSE_SECONDS", 0.005)
-    async with living(Patient(crash, fail_later, crash, crash, crash, steady)) as patient:
-        await patient.until("open", 2)
-        failures = [pause for pause, said in zip(patient.pauses, patient.heard, strict=True) if "log" in said]
+    async with living(Watched(crash, fail_later, crash, crash, crash, steady)) as watched:
+        await watched.until("open", 2)
+        failures = [pause for pause, state in zip(watched.pauses, watched.states, strict=True) if "log" in state]
         assert failures == [0.001, 0.002, 0.004, 0.005, 0.005]
 
 
-async def test_after_a_long_life_the_pause_is_the_first_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with living(Patient(crash, crash, fail_later, steady)) as patient:
+async def test_a_long_lifetime_resets_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with living(Watched(crash, crash, fail_later, steady)) as watched:
         monkeypatch.setattr(supervised, "STEADY_SECONDS", 0.0)
-        await patient.until("open", 2)
-        assert patient.pauses[-1] == 0.001
+        await watched.until("open", 2)
+        assert watched.pauses[-1] == 0.001
 
 
-async def test_what_goes_wrong_again_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    async with living(Patient(crash, crash, crash, steady)) as patient:
-        await patient.until("open")
+async def test_a_repeated_failure_is_logged_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    async with living(Watched(crash, crash, crash, steady)) as watched:
+        await watched.until("open")
     assert caplog.text.count("RuntimeError: a secret detail") == 1
     assert caplog.text.count("the server failed again in the same way; restarting it in 0.00") == 2
 
 
-async def test_what_an_operator_can_mend_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_os_error_at_startup_is_logged_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
     async def refuse() -> AsyncIterator[None]:
         raise FileNotFoundError(2, "No such file", "/there/is/none")
         yield
 
-    async with living(Patient(refuse, steady)) as patient:
-        await patient.until("open")
-        assert "/there" not in str(patient.heard)
+    async with living(Watched(refuse, steady)) as watched:
+        await watched.until("open")
+        assert "/there" not in str(watched.states)
     assert "can't start: [Errno 2] No such file: '/there/is/none'" in caplog.text
     assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize("life", [hang, crash])
-async def test_nobody_waits_for_one_that_is_not_open(life: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_does_not_wait_for_a_server_that_is_not_open(
+    life: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(supervised, "FIRST_SECONDS", 10 * LIMIT)
-    async with living(Patient(life)) as patient:
+    async with living(Watched(life)) as watched:
         await anyio.wait_all_tasks_blocked()
-    assert patient.heard[-1] == STOPPED
+    assert watched.states[-1] == STOPPED
 
 
-async def test_one_that_fails_at_its_end_tells_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async with living(Patient(fail_at_the_end)) as patient:
-        await patient.until("open")
+async def test_a_failure_while_stopping_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with living(Watched(fail_at_the_end)) as watched:
+        await watched.until("open")
     assert "the server did not stop cleanly" in caplog.text
-    assert patient.heard[-1] == STOPPED
+    assert watched.states[-1] == STOPPED
 
 
-async def test_one_that_takes_too_long_to_close_is_cancelled() -> None:
+async def test_a_server_that_closes_too_slowly_is_cancelled() -> None:
     async def linger() -> AsyncIterator[None]:
         yield
         await anyio.sleep_forever()
 
-    async with living(Patient(linger)) as patient:
-        await patient.until("open")
-        patient.seconds = 0.001
-    assert (patient.ended, patient.heard) == (True, ["open", STOPPED, STOPPED])
+    async with living(Watched(linger)) as watched:
+        await watched.until("open")
+        watched.seconds = 0.001
+    assert (watched.ended, watched.states) == (True, ["open", STOPPED, STOPPED])
 
 
-async def test_one_that_will_not_end_is_left_behind(
+async def test_a_server_that_ignores_cancellation_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervised, "LAST_SECONDS", 0.001)
@@ -222,17 +224,17 @@ async def test_one_that_will_not_end_is_left_behind(
         with anyio.CancelScope(shield=True):
             await go_on.wait()
 
-    async with living(Patient(cling)) as patient:
-        await patient.until("open")
-        patient.seconds = 0.001
-    assert patient.ended is False
+    async with living(Watched(cling)) as watched:
+        await watched.until("open")
+        watched.seconds = 0.001
+    assert watched.ended is False
     assert "the server did not stop in time and was abandoned" in caplog.text
     go_on.set()
-    await patient.until(STOPPED, 2)
+    await watched.until(STOPPED, 2)
 
 
 @pytest.mark.parametrize(("alone", "named"), [(False, "one"), (True, None)])
-async def test_log_lines_name_it_where_there_are_others(alone: bool, named: str | None) -> None:
+async def test_log_lines_name_the_server_unless_it_is_the_only_one(alone: bool, named: str | None) -> None:
     names = list[str | None]()
 
     @asynccontextmanager
@@ -249,10 +251,10 @@ async def test_log_lines_name_it_where_there_are_others(alone: bool, named: str 
     assert (names, server_name.get()) == ([named], None)
 
 
-async def test_who_has_stopped_watching_hears_no_more() -> None:
-    patient, heard = Patient(steady), list[str]()
-    unwatch = patient.one.watch(lambda: heard.append(patient.one.reason))
-    async with living(patient):
-        await patient.until("open")
+async def test_a_removed_watcher_is_not_called() -> None:
+    watched, states = Watched(steady), list[str]()
+    unwatch = watched.one.watch(lambda: states.append(watched.one.reason))
+    async with living(watched):
+        await watched.until("open")
         unwatch()
-    assert heard == [""]
+    assert states == [""]

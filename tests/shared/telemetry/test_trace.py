@@ -27,12 +27,12 @@ SECRETS += ["apiKey", "API_KEY", "api-key", "private_key", "Cookie", "Set-Cookie
 HARMLESS = ["progressToken", "maxTokens", "text", "path", "key", "passed", "author"]
 
 
-def test_what_is_named_like_a_secret_is_hidden() -> None:
+def test_values_of_secret_names_are_redacted() -> None:
     for key in SECRETS:
         assert redact({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
 
 
-def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
+def test_lines_of_a_trace_name_their_server(tmp_path: Path) -> None:
     trace = Trace(tmp_path / "trace")
     for server in ("one", "two"):
         trace.for_server(server).on_received(Request(1, "ping"))
@@ -42,7 +42,7 @@ def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
     assert [line.get("server") for line in lines] == ["one", "two", None]
 
 
-def test_what_is_not_stays() -> None:
+def test_values_of_harmless_names_are_kept() -> None:
     for key in HARMLESS:
         assert redact({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
 
@@ -57,7 +57,7 @@ def test_what_is_not_stays() -> None:
         ("https://example.org/a:b@c and bearer of", "https://example.org/a:b@c and bearer of"),
     ],
 )
-def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
+def test_texts_that_look_like_secrets_are_redacted(text: str, shown: str) -> None:
     assert redact([text]) == [shown]
 
 
@@ -73,7 +73,7 @@ def traced(path: Path, *messages: tuple[str, Message]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_each_message_is_a_line(tmp_path: Path) -> None:
+def test_each_message_writes_a_line(tmp_path: Path) -> None:
     first, second = traced(
         tmp_path / "trace", ("received", Request(1, "ping")), ("sent", Response(1, {"password": "x", "n": "\ud800"}))
     )
@@ -82,13 +82,13 @@ def test_each_message_is_a_line(tmp_path: Path) -> None:
     assert first["time"] <= second["time"]
 
 
-def test_what_was_refused_says_so(tmp_path: Path) -> None:
+def test_a_line_of_an_invalid_message_has_its_error(tmp_path: Path) -> None:
     (line,) = traced(tmp_path / "trace", ("received", decode(b"{")))
     assert line["refused"]["error"]["code"] == -32700
     assert "received" not in line
 
 
-def test_what_is_nested_too_deeply_ends_nothing(tmp_path: Path) -> None:
+def test_a_too_deeply_nested_message_does_not_end_the_trace(tmp_path: Path) -> None:
     value: dict[str, Any] = {}
     for _ in range(2_000):
         value = {"in": value}
@@ -97,7 +97,7 @@ def test_what_is_nested_too_deeply_ends_nothing(tmp_path: Path) -> None:
     assert second["sent"]["id"] == 2
 
 
-def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
+def test_many_values_are_truncated_with_a_count() -> None:
     shown = redact({"rows": list(range(20_000)), "more": 1, "password": "x"})
     assert shown["rows"][:-1] == list(range(len(shown["rows"]) - 1))
     assert shown["rows"][-1] == f"[{20_001 - len(shown['rows'])} left out]"
@@ -105,13 +105,13 @@ def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
     assert list(shown) == ["rows", "[2 left out]"]
 
 
-def test_of_a_long_text_the_beginning_is_shown_without_secrets() -> None:
+def test_a_long_text_is_redacted_and_truncated() -> None:
     first = "x" * (MAX_TEXT - 12) + " bearer "
     (shown,) = redact([f"{first}0123456789 and more"])
     assert shown == f"{first}[red[15 characters left out]"
 
 
-def test_a_long_message_is_a_short_line(tmp_path: Path) -> None:
+def test_a_line_of_a_long_message_is_truncated(tmp_path: Path) -> None:
     many = Batch(tuple(Response(number, {"rows": list(range(1_000))}) for number in range(100)))
     (line,) = traced(tmp_path / "trace", ("sent", many))
     assert len(line["sent"]) < 15
@@ -119,7 +119,7 @@ def test_a_long_message_is_a_short_line(tmp_path: Path) -> None:
     assert line["sent"][-1].endswith(" left out]")
 
 
-def test_a_file_that_is_there_is_added_to_and_closed_to_others(tmp_path: Path) -> None:
+def test_an_existing_file_is_extended_and_made_private(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text("{}\n")
     path.chmod(0o644)
@@ -127,7 +127,7 @@ def test_a_file_that_is_there_is_added_to_and_closed_to_others(tmp_path: Path) -
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_new_file_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
+def test_a_new_file_is_private_with_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         traced(tmp_path / "trace")
@@ -136,7 +136,7 @@ def test_a_new_file_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "trace").stat().st_mode) == 0o600
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "such"):
         with pytest.raises(OSError):
