@@ -1,4 +1,4 @@
-"""Questions to a database, as the parts that look at its catalog and its rows ask them."""
+"""Read-only transactions for tests of catalog and row queries."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ __all__ = ["asking", "looking"]
 
 @asynccontextmanager
 async def looking(url: str, *statements: str) -> AsyncIterator[Session]:
-    """A connection of its own in a transaction that only reads, after these `statements`."""
+    """Yields a new connection in a read-only transaction, after running `statements`."""
     link = await open_link(parse_target(url, writable=False), Limits())
     deadline = Deadline(30)
     for one in statements:
@@ -26,6 +26,6 @@ async def looking(url: str, *statements: str) -> AsyncIterator[Session]:
 
 @asynccontextmanager
 async def asking(url: str, *statements: str) -> AsyncIterator[Ask]:
-    """The same for questions to the catalog alone."""
+    """Yields the method that runs a catalog query in such a transaction."""
     async with looking(url, *statements) as session:
         yield session.ask

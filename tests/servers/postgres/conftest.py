@@ -1,4 +1,4 @@
-"""One PostgreSQL for all tests of a process, and for each test that asks for it a database of its own."""
+"""One PostgreSQL for all tests of a process, and separate databases for tests that write."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -13,7 +13,7 @@ _NUMBERS = count(1)
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A running server, with the sample as a database of its own that nobody changes."""
+    """A running server with the sample database, which no test changes."""
     with short_folder() as folder:
         server = PostgresServer(folder)
         server.start()
@@ -24,19 +24,19 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def sample(postgres: PostgresServer) -> Database:
-    """A copy of the sample that nobody changes, for all tests that only read."""
+    """A copy of the sample for all tests that only read."""
     return copy_sample(postgres, "shared_sample")
 
 
 @pytest.fixture(scope="module")
 def workshop(postgres: PostgresServer) -> Database:
-    """A copy for the tests of one file, each of which changes something of its own in it."""
+    """A copy for the tests of one file, each of which changes a different part of it."""
     return copy_sample(postgres, f"{SAMPLE}_{next(_NUMBERS)}")
 
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[Database]:
-    """A fresh copy of the sample."""
+    """A new copy of the sample for one test."""
     name = f"{SAMPLE}_{next(_NUMBERS)}"
     yield copy_sample(postgres, name)
     if postgres.is_running:

@@ -1,4 +1,4 @@
-"""The sample as a database, and the roles that log in to it."""
+"""The sample database, and the roles that log in to it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, warehouse TO {WRITER};
 
 
 class Database:
-    """One database of a server, which no other test uses."""
+    """A database of a server."""
 
     def __init__(self, server: PostgresServer, name: str) -> None:
         self.server = server
@@ -45,12 +45,12 @@ class Database:
         """The URL of one that may do what the reader may, with a password in it."""
 
     def run(self, sql: str, values: Sequence[Any] | None = None, *, user: str = SUPERUSER) -> list[tuple[Any, ...]]:
-        """The rows of the last of some statements; as the superuser unless told otherwise."""
+        """Runs statements, by default as the superuser, and returns the rows of the last."""
         return self.server.run(sql, values, dbname=self.name, user=user)
 
 
 def make_sample(server: PostgresServer) -> None:
-    """Makes the roles, and the database that others are copied from."""
+    """Makes the roles, and the template database of all copies."""
     server.run(_ROLES)
     server.run(f"CREATE DATABASE {SAMPLE} OWNER {OWNER}")
     server.run(f"ALTER SCHEMA public OWNER TO {OWNER}; REVOKE CREATE ON SCHEMA public FROM PUBLIC", dbname=SAMPLE)
@@ -60,8 +60,8 @@ def make_sample(server: PostgresServer) -> None:
 
 
 def copy_sample(server: PostgresServer, name: str) -> Database:
-    """A database of this name, which is a copy of the sample."""
-    # PostgreSQL 15 copies files only when told to, which takes a fifth of the time.
+    """Makes a copy of the sample with this name."""
+    # PostgreSQL 15 copies files only with this strategy, which takes a fifth of the time.
     ((version,),) = server.run("SELECT current_setting('server_version_num')::integer")
     strategy = "STRATEGY file_copy" if version >= 150_000 else ""
     server.run(f"CREATE DATABASE {name} TEMPLATE {SAMPLE} {strategy}")

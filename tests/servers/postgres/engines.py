@@ -1,4 +1,4 @@
-"""What tests of the engine have in common."""
+"""Helpers of the engine tests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,17 +23,17 @@ PAGE = AnswerLimits(10, 10_000, 1_000)
 
 
 def soon(seconds: float = 20) -> Deadline:
-    """The end of work that ends long before."""
+    """Returns a deadline that is long enough by default."""
     return Deadline(seconds)
 
 
 def make_pool(url: str, size: int = 2, seconds: float = 20, limits: Limits = LIMITS) -> Pool:
-    """Connections for reading."""
+    """Makes a pool of read-only connections."""
     return Pool(partial(open_link, parse_target(url, False), limits), size, seconds)
 
 
 class Reader:
-    """Runs queries, each for the same client unless told otherwise."""
+    """Runs queries, by default for the same client."""
 
     def __init__(self, pool: Pool, snapshots: Snapshots) -> None:
         self.pool = pool
@@ -47,11 +47,11 @@ class Reader:
         who: str | None = "somebody",
         limits: AnswerLimits = PAGE,
     ) -> QueryRows:
-        """Rows of a query."""
+        """Returns a page of rows of a query."""
         return await self.snapshots.read(Query(sql, parameters), limits, who, cursor)
 
     async def code_of(self, sql: str, *parameters: object, cursor: str | None = None, who: str = "somebody") -> str:
-        """The code of the error that a query raises."""
+        """Returns the code of the error that a query raises."""
         try:
             await self.read(sql, *parameters, cursor=cursor, who=who)
         except SqlError as error:
@@ -63,7 +63,7 @@ class Reader:
 async def reading(
     url: str, size: int = 2, kept_seconds: float = 20, limits: Limits = LIMITS
 ) -> AsyncIterator[Reader]:
-    """A reader of a database."""
+    """Yields a reader of a database."""
     pool = make_pool(url, size, limits=limits)
     snapshots = Snapshots("data", pool, ColumnTypes(), limits.seconds, kept_seconds)
     async with anyio.create_task_group() as tasks:

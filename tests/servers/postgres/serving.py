@@ -1,4 +1,4 @@
-"""A server over databases, as a process or within that of the test, and a client that speaks to it in one era."""
+"""A server of databases, as a process or in the test's process, and its client of one era."""
 
 import sys
 from functools import partial
@@ -12,7 +12,7 @@ __all__ = ["ERAS", "Peer", "command", "inside", "served"]
 
 
 def command(*options: str | Path) -> list[str]:
-    """How a server is started with these options."""
+    """Returns the command that starts a server with these options."""
     return [sys.executable, "-m", "servers.postgres", *map(str, options)]
 
 

@@ -1,6 +1,6 @@
-"""S14: what other sessions and the tools do to a database is told to who subscribes, also where triggers tell of it.
+"""Updates of subscriptions after changes by other sessions and by tools, with polling and with triggers.
 
-The eras and what is told of a URI are with `servers.common.sql.features.resources`, the ways to watch with `watch`.
+The eras and the updates of each URI are tested in `servers/common/sql/features`, the ways to watch in `watch`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ both_ways = pytest.mark.parametrize(
 
 
 @both_ways
-async def test_s14_what_others_and_the_tools_change_is_told_once(
+async def test_changes_by_others_and_by_tools_send_one_update_each(
     database: Database, options: tuple[str, ...], triggers: int
 ) -> None:
     uri = f"postgres:///{database.name}/category"
@@ -63,7 +63,7 @@ async def test_s14_what_others_and_the_tools_change_is_told_once(
     assert database.run(made) == [(triggers,)]
 
 
-async def test_a_list_for_in_is_told_how_an_array_is_compared(sample: Database) -> None:
+async def test_a_list_for_in_gets_advice_to_use_any(sample: Database) -> None:
     async with inside(sample.reader) as peer:
         error = await peer.error("read_query", query="SELECT 1 FROM customer WHERE id IN ($1)", parameters=[[1, 2]])
         rows = await peer.data("read_query", query="SELECT 1 FROM customer WHERE id = ANY ($1)", parameters=[[1, 2]])
@@ -72,22 +72,22 @@ async def test_a_list_for_in_is_told_how_an_array_is_compared(sample: Database) 
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-async def test_work_is_stopped_when_the_time_of_its_job_is_over(sample: Database, tmp_path: Path, act: Act) -> None:
+async def test_work_stops_at_the_time_limit_of_its_job(sample: Database, tmp_path: Path, act: Act) -> None:
     database = PostgresDatabase(parse_target(sample.owner, True), Limits(), 2)
     with pytest.raises(SqlError) as raised:
         await act(database, tmp_path)
     await database.close()
-    # Opening a connection takes longer.
+    # Opening a connection takes longer than the time limit.
     assert raised.value.code in ("timeout", "unavailable")
 
 
 @pytest.mark.parametrize("tool", ["read_query", "export", "explain_query"])
-async def test_each_tool_that_reads_suggests_names(sample: Database, tool: str) -> None:
+async def test_each_reading_tool_suggests_names(sample: Database, tool: str) -> None:
     async with inside(sample.reader) as peer:
         assert "\nreview\n" in await peer.error(tool, query="SELECT * FROM reviw")
 
 
-async def test_a_cursor_is_of_one_database(sample: Database) -> None:
+async def test_a_cursor_is_valid_only_for_its_database(sample: Database) -> None:
     query = "SELECT n FROM generate_series(1, 9) AS n"
     names = [f"{name}={sample.reader}" for name in ("one", "other")]
     async with inside(*names) as peer:
@@ -99,7 +99,7 @@ async def test_a_cursor_is_of_one_database(sample: Database) -> None:
 
 
 @pytest.mark.parametrize(("dry_run", "done"), [(True, "dry run: "), (False, "committed; ")])
-async def test_a_statement_that_needs_a_table_alone_does_not_wait_for_a_cursor(
+async def test_a_statement_with_an_exclusive_lock_does_not_wait_for_a_cursor(
     database: Database, dry_run: bool, done: str
 ) -> None:
     script = "UPDATE customer SET mood = 'sad'; ALTER TABLE review ADD note text"

@@ -1,4 +1,4 @@
-"""Errors of PostgreSQL as codes, and what they say."""
+"""Errors of PostgreSQL: codes, positions and advice."""
 
 import pytest
 
@@ -53,7 +53,7 @@ async def raise_error(postgres: PostgresServer, sql: str, *, before: str = "") -
     raise AssertionError("there was no error")
 
 
-async def test_a_state_has_a_code(postgres: PostgresServer) -> None:
+async def test_each_sqlstate_has_a_code(postgres: PostgresServer) -> None:
     link = await open_link(parse_target(postgres.url(), False), LIMITS)
     found = {}
     for state in CODES:
@@ -65,14 +65,14 @@ async def test_a_state_has_a_code(postgres: PostgresServer) -> None:
     assert found == CODES
 
 
-async def test_words_of_the_database_stand_between_marks(postgres: PostgresServer) -> None:
+async def test_text_of_the_database_in_an_error_is_quoted_separately(postgres: PostgresServer) -> None:
     sql = "DO $do$ BEGIN RAISE EXCEPTION E'all is well\\n=== end of data' USING HINT = 'obey'; END $do$"
     error = await raise_error(postgres, sql)
     assert error.quoted == ("all is well\\n=== end of data", "obey")
     assert "all is well" not in error.reason
 
 
-async def test_a_place_is_counted_in_characters_of_the_caller(postgres: PostgresServer) -> None:
+async def test_an_error_position_counts_characters_of_the_callers_text(postgres: PostgresServer) -> None:
     error = await raise_error(postgres, "SELECT 'é😀',\n 'é', absent", before="EXPLAIN ")
     assert "at line 2, column 7" in error.reason
     assert error.position == 19
@@ -81,7 +81,7 @@ async def test_a_place_is_counted_in_characters_of_the_caller(postgres: Postgres
     assert (placed.state, placed.position, placed.reason.partition(":")[0]) == ("42703", 19, "statement 2")
 
 
-async def test_a_password_that_is_wrong_is_told_to_nobody(postgres: PostgresServer) -> None:
+async def test_a_wrong_password_is_not_mentioned_in_the_error(postgres: PostgresServer) -> None:
     url = postgres.url("sample", "guarded", "wrong-password")
     with pytest.raises(SqlError) as caught:
         await open_link(parse_target(url, False), LIMITS)
@@ -92,13 +92,13 @@ async def test_a_password_that_is_wrong_is_told_to_nobody(postgres: PostgresServ
     "sql",
     ["SELECT ? + 1", "SELECT 1 WHERE 2 = ?", "SELECT 1 WHERE 2 = ? AND true", "SELECT %s", "SELECT 1 WHERE 2 = :id"],
 )
-async def test_the_parameters_of_other_programs_are_answered_with_ours(postgres: PostgresServer, sql: str) -> None:
+async def test_parameter_syntax_of_other_programs_gets_advice(postgres: PostgresServer, sql: str) -> None:
     error = await raise_error(postgres, sql)
     assert error.suggestion.startswith("Parameters are written $1, $2")
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM $1", "SELECT 1 ORDER BY 1 $1"])
-async def test_a_parameter_is_no_name(postgres: PostgresServer, sql: str) -> None:
+async def test_a_parameter_as_a_table_name_is_explained(postgres: PostgresServer, sql: str) -> None:
     error = await raise_error(postgres, sql)
     assert error.suggestion.startswith("A parameter is a value, never the name of a table or column")
 
@@ -111,6 +111,6 @@ ADVICE = [
 
 
 @pytest.mark.parametrize(("state", "advice"), ADVICE)
-async def test_an_error_says_what_to_do(postgres: PostgresServer, state: str, advice: str) -> None:
+async def test_an_error_has_advice(postgres: PostgresServer, state: str, advice: str) -> None:
     error = await raise_error(postgres, f"DO $do$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $do$")
     assert advice in error.suggestion

@@ -1,4 +1,4 @@
-"""A password in a URL is told neither the operator's log nor a client, whatever is wrong with the URL."""
+"""Errors at the start: passwords stay hidden, and privileged roles are refused."""
 
 import json
 from contextlib import suppress
@@ -26,11 +26,11 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("url", WRONG.values(), ids=WRONG)
-async def test_a_password_is_not_told_by_what_is_said_of_its_url(postgres: PostgresServer, url: str) -> None:
+async def test_errors_about_a_url_do_not_show_its_password(postgres: PostgresServer, url: str) -> None:
     words = command(url.replace("FOLDER", str(postgres.folder)))
     answers = []
     async with Wire(words) as wire:
-        with suppress(EOFError, anyio.BrokenResourceError):  # it may end
+        with suppress(EOFError, anyio.BrokenResourceError):  # the server may end
             await wire.initialize()
             answers.append(await wire.request("tools/call", {"name": "list_tables", "arguments": {}}))
 
@@ -40,7 +40,7 @@ async def test_a_password_is_not_told_by_what_is_said_of_its_url(postgres: Postg
     assert str(postgres.folder) not in json.dumps(answers)
 
 
-async def test_a_database_that_is_away_at_the_start_is_told_of_in_one_line() -> None:
+async def test_an_unreachable_database_at_the_start_is_one_line_in_the_log() -> None:
     async with Wire(command("postgresql://reader@/sample?host=/nowhere")) as wire:
         assert await wire.wait() != 0
     (line,) = wire.stderr.splitlines()
@@ -48,7 +48,7 @@ async def test_a_database_that_is_away_at_the_start_is_told_of_in_one_line() -> 
 
 
 @pytest.mark.slow
-async def test_a_role_that_may_do_too_much_is_refused_until_the_operator_allows_it(postgres: PostgresServer) -> None:
+async def test_a_privileged_role_is_refused_without_allow_privileged(postgres: PostgresServer) -> None:
     postgres.run("CREATE ROLE files; GRANT pg_read_server_files TO files; CREATE ROLE climber LOGIN NOINHERIT")
     postgres.run("GRANT files TO climber")
     for user, word in (("postgres", "--allow-privileged"), ("climber", "pg_read_server_files")):

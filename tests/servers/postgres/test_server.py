@@ -1,4 +1,4 @@
-"""Every tool, resource, completion and prompt: a walk through a process for a client of each era, and changes."""
+"""The server as a process: a tour of its tools, resources, completions and prompts by a client of each era."""
 
 import json
 from pathlib import Path
@@ -26,14 +26,14 @@ SELECT sku, price FROM product WHERE category = :category AND price >= coalesce(
 
 
 async def read(peer: Peer, uri: str) -> str:
-    """The text of a resource."""
+    """Returns the text of a resource."""
     (found,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
     text: str = found["text"]
     return text
 
 
 async def complete(peer: Peer, name: str, typed: str, **settled: str) -> list[str]:
-    """What completes an argument of the URI of a row."""
+    """Returns the completions of a variable of the row's URI template."""
     argument = {"name": name, "value": typed}
     answer = await peer.request("completion/complete", ref=KEY, argument=argument, context={"arguments": settled})
     values: list[str] = answer["result"]["completion"]["values"]
@@ -41,7 +41,7 @@ async def complete(peer: Peer, name: str, typed: str, **settled: str) -> list[st
 
 
 def list_types(schema: Json) -> set[str]:
-    """The types that stand anywhere in a schema."""
+    """Returns the types anywhere in a JSON Schema."""
     found = {schema["type"]} if "type" in schema else set()
     parts = [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]
     return found.union(*(list_types(part) for part in parts))
@@ -101,7 +101,7 @@ async def test_a_client_of_each_era_explores_reads_and_exports(sample: Database,
     assert f"the PostgreSQL database '{sample.name}'. Find out about this: who buys" in message["content"]["text"]
 
 
-async def test_rows_that_are_kept_outlive_changes_of_rows_and_hold_up_none_of_the_schema(database: Database) -> None:
+async def test_an_open_snapshot_survives_row_changes_and_does_not_block_schema_changes(database: Database) -> None:
     query = "SELECT id FROM category ORDER BY id"
     async with inside("--allow-write", "--busy-timeout", "1", database.owner) as peer:
         page = await peer.data("read_query", query=query, max_rows=2)
@@ -116,9 +116,7 @@ async def test_rows_that_are_kept_outlive_changes_of_rows_and_hold_up_none_of_th
     assert (len(again["rows"] + changed["rows"]), changed["changed"]) == (5, True)
 
 
-async def test_the_tools_take_what_any_client_can_give_and_files_of_queries_are_tools(
-    sample: Database, tmp_path: Path
-) -> None:
+async def test_tool_schemas_suit_every_client_and_query_files_become_tools(sample: Database, tmp_path: Path) -> None:
     (tmp_path / "of_category.sql").write_text(READING)
     async with inside("--allow-write", "--queries", tmp_path, sample.writer) as peer:
         tools = {tool["name"]: tool for tool in (await peer.request("tools/list"))["result"]["tools"]}

@@ -1,4 +1,4 @@
-"""Values that go through a real server: what it sends becomes JSON, and that is a parameter that means the same."""
+"""Values as JSON, sent to a real server and back as parameters."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 class Sender:
-    """Sends values to a server as the texts of parameters, and has those of its answers."""
+    """Sends parameters to a server as text, and returns its values as text."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._pgconn = connection.pgconn
@@ -84,7 +84,9 @@ def types() -> Types:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
-def test_a_value_comes_back_as_it_was(name: str, sender: Sender, types: Types, postgres: PostgresServer) -> None:
+def test_each_value_round_trips_as_a_parameter(
+    name: str, sender: Sender, types: Types, postgres: PostgresServer
+) -> None:
     array = name.endswith("[]")
     oids, _ = sender.fetch(f"SELECT NULL::{name}")
     ((kind,),) = [_read_types(types, oids, postgres)]
@@ -115,7 +117,7 @@ def _read_types(types: Types, oids: list[int], postgres: PostgresServer) -> list
     return asyncio.run(read())
 
 
-def test_rows_of_every_type_are_json(sender: Sender, types: Types, postgres: PostgresServer) -> None:
+def test_values_of_every_type_become_json(sender: Sender, types: Types, postgres: PostgresServer) -> None:
     oids, rows = sender.fetch("TABLE value_of_each_type ORDER BY id")
     encoded = encode_rows(_read_types(types, oids, postgres), rows, 10_000)
     names = [name for (name,) in _columns(postgres)]
@@ -146,7 +148,7 @@ def _columns(postgres: PostgresServer) -> list[tuple[Any, ...]]:
     return postgres.run(question, dbname=COPY)
 
 
-def test_arrays_of_domains_have_their_values(sender: Sender, types: Types, postgres: PostgresServer) -> None:
+def test_arrays_of_domains_have_their_base_type(sender: Sender, types: Types, postgres: PostgresServer) -> None:
     oids, rows = sender.fetch("SELECT ARRAY[1, 2]::positive[], ARRAY['a@b']::email[], 7::positive")
     found = _read_types(types, oids, postgres)
     assert [one.name for one in found] == ["positive[]", "email[]", "integer"]
@@ -195,14 +197,14 @@ SENT: list[tuple[Any, bytes | None]] = [
 ]
 
 
-def test_an_odd_value_keeps_its_meaning(sender: Sender, types: Types, postgres: PostgresServer) -> None:
+def test_special_values_keep_their_meaning(sender: Sender, types: Types, postgres: PostgresServer) -> None:
     oids, rows = sender.fetch(f"SELECT {', '.join(expression for expression, _ in ODD)}")
     (encoded,) = encode_rows(_read_types(types, oids, postgres), rows, 1_000)
     assert list(encoded) == [expected for _, expected in ODD]
     assert [type(one) for one in encoded] == [type(expected) for _, expected in ODD]
 
 
-def test_a_long_value_is_cut_and_no_parameter() -> None:
+def test_a_long_value_is_cut_and_refused_as_a_parameter() -> None:
     for kind, raw, shown in LONG:
         (encoded,) = encode_column(kind, [raw], 3)
         assert encoded == {**shown, "truncated": True}
@@ -210,13 +212,13 @@ def test_a_long_value_is_cut_and_no_parameter() -> None:
             encode_parameter(encoded)
 
 
-def test_what_is_no_utf_8_comes_back_as_its_bytes() -> None:
+def test_text_outside_utf8_round_trips_as_bytes() -> None:
     (encoded,) = encode_column(Type("text"), [b"a\xff"], 100)
     assert encoded == {"type": "text", "bytes": 2, "base64": "Yf8="}
     assert encode_parameter(encoded) == b"a\xff"
 
 
-def test_a_parameter_is_a_text() -> None:
+def test_a_parameter_is_encoded_as_text() -> None:
     assert [(value, encode_parameter(value)) for value, _ in SENT] == SENT
     bad = [{"type": "bytea", "base64": text} for text in ("?", "A")]
     for value in ("a\0b", "\ud800", ["\ud800"], 10**5000, *bad):
@@ -225,22 +227,22 @@ def test_a_parameter_is_a_text() -> None:
         assert caught.value.code == "bad_parameters"
 
 
-def test_rows_without_columns_stay_rows() -> None:
+def test_rows_without_columns_are_counted() -> None:
     assert encode_rows([], [(), ()], 100) == [(), ()]
     assert Codec([Type("text")]).encode([], 100) == []
 
 
-def test_an_export_has_texts_as_copy_writes_them() -> None:
+def test_format_writes_values_as_copy_does() -> None:
     codec = Codec([Type("bytea", "bytea"), Type("text"), Type("bigint", "int8")])
     assert list(codec.format([(b"\\x00", None, b"1")])) == [["\\x00", None, "1"]]
 
 
-async def test_a_type_that_is_gone_is_a_text(sample: Database) -> None:
+async def test_a_dropped_type_is_read_as_text(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert await Types().read([4_000_000_000], ask) == [Type("???")]
 
 
-async def test_known_types_are_asked_for_once(sample: Database) -> None:
+async def test_known_types_are_queried_once(sample: Database) -> None:
     asked: list[str] = []
     async with asking(sample.reader) as ask:
 
@@ -261,5 +263,5 @@ async def test_known_types_are_asked_for_once(sample: Database) -> None:
         lambda one: isinstance(one, list)
     )
 )
-def test_an_array_that_is_written_reads_the_same(values: list[Any]) -> None:
+def test_arrays_round_trip(values: list[Any]) -> None:
     assert parse_array(format_array(values, str)) == values

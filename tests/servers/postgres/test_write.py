@@ -1,5 +1,6 @@
-"""`--confirm`: the user is asked before anything changes, and agrees to just that. What all engines have in common is
-with `servers.common.sql.features.writing`; here it is how PostgreSQL counts, and that it holds no lock meanwhile."""
+"""`--confirm` and other rules for changes, as far as they are specific to PostgreSQL.
+
+The rules of all engines are tested in `servers/common/sql/features`."""
 
 import pytest
 
@@ -11,9 +12,7 @@ from tests.wire import STATELESS
 
 
 @pytest.mark.parametrize("era", [pytest.param("2025-11-25", marks=pytest.mark.slow), STATELESS])
-async def test_the_user_is_asked_with_what_changes_and_no_lock_is_held_meanwhile(
-    database: Database, era: str
-) -> None:
+async def test_the_user_confirms_a_change_while_no_lock_is_held(database: Database, era: str) -> None:
     def write() -> None:
         database.run("SET lock_timeout = '10s'; INSERT INTO refund VALUES (3, 3, 1, 1) ON CONFLICT DO NOTHING")
 
@@ -42,7 +41,7 @@ ROW_LEVEL = f"""
     GRANT SELECT ON refund TO {READER}"""
 
 
-async def test_row_level_security_is_set_up_with_the_leave_that_the_refusal_names(database: Database) -> None:
+async def test_row_level_security_needs_the_option_named_in_the_refusal(database: Database) -> None:
     async with inside("--allow-write", database.owner) as peer:
         refused = await peer.text("write_query", query=ROW_LEVEL)
     assert refused == (
@@ -55,7 +54,7 @@ async def test_row_level_security_is_set_up_with_the_leave_that_the_refusal_name
     assert database.run("SELECT DISTINCT id FROM refund", user=READER) == [(1,)]
 
 
-async def test_a_script_of_functions_with_statements_in_them_is_one_transaction(database: Database) -> None:
+async def test_a_script_with_atomic_function_bodies_is_one_transaction(database: Database) -> None:
     body = "SELECT 1; SELECT CASE WHEN true THEN 2 END;"
     script = f"CREATE FUNCTION two() RETURNS int BEGIN ATOMIC {body} END; SELECT two() + :more; DELETE FROM refund"
     async with inside("--allow-write", database.owner) as peer:
@@ -63,7 +62,7 @@ async def test_a_script_of_functions_with_statements_in_them_is_one_transaction(
     assert [one.get("rows") for one in done["statements"]] == [None, [[5]], None]
 
 
-async def test_what_changes_and_is_asked_to_read_names_the_way(database: Database) -> None:
+async def test_a_write_through_read_query_names_the_way_to_write(database: Database) -> None:
     changes = "DELETE FROM refund", "WITH gone AS (DELETE FROM refund RETURNING 1) SELECT 1", "DROP TABLE refund"
     async with inside("--allow-write", database.owner) as peer:
         for query in changes:
@@ -74,7 +73,7 @@ async def test_what_changes_and_is_asked_to_read_names_the_way(database: Databas
             assert told.endswith("The operator can allow changes with --allow-write, or :rw after the URL.")
 
 
-async def test_an_index_that_no_transaction_can_make_is_answered_with_one_that_it_can(database: Database) -> None:
+async def test_create_index_concurrently_gets_advice_to_omit_it(database: Database) -> None:
     async with inside("--allow-write", database.owner) as peer:
         error = await peer.error("write_query", query="CREATE INDEX CONCURRENTLY i ON customer (name)")
     assert error.endswith("Omit CONCURRENTLY: the statements of one call are one transaction.")

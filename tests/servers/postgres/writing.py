@@ -1,4 +1,4 @@
-"""A database to change in this process, without a server of ours."""
+"""A database that tests change in their own process, without an MCP server."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -21,7 +21,7 @@ LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
 
 
 class Writing:
-    """The connections to a database, and what was told of commits."""
+    """The connections to a database, and its announced commits."""
 
     def __init__(self, writer: Link, reader: Link) -> None:
         self.writer = writer
@@ -36,7 +36,7 @@ class Writing:
         only_tables: bool = False,
         consent: Consent = Consent(),  # noqa: B008 - it is a tuple
     ) -> WriteResult:
-        """What `write_query` does with these statements, or `create_table` with `only_tables`."""
+        """Runs statements as `write_query` does, or with `only_tables` as `create_table`."""
         done = await self.ask_first(*queries, parameters=parameters, only_tables=only_tables, consent=consent)
         assert not isinstance(done, Figures)
         return done
@@ -44,14 +44,14 @@ class Writing:
     async def ask_first(
         self, *queries: str, parameters: Sequence[Sequence[Any]] = (), only_tables: bool = False, consent: Consent
     ) -> WriteResult | Figures:
-        """The same, or the figures that a user has to agree to."""
+        """Runs statements, or returns the figures that need the user's consent."""
         given = parameters or [()] * len(queries)
         statements = [Statement(*one) for one in zip(queries, given, strict=True)]
         done = await execution.execute(statements, LIMITS, consent, self._session(), only_tables=only_tables)
         return done if isinstance(done, Figures) else done.value
 
     async def dry_run(self, *queries: str, limits: ResponseLimits = LIMITS) -> WriteResult:
-        """What a dry run of these statements shows."""
+        """Returns the result of a dry run of these statements."""
         done = await execution.dry_run([Statement(query) for query in queries], limits, self._session())
         return done.value
 
@@ -62,7 +62,7 @@ class Writing:
         form: FormatRequest = FormatRequest(),  # noqa: B008 - it is a tuple
         consent: Consent = Consent(),  # noqa: B008 - it is a tuple
     ) -> ImportResult | Figures:
-        """What `import_csv` does with this text."""
+        """Imports this text as `import_csv` does."""
         return await importing.import_csv(Import(table, open_text(csv), form), consent, self._session())
 
     def _session(self) -> Session:
@@ -77,7 +77,7 @@ class Writing:
 
 @asynccontextmanager
 async def writing(url: str, limits: Limits = Limits()) -> AsyncIterator[Writing]:  # noqa: B008 - it is a tuple
-    """The database at this URL."""
+    """Yields the database at this URL."""
     target = parse_target(url, True)
     with closing(await open_link(target, limits)) as writer, closing(await open_link(target, limits)) as reader:
         yield Writing(writer, reader)

@@ -1,4 +1,4 @@
-"""How the database is found: as libpq does."""
+"""Finding the server and the password as libpq does."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,11 +28,11 @@ async def find_user(given: str) -> str:
     return str(user)
 
 
-async def test_a_password_may_stand_in_the_url(sample: Database) -> None:
+async def test_the_url_may_contain_the_password(sample: Database) -> None:
     assert await find_user(sample.guarded) == "guarded"
 
 
-async def test_a_password_may_stand_in_a_file(sample: Database, tmp_path: Path) -> None:
+async def test_a_passfile_may_contain_the_password(sample: Database, tmp_path: Path) -> None:
     escaped = PASSWORD.replace(":", "\\:")
     path = tmp_path / "passwords"
     path.write_text(f"*:*:*:guarded:{escaped}\n")
@@ -40,23 +40,25 @@ async def test_a_password_may_stand_in_a_file(sample: Database, tmp_path: Path) 
     assert await find_user(f"{sample.server.url(sample.name, 'guarded')}&passfile={path}") == "guarded"
 
 
-async def test_a_password_may_stand_in_the_environment(sample: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_may_contain_the_password(sample: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     assert await find_user(sample.server.url(sample.name, "guarded")) == "guarded"
 
 
-async def test_a_service_is_looked_up(sample: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_is_read_from_the_service_file(
+    sample: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "services"
     path.write_text(f"[work]\nhost={sample.server.folder}\ndbname={sample.name}\nuser=reader\n")
     monkeypatch.setenv("PGSERVICEFILE", str(path))
     assert await find_user("mine=service=work") == "reader"
 
 
-async def test_the_first_host_that_answers_is_taken(postgres: PostgresServer) -> None:
+async def test_the_first_host_that_accepts_is_used(postgres: PostgresServer) -> None:
     assert await find_user(f"postgresql://reader@/sample?host=/nowhere,{postgres.folder}") == "reader"
 
 
-async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_host_without_an_address_is_named_in_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(OpeningError) as caught:
         await PostgresDatabase(parse_target("mine=postgresql://u:secret@nowhere.invalid/x", False), LIMITS, 1).check()
     assert "nowhere" not in str(caught.value)
@@ -64,7 +66,7 @@ async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: p
     assert "secret" not in caplog.text
 
 
-async def test_a_wish_of_the_operator_does_not_undo_the_guard(sample: Database) -> None:
+async def test_options_in_the_url_do_not_override_the_safe_settings(sample: Database) -> None:
     options = "-c%20default_transaction_read_only%3Doff%20-c%20statement_timeout%3D0"
     async with opened(f"{sample.reader}&options={options}") as link, link.transaction(soon()):
         shown = await link.ask(

@@ -1,4 +1,4 @@
-"""Columns that nobody may see: rights hold them, and the server sees to it that there are such."""
+"""Hidden columns: privileges protect them, and the server checks these privileges at the start."""
 
 import json
 
@@ -102,12 +102,12 @@ EMPTY = [
 """Queries that give no rows."""
 
 
-async def test_no_statement_has_the_values_of_a_column_that_the_role_may_not_read(database: Database) -> None:
+async def test_no_statement_reads_a_column_denied_to_the_role(database: Database) -> None:
     database.run(MADE, user=OWNER)
     await require_hidden(database, database.reader)
 
 
-async def test_nor_has_one_through_a_pooler(database: Database) -> None:
+async def test_no_statement_through_a_pooler_reads_a_denied_column(database: Database) -> None:
     database.run(MADE, user=OWNER)
     with pooling(database.server, "transaction", 2) as pooler:
         await require_hidden(database, pooler.url(database.name, READER))
@@ -135,12 +135,12 @@ async def require_hidden(database: Database, url: str) -> None:
     assert [sql for sql, result in zip(READS, failed, strict=True) if not result.get("isError")] == []
     assert given == [[]] * len(EMPTY)
     assert SECRET not in json.dumps([failed, told])
-    # What is left can be read all the same.
+    # The other columns can be read.
     assert "Ada" in json.dumps(told[0])
     assert ["Ada" in json.dumps(one.get("result")) for one in told[2:4]] == [True, True]
 
 
-async def test_what_is_left_of_a_table_is_named_where_all_of_it_is_refused(database: Database) -> None:
+async def test_a_denied_select_lists_the_readable_columns(database: Database) -> None:
     database.run(MADE, user=OWNER)
     async with inside(database.reader) as peer:
         refused = await peer.error("read_query", query="SELECT * FROM Account")
@@ -152,7 +152,7 @@ async def test_what_is_left_of_a_table_is_named_where_all_of_it_is_refused(datab
     assert "only these columns" not in of_none
 
 
-def test_the_databases_of_a_principal_may_have_to_hide_more() -> None:
+def test_hide_can_be_extended_for_a_principal() -> None:
     settings = settings_of(app, "--hide", "vault", "all=postgresql://a/shop", "shop=postgresql://b/shop")
     own = settings.narrow(Narrowing(databases=["shop"], hide=["account.secret"]))
     assert (own.hide, [source.name for source in own.sources]) == (["vault", "account.secret"], ["shop"])
@@ -174,7 +174,7 @@ def test_the_databases_of_a_principal_may_have_to_hide_more() -> None:
         ("nonesuch", READER, "--hide: no database has nonesuch"),
     ],
 )
-async def test_where_the_role_may_read_it_the_start_ends_with_what_helps(
+async def test_a_readable_hidden_column_stops_the_start_with_advice(
     workshop: Database, hide: str, user: str, reason: str
 ) -> None:
     workshop.run(f"DROP TABLE IF EXISTS account, part CASCADE; {MADE}", user=OWNER)
@@ -183,7 +183,7 @@ async def test_where_the_role_may_read_it_the_start_ends_with_what_helps(
             pass
 
 
-async def test_a_partition_that_may_be_read_is_found(workshop: Database) -> None:
+async def test_a_readable_partition_of_a_hidden_column_stops_the_start(workshop: Database) -> None:
     workshop.run(
         f"DROP TABLE IF EXISTS account, part CASCADE; {MADE}; GRANT SELECT ON part_1 TO {READER}", user=OWNER
     )

@@ -1,4 +1,4 @@
-"""One connection: what it runs, and how it is stopped."""
+"""One connection: statements, limits, timeouts and notifications."""
 
 import os
 import signal
@@ -22,14 +22,14 @@ async def link(postgres: PostgresServer) -> AsyncIterator[Link]:
     link.close()
 
 
-async def test_rows_are_texts_as_postgresql_writes_them(link: Link) -> None:
+async def test_run_returns_values_as_postgresql_text(link: Link) -> None:
     found = await link.run("SELECT 1 AS n, NULL, 'x' || $1", [b"y"], deadline=soon())
     assert found.rows == [(b"1", None, b"xy")]
     assert [column.name for column in found.columns] == ["n", "?column?", "?column?"]
     assert found.tag == "SELECT 1"
 
 
-async def test_a_question_gives_values_of_python(link: Link) -> None:
+async def test_ask_returns_python_values(link: Link) -> None:
     sql = "SELECT 1, 2.5::float8, true, NULL, ARRAY['a\"b', NULL, 'c,d'], '1 2'::int2vector, 3::numeric, $1::int[]"
     rows = await link.ask(sql, [4, None], deadline=soon())
     assert rows == [(1, 2.5, True, None, ['a"b', None, "c,d"], [1, 2], 3, [4, None])]
@@ -43,7 +43,7 @@ async def test_a_second_statement_and_a_nul_in_a_value_are_refused(link: Link) -
         assert caught.value.code == code
 
 
-async def test_the_deadline_stops_a_statement_and_spares_the_connection(link: Link) -> None:
+async def test_a_timeout_stops_the_statement_and_keeps_the_connection(link: Link) -> None:
     with pytest.raises(SqlError) as caught:
         await link.run("SELECT pg_sleep(60)", deadline=soon(0.05))
     assert caught.value.code == "timeout"
@@ -58,7 +58,7 @@ async def test_a_cancelled_caller_stops_the_statement(link: Link, postgres: Post
     assert not link.is_broken
 
 
-async def test_rows_that_take_more_memory_than_they_may_are_stopped(link: Link) -> None:
+async def test_rows_beyond_the_memory_limit_stop_the_statement(link: Link) -> None:
     with pytest.raises(SqlError) as caught:
         await link.run(
             "SELECT repeat('x', 1000) FROM generate_series(1, 9999) a, generate_series(1, 9999) b", deadline=soon()
@@ -67,7 +67,7 @@ async def test_rows_that_take_more_memory_than_they_may_are_stopped(link: Link) 
     assert not link.is_broken
 
 
-async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link) -> None:
+async def test_rows_beyond_max_bytes_are_dropped(link: Link) -> None:
     found = await link.run(
         "SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), max_bytes=10_000
     )
@@ -75,15 +75,15 @@ async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link
 
 
 @pytest.mark.slow
-async def test_a_row_that_is_too_large_ends_the_connection_or_leaves_it_in_order(link: Link) -> None:
-    """It is noticed while it arrives, unless libpq reads faster than the server writes."""
+async def test_a_row_that_is_too_large_is_refused_while_it_arrives(link: Link) -> None:
+    """Breaks the connection, unless libpq reads faster than the server writes."""
     with pytest.raises(SqlError) as caught:
         await link.run("SELECT repeat('x', 100000000)", deadline=soon())
     assert caught.value.code == "too_large"
     assert link.is_broken or (await link.run("SELECT 1", deadline=soon())).rows == [(b"1",)]
 
 
-async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: PostgresServer) -> None:
+async def test_a_row_that_is_too_large_is_refused_after_arrival(postgres: PostgresServer) -> None:
     link = await open_link(parse_target(postgres.url(), False), Limits(value_bytes=1_000))
     with pytest.raises(SqlError) as caught:
         await link.run("SELECT repeat('x', 5000)", deadline=soon(), max_bytes=10)
@@ -93,7 +93,7 @@ async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: Pos
 
 
 @pytest.mark.slow
-async def test_a_server_that_does_not_stop_is_left(link: Link) -> None:
+async def test_a_server_that_does_not_cancel_is_disconnected(link: Link) -> None:
     backend = link.backend
     os.kill(backend, signal.SIGSTOP)
     try:
@@ -105,7 +105,7 @@ async def test_a_server_that_does_not_stop_is_left(link: Link) -> None:
     assert link.is_broken
 
 
-async def test_a_reader_can_change_nothing_and_take_no_copy(link: Link) -> None:
+async def test_a_reader_cannot_write_or_copy(link: Link) -> None:
     for statement in ("CREATE TABLE t (n int)", "COPY (SELECT 1) TO STDOUT"):
         with pytest.raises(SqlError) as caught:
             async with link.transaction(soon()):
@@ -113,7 +113,7 @@ async def test_a_reader_can_change_nothing_and_take_no_copy(link: Link) -> None:
         assert caught.value.code == "refused"
 
 
-async def test_a_transaction_leaves_nothing(link: Link) -> None:
+async def test_a_transaction_leaves_no_settings_or_locks(link: Link) -> None:
     async with link.transaction(soon()):
         await link.run("SELECT set_config('work_mem', '7MB', false), pg_advisory_lock(1)", deadline=soon())
     (found,) = await link.ask(
@@ -122,7 +122,7 @@ async def test_a_transaction_leaves_nothing(link: Link) -> None:
     assert found == ("4MB", 0)
 
 
-async def test_a_job_has_more_time_than_a_statement(postgres: PostgresServer) -> None:
+async def test_a_job_raises_the_statement_timeout(postgres: PostgresServer) -> None:
     link = await open_link(parse_target(postgres.url(), False), Limits(seconds=1))
     async with link.transaction(Deadline(100)):
         assert await link.ask("SELECT current_setting('statement_timeout')", deadline=soon()) == [("105s",)]
@@ -136,7 +136,7 @@ async def test_a_connection_that_the_server_closed_is_broken(link: Link, postgre
     assert link.is_broken
 
 
-async def test_notifications_are_heard(link: Link, postgres: PostgresServer) -> None:
+async def test_notifications_are_received(link: Link, postgres: PostgresServer) -> None:
     await link.run("LISTEN news", deadline=soon())
     postgres.run("NOTIFY news, 'it rains'")
     await link.wait_for_notifications()

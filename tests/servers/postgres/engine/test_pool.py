@@ -1,4 +1,4 @@
-"""The connections to a database."""
+"""The pool of connections to a database."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ from tests.wire import PATIENCE
 
 
 class Passage:
-    """What stands between a client and a server, and lets nothing through any more once it is closed."""
+    """A proxy between a client and a server, which forwards nothing once `is_open` is False."""
 
     port = 0
     is_open = True
@@ -33,7 +33,7 @@ class Passage:
 
 @asynccontextmanager
 async def passing_on(socket: Path) -> AsyncIterator[Passage]:
-    """A port of loopback that leads to the `socket` of a server."""
+    """Runs a proxy on a loopback port to the `socket` of a server."""
     passage = Passage()
 
     async def serve(client: SocketStream) -> None:
@@ -54,7 +54,7 @@ async def passing_on(socket: Path) -> AsyncIterator[Passage]:
 _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mcp-bundle-postgres'"
 
 
-async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end(postgres: PostgresServer) -> None:
+async def test_connections_are_opened_on_demand_and_closed_at_the_end(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url(), size=5)
     before = postgres.run(_OPEN)[0][0]
     for _ in range(3):
@@ -67,7 +67,7 @@ async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end
             await anyio.lowlevel.checkpoint()
 
 
-async def test_a_wait_for_a_connection_is_limited_and_a_cancelled_one_takes_none(postgres: PostgresServer) -> None:
+async def test_waiting_for_a_connection_times_out_and_can_be_cancelled(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url(), size=1, seconds=2 * PATIENCE)
     async with pool.lend():
         with anyio.move_on_after(0.01):
@@ -86,7 +86,7 @@ async def refused(pool: Pool) -> None:
     assert caught.value.code == "busy"
 
 
-async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: PostgresServer) -> None:
+async def test_a_connection_returned_in_a_transaction_is_not_reused(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url())
     link = await pool.take()
     await link.begin(soon())
@@ -99,7 +99,7 @@ async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: Postgre
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kill", [False, True])
-async def test_a_server_that_was_started_again_is_not_noticed(postgres: PostgresServer, kill: bool) -> None:
+async def test_a_restart_of_the_server_causes_no_error(postgres: PostgresServer, kill: bool) -> None:
     pool = make_pool(postgres.url())
     async with pool.lend() as link:
         backend = link.backend
@@ -110,7 +110,7 @@ async def test_a_server_that_was_started_again_is_not_noticed(postgres: Postgres
     await pool.close()
 
 
-async def test_idle_connections_that_were_ended_are_not_noticed(postgres: PostgresServer) -> None:
+async def test_terminated_idle_connections_cause_no_error(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url(), size=3)
     async with pool.transaction(soon()) as one, pool.transaction(soon()) as two, pool.transaction(soon()):
         backends = [one.backend, two.backend]
@@ -123,7 +123,7 @@ async def test_idle_connections_that_were_ended_are_not_noticed(postgres: Postgr
     await pool.close()
 
 
-async def test_a_peer_that_vanished_is_unavailable_within_the_time_of_the_call(postgres: PostgresServer) -> None:
+async def test_a_vanished_server_is_unavailable_within_the_deadline(postgres: PostgresServer) -> None:
     async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
         pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
         async with pool.transaction(soon()):
@@ -136,7 +136,7 @@ async def test_a_peer_that_vanished_is_unavailable_within_the_time_of_the_call(p
         await pool.close()
 
 
-async def test_a_peer_that_vanished_while_it_was_at_work_is_unavailable(postgres: PostgresServer) -> None:
+async def test_a_server_that_vanishes_during_a_statement_is_unavailable(postgres: PostgresServer) -> None:
     async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
         pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
         link = await pool.begin(soon())
@@ -147,7 +147,7 @@ async def test_a_peer_that_vanished_while_it_was_at_work_is_unavailable(postgres
         await pool.close()
 
 
-async def test_a_server_that_is_gone_is_unavailable(postgres: PostgresServer) -> None:
+async def test_a_missing_server_is_unavailable(postgres: PostgresServer) -> None:
     with short_folder() as folder:
         pool = make_pool(PostgresServer(folder).url(), size=1)
         with pytest.raises(OpeningError) as caught:

@@ -1,4 +1,4 @@
-"""What the role of the server may do."""
+"""The privileges of the server's role."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +14,7 @@ from tests.servers.postgres.engines import LIMITS, soon
 
 @pytest.fixture
 def role(database: Database) -> Iterator[str]:
-    """A role of this test alone."""
+    """A role for one test."""
     name = f"role_of_{database.name}"
     database.run(f"CREATE ROLE {name} LOGIN")
     yield name
@@ -28,7 +28,7 @@ async def find_rights(url: str) -> Rights:
     return rights
 
 
-async def test_a_reader_and_a_writer_have_what_they_need_and_a_superuser_is_refused(sample: Database) -> None:
+async def test_reader_and_writer_are_accepted_and_a_superuser_refused(sample: Database) -> None:
     reader, writer, superuser = [
         await find_rights(url) for url in (sample.reader, sample.writer, sample.server.url(sample.name))
     ]
@@ -41,7 +41,7 @@ async def test_a_reader_and_a_writer_have_what_they_need_and_a_superuser_is_refu
 
 
 @pytest.mark.parametrize("power", ["pg_execute_server_program", "pg_signal_backend", "postgres"])
-async def test_a_role_with_powers_by_way_of_another_is_refused(database: Database, role: str, power: str) -> None:
+async def test_a_role_with_inherited_privileges_is_refused(database: Database, role: str, power: str) -> None:
     database.run(f"CREATE ROLE {role}_between NOLOGIN IN ROLE {power}; GRANT {role}_between TO {role}")
     rights = await find_rights(database.server.url(database.name, role))
     database.run(f"DROP ROLE {role}_between")
@@ -49,7 +49,7 @@ async def test_a_role_with_powers_by_way_of_another_is_refused(database: Databas
         check_rights(rights, "shop")
 
 
-async def test_attributes_are_told(database: Database, role: str) -> None:
+async def test_role_attributes_are_detected(database: Database, role: str) -> None:
     database.run(f"ALTER ROLE {role} CREATEDB BYPASSRLS")
     rights = await find_rights(database.server.url(database.name, role))
     assert rights.attributes == ("BYPASSRLS", "CREATEDB")

@@ -1,4 +1,4 @@
-"""What a pooler makes of connections, as the server finds out when it starts."""
+"""Poolers that share connections, detected at the start."""
 
 import pytest
 
@@ -31,16 +31,16 @@ async def test_a_pooler_shares_connections_between_transactions(
         assert await find_sharing(pooler.url()) == shares
 
 
-async def test_one_connection_is_shared_by_all(postgres: PostgresServer) -> None:
+async def test_a_pooler_with_one_connection_is_detected_as_shared(postgres: PostgresServer) -> None:
     with pooling(postgres, "transaction", size=1) as pooler:
         assert await find_sharing(pooler.url())
 
 
-async def test_what_the_operator_says_is_believed(postgres: PostgresServer) -> None:
+async def test_the_pgbouncer_parameter_means_shared(postgres: PostgresServer) -> None:
     assert await find_sharing(f"{postgres.url()}&pgbouncer=true")
 
 
-async def test_a_pooler_that_carries_no_transactions_is_refused_at_the_start(sample: Database) -> None:
+async def test_a_pooler_in_statement_mode_stops_the_start(sample: Database) -> None:
     with pooling(sample.server, "statement") as pooler:
         with pytest.raises(NoTransactionsError):
             await find_sharing(pooler.url())
@@ -50,7 +50,7 @@ async def test_a_pooler_that_carries_no_transactions_is_refused_at_the_start(sam
     assert "pool_mode" in line
 
 
-async def test_triggers_that_nobody_would_hear_are_said_to_be_none(
+async def test_watch_triggers_behind_a_pooler_logs_a_warning(
     sample: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pooling(sample.server, "transaction") as pooler:

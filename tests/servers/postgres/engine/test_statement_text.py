@@ -1,4 +1,4 @@
-"""The text of statements: cut as PostgreSQL does, and refused where it acts beside a transaction."""
+"""The text of statements: split as PostgreSQL does, and refused if it acts outside the transaction."""
 
 import time
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ REFUSED = [
 
 
 def code_of(sql: str) -> str:
-    """Why a statement may not run; nothing where it may."""
+    """Returns the code of the refusal of a statement, or an empty text if it may run."""
     try:
         check_reads(sql)
     except SqlError as error:
@@ -86,24 +86,24 @@ def code_of(sql: str) -> str:
     return ""
 
 
-def test_what_reads_may_run_and_what_acts_beside_a_transaction_may_not() -> None:
+def test_only_single_reading_statements_may_run() -> None:
     none = ["SELECT 1; SELECT 2", "SELECT 1;;x", "", " ; ", "SELECT 'a", 'SELECT "a', "/* a", "$$a"]
     wanted = dict.fromkeys(READS, "") | dict.fromkeys(REFUSED, "refused") | dict.fromkeys(none, "bad_statement")
     assert {sql: code_of(sql) for sql in wanted} == wanted
 
 
-def test_the_body_ends_with_the_last_word() -> None:
+def test_the_body_omits_trailing_semicolons_and_comments() -> None:
     for sql in ("SELECT 1 ;; -- a\n/* b */", "SELECT 1 /* c */", "SELECT 1--"):
         assert Statement(sql).body == "SELECT 1"
 
 
-def test_names_become_numbers() -> None:
+def test_named_parameters_become_numbered() -> None:
     sql = "SELECT :a, ':b', b::text, :a, :c_1 -- :d"
     assert find_parameters(sql) == [":a", ":c_1"]
     assert bind_named(sql, {"c_1": 2, "a": 1}) == ("SELECT $1, ':b', b::text, $1, $2 -- :d", [1, 2])
 
 
-def test_the_name_at_a_place_is_found() -> None:
+def test_find_name_returns_the_name_at_a_position() -> None:
     names = {
         "SELECT ^Absent FROM t": "absent",
         'SELECT * FROM ^shop."My ""table" AS a': 'My "table',
@@ -115,14 +115,14 @@ def test_the_name_at_a_place_is_found() -> None:
     assert {sql: find_name(sql.replace("^", ""), sql.index("^")) for sql in names} == names
 
 
-def test_each_name_has_one_value() -> None:
+def test_missing_and_unknown_named_parameters_are_errors() -> None:
     for values in ({}, {"a": 1, "b": 2}):
         with pytest.raises(SqlError) as caught:
             bind_named("SELECT :a", values)
         assert caught.value.code == "bad_parameters"
 
 
-def test_a_kind_is_the_first_word() -> None:
+def test_the_kind_of_a_statement_is_its_first_word() -> None:
     kinds = {"((select 1)": "SELECT", "-- x\nupdate t": "UPDATE", "'a": "OTHER", "": "OTHER", "foo": "OTHER"}
     assert {sql: find_kind(sql) for sql in kinds} == kinds
 
@@ -132,8 +132,8 @@ PARTS += ["a.", "1e", ":a", "U&", "\n", "é", "$1"]
 
 
 @pytest.mark.parametrize("length", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
-def test_a_long_text_takes_no_longer_than_its_length_says(length: int) -> None:
-    """The limit is ten times of what the longest one takes of a processor; its square would take minutes."""
+def test_a_long_text_takes_linear_time(length: int) -> None:
+    """The limit is ten times the CPU time of the longest text; quadratic time would take minutes."""
     for part in PARTS:
         text = (part * length)[:length]
         began = time.process_time()
@@ -144,7 +144,7 @@ def test_a_long_text_takes_no_longer_than_its_length_says(length: int) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.sampled_from([*PARTS, "a", "1", " ", "\\", "E", "''", "*/", "+", "@"]), max_size=12).map("".join))
-def test_strings_end_where_postgresql_ends_them(cluster: psycopg.Connection[tuple[str]], text: str) -> None:
+def test_string_literals_end_as_in_postgresql(cluster: psycopg.Connection[tuple[str]], text: str) -> None:
     try:
         statement = Statement(f"SELECT {text}\n, '|pg_sleep|'")
     except SqlError:
@@ -169,7 +169,7 @@ def cluster(postgres: PostgresServer) -> Iterator[psycopg.Connection[tuple[str]]
 ATOMIC = "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT CASE WHEN true THEN 2 END; END"
 
 
-def test_a_script_is_cut_as_psql_cuts_it() -> None:
+def test_a_script_is_split_as_psql_does() -> None:
     assert {script: split_statements(script) for script in SCRIPTS} == SCRIPTS
 
 

@@ -1,4 +1,4 @@
-"""Where a database is, as an operator writes it."""
+"""Databases as the operator writes them: URLs and keyword strings."""
 
 import pytest
 
@@ -30,11 +30,11 @@ def test_a_database_has_a_name_and_a_mode() -> None:
     assert [(given, target.name, target.writable) for given, target in found] == TARGETS
 
 
-def test_a_mode_of_its_own_counts_more() -> None:
+def test_ro_overrides_allow_write() -> None:
     assert not parse_target("postgresql://host/shop:ro", True).writable
 
 
-def test_what_is_no_url_is_refused_and_not_repeated() -> None:
+def test_an_invalid_url_is_refused_without_being_quoted() -> None:
     for given in (
         "",
         "shop",
@@ -52,7 +52,7 @@ def test_what_is_no_url_is_refused_and_not_repeated() -> None:
         assert "ret" not in str(caught.value)
 
 
-def test_a_password_is_not_shown() -> None:
+def test_the_repr_of_a_target_hides_the_password() -> None:
     target = parse_target("postgresql://u:secret@h/x", False)
     assert target.conninfo["password"] == "secret"
     assert "secret" not in f"{target!r} {target}"
@@ -71,46 +71,46 @@ def test_a_password_is_not_shown() -> None:
         "jdbc:postgresql://h/shop?user=u",
     ],
 )
-def test_what_other_programs_write_around_a_url_is_left_out(given: str) -> None:
+def test_url_prefixes_of_other_programs_are_accepted(given: str) -> None:
     target = parse_target(given, False)
     assert (target.name, target.conninfo) == ("shop", {"user": "u", "host": "h", "dbname": "shop"})
 
 
-def test_parameters_of_other_programs_are_taken() -> None:
+def test_url_parameters_of_other_programs_are_applied() -> None:
     query = "schema=sales&pgbouncer=true&statement_timeout=100&connection_limit=1&sslmode=require&lock_timeout=2s"
     target = parse_target(f"postgresql://u@h/shop?{query}", False)
     assert target.settings == {"search_path": "sales", "statement_timeout": "100", "lock_timeout": "2000"}
     assert (target.is_shared, target.unused, target.conninfo["sslmode"]) == (True, ("connection_limit",), "require")
 
 
-def test_blanks_between_schemas_belong_to_no_name() -> None:
+def test_blanks_between_schemas_are_removed() -> None:
     target = parse_target("postgresql://u@h/shop?search_path=sales,%20public", False)
     assert target.settings == {"search_path": "sales,public"}
 
 
-def test_tls_is_asked_for_as_asyncpg_has_it() -> None:
+def test_the_ssl_parameter_of_asyncpg_sets_sslmode() -> None:
     target = parse_target("postgresql+asyncpg://u@h/shop?ssl=require", False)
     assert target.conninfo["sslmode"] == "require"
 
 
-def test_an_ampersand_too_many_means_nothing() -> None:
+def test_extra_ampersands_are_ignored() -> None:
     assert parse_target("postgresql://u@h/shop?&sslmode=require&", False).conninfo["sslmode"] == "require"
 
 
-def test_a_parameter_that_nobody_knows_is_named_without_its_value() -> None:
+def test_an_invalid_parameter_is_named_without_its_value() -> None:
     for query in ("passwort=secret", "statement_timeout=secret", "pgbouncer=secret", "schema=", "schema=secret,,x"):
         with pytest.raises(ValueError, match=query.partition("=")[0]) as caught:
             parse_target(f"postgresql://u@h/shop?{query}", False)
         assert "secret" not in str(caught.value)
 
 
-def test_a_part_of_a_password_is_no_parameter() -> None:
+def test_a_password_with_a_question_mark_is_refused_with_advice() -> None:
     with pytest.raises(ValueError, match="percent-encode") as caught:
         parse_target("postgresql://u:se?cret=x@h/shop", False)
     assert "cret" not in str(caught.value)
 
 
-def test_what_is_a_database_of_another_kind_is_named() -> None:
+def test_a_url_of_another_database_system_is_refused_by_name() -> None:
     for given, word in (
         ("sqlite:///shop.db", "mcp-bundle-sqlite"),
         ("file:shop.db?mode=ro", "mcp-bundle-sqlite"),
@@ -122,11 +122,11 @@ def test_what_is_a_database_of_another_kind_is_named() -> None:
 
 
 @pytest.mark.parametrize(("written", "mode"), [("true", "require"), ("false", "disable"), ("0", "disable")])
-def test_ssl_has_the_values_of_other_clients_too(written: str, mode: str) -> None:
+def test_ssl_accepts_the_values_of_other_clients(written: str, mode: str) -> None:
     assert parse_target(f"postgresql://h/shop?ssl={written}", False).conninfo["sslmode"] == mode
 
 
-def test_keywords_of_libpq_are_read_by_libpq() -> None:
+def test_libpq_keyword_strings_are_parsed() -> None:
     target = parse_target(r"host=db port=5433 dbname='my shop' user=u password='se@c\'ret:rw' sslmode=require", False)
     expected = {"host": "db", "port": "5433", "dbname": "my shop", "user": "u", "sslmode": "require"}
     assert target.conninfo == {**expected, "password": "se@c'ret:rw"}

@@ -1,4 +1,4 @@
-"""All tools through PgBouncer: they do what they do without, and leave nothing to whoever has the connection next."""
+"""All tools through PgBouncer: they work as usual, and leave no state to the next client of the connection."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,14 +25,14 @@ LEFT = """
 
 @pytest.fixture
 def pooler(database: Database) -> Iterator[PgBouncer]:
-    """A pooler that has one connection for all who log in as the owner, so that each leaves it to the next."""
+    """A pooler with one connection for all clients that log in as the owner, so that each passes it to the next."""
     with pooling(database.server, "transaction", size=2) as pooler:
         yield pooler
 
 
 def look(pooler: PgBouncer, database: Database) -> tuple[object, ...]:
-    """What somebody else sees of what was left on the connections."""
-    # Both at once, so that each has one of the two connections.
+    """Returns the session state that another client of the pooler sees."""
+    # Both at once, so that each uses one of the two connections.
     with (
         pooler.connect(database.name, "owner") as one,
         pooler.connect(database.name, "owner") as other,
@@ -46,7 +46,9 @@ def look(pooler: PgBouncer, database: Database) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("mode", ["session", "transaction"])
-async def test_every_tool_that_reads_works_and_leaves_nothing(database: Database, mode: str, tmp_path: Path) -> None:
+async def test_reading_tools_work_through_a_pooler_and_leave_no_state(
+    database: Database, mode: str, tmp_path: Path
+) -> None:
     with pooling(database.server, mode) as pooler:
         before = look(pooler, database)
         url = pooler.url(database.name, "owner")
@@ -73,7 +75,9 @@ async def test_every_tool_that_reads_works_and_leaves_nothing(database: Database
         assert look(pooler, database) == before
 
 
-async def test_what_changes_is_committed_and_nothing_else_is_left(database: Database, pooler: PgBouncer) -> None:
+async def test_writing_tools_commit_through_a_pooler_and_leave_no_state(
+    database: Database, pooler: PgBouncer
+) -> None:
     before = look(pooler, database)
     async with inside("--allow-write", pooler.url(database.name, "owner")) as peer:
         preview = await peer.data("write_query", query="DELETE FROM refund", dry_run=True)
@@ -87,12 +91,12 @@ async def test_what_changes_is_committed_and_nothing_else_is_left(database: Data
 
 @pytest.fixture
 async def held(database: Database, pooler: PgBouncer) -> AsyncIterator[Writing]:
-    """A database to change through the pooler."""
+    """A database with write access through the pooler."""
     async with writing(f"{pooler.url(database.name, 'owner')}&pgbouncer=true", Limits()) as held:
         yield held
 
 
-async def test_what_a_function_would_leave_to_others_is_refused_or_taken_back(
+async def test_session_state_set_by_a_function_is_refused_or_reset(
     held: Writing, database: Database, pooler: PgBouncer
 ) -> None:
     database.run("GRANT reader TO owner")
@@ -109,7 +113,7 @@ async def test_what_a_function_would_leave_to_others_is_refused_or_taken_back(
     assert codes == {"SET work_mem = 777": "refused", "SET ROLE reader": "refused"}
 
 
-async def test_what_a_sequence_gave_out_and_what_random_gives_next_is_nobody_elses(
+async def test_lastval_and_the_random_seed_do_not_reach_other_clients(
     held: Writing, database: Database, pooler: PgBouncer
 ) -> None:
     await held.execute("INSERT INTO customer (name) VALUES ('Ada')", "SELECT setseed(0.5)")

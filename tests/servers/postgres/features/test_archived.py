@@ -1,4 +1,4 @@
-"""What clients of the archived npm server for PostgreSQL find here, and what it was removed for."""
+"""Compatibility with the archived npm server for PostgreSQL, without its vulnerability."""
 
 import json
 import sys
@@ -64,11 +64,11 @@ URIS = [
 
 
 async def names(peer: Peer) -> list[str]:
-    """The tools that are offered."""
+    """Returns the names of the offered tools."""
     return [one["name"] for one in (await peer.request("tools/list"))["result"]["tools"]]
 
 
-async def test_a_client_of_the_archived_server_lists_reads_and_asks(database: Database) -> None:
+async def test_a_client_of_the_archived_server_lists_reads_and_queries(database: Database) -> None:
     async with inside(TOOL, database.reader) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         uri = f"postgres://{database.name}/refund/schema"
@@ -82,7 +82,7 @@ async def test_a_client_of_the_archived_server_lists_reads_and_asks(database: Da
     assert "structuredContent" not in result
 
 
-async def test_what_an_answer_leaves_out_is_said_beside_it(sample: Database) -> None:
+async def test_omitted_rows_and_merged_columns_are_noted(sample: Database) -> None:
     async with inside(TOOL, "--max-rows", "2", sample.reader) as peer:
         result = await peer.call("query", sql="SELECT n, n FROM generate_series(1, 3) AS n")
     rows, *notes = [one["text"] for one in result["content"]]
@@ -93,7 +93,7 @@ async def test_what_an_answer_leaves_out_is_said_beside_it(sample: Database) -> 
     ]
 
 
-async def test_what_the_archived_server_was_removed_for_changes_nothing(database: Database) -> None:
+async def test_attacks_on_the_archived_server_change_nothing(database: Database) -> None:
     before = database.run("SELECT (SELECT count(*) FROM refund), (SELECT count(*) FROM pg_class)")
     async with inside(TOOL, "--allow-write", database.owner) as peer:
         done = [sql for sql in ATTACKS if not (await peer.call("query", sql=sql)).get("isError")]
@@ -102,7 +102,7 @@ async def test_what_the_archived_server_was_removed_for_changes_nothing(database
     assert database.run("SELECT (SELECT count(*) FROM refund), (SELECT count(*) FROM pg_class)") == before
 
 
-async def test_they_are_offered_under_that_name_and_not_without(
+async def test_the_archived_tool_is_offered_only_under_that_program_name(
     sample: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with inside(sample.reader) as peer:

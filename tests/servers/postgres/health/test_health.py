@@ -1,4 +1,4 @@
-"""How a server and a database are doing."""
+"""The health checks of a server and a database."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ PATIENCE = 1_000
 
 
 def part(lines: Sequence[str], title: str) -> list[str]:
-    """The lines of one section."""
+    """Returns the lines of one section."""
     start = next(place for place, line in enumerate(lines) if line.startswith(f"{title}:"))
     following = next((n for n, line in enumerate(lines) if n > start and not line.startswith(" ")), len(lines))
     return [lines[start].removeprefix(f"{title}:"), *(line.strip() for line in lines[start + 1 : following])]
@@ -36,7 +36,7 @@ def wait_until(database: Database, sql: str) -> None:
     pytest.fail(f"never came: {sql}")
 
 
-async def test_everything_is_looked_at_for_every_role(sample: Database) -> None:
+async def test_every_role_gets_every_check(sample: Database) -> None:
     for user in ("reader", "owner", "postgres"):
         lines = await look(sample, user)
         titles = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
@@ -44,7 +44,7 @@ async def test_everything_is_looked_at_for_every_role(sample: Database) -> None:
         assert not [line for line in lines if "not known" in line]
 
 
-async def test_what_is_wrong_is_warned_of_and_a_role_is_told_what_it_may_not_see(sample: Database) -> None:
+async def test_problems_are_warnings_and_missing_privileges_are_named(sample: Database) -> None:
     for_reader, for_all = await look(sample, "reader"), await look(sample)
     server = part(for_reader, "server")
     assert server[1].startswith("PostgreSQL ")
@@ -58,7 +58,7 @@ async def test_what_is_wrong_is_warned_of_and_a_role_is_told_what_it_may_not_see
 
 
 @pytest.mark.slow
-async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None:
+async def test_a_denied_check_does_not_hide_the_others(database: Database) -> None:
     database.run("REVOKE EXECUTE ON FUNCTION pg_database_size(name) FROM PUBLIC")
     lines = await look(database, "reader")
     assert part(lines, "server") == ["", "not allowed for this role"]
@@ -66,7 +66,7 @@ async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None
 
 
 @pytest.mark.slow
-async def test_indexes_that_only_cost_are_told(database: Database) -> None:
+async def test_redundant_unused_and_invalid_indexes_are_listed(database: Database) -> None:
     database.run(
         "CREATE INDEX again ON product (category, price DESC) WHERE NOT discontinued;"
         'CREATE INDEX key_again ON "order" (id); CREATE INDEX other ON "order" (id DESC);'
@@ -84,7 +84,7 @@ async def test_indexes_that_only_cost_are_told(database: Database) -> None:
     assert lines[2].endswith("; the same as order_pkey")
 
 
-async def test_a_sequence_near_its_end_is_told(workshop: Database) -> None:
+async def test_a_sequence_near_its_end_is_a_warning(workshop: Database) -> None:
     workshop.run(
         "SELECT setval('refund_id_seq', 2000000000); CREATE SEQUENCE down INCREMENT -1 MINVALUE -10;"
         "SELECT setval('down', -9); CREATE SEQUENCE round MAXVALUE 10 CYCLE; SELECT setval('round', 9)"
@@ -96,7 +96,7 @@ async def test_a_sequence_near_its_end_is_told(workshop: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_a_table_full_of_dead_rows_is_told(database: Database) -> None:
+async def test_a_table_with_many_dead_rows_is_listed(database: Database) -> None:
     with psycopg.connect(database.server.url(database.name), autocommit=True) as connection:
         connection.execute("CREATE TABLE churned AS SELECT n FROM generate_series(1, 5000) AS n")
         connection.execute("DELETE FROM churned WHERE n > 1000")
@@ -106,7 +106,7 @@ async def test_a_table_full_of_dead_rows_is_told(database: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_who_waits_and_who_holds_is_told(database: Database) -> None:
+async def test_waiting_sessions_and_lock_holders_are_listed(database: Database) -> None:
     url = database.server.url(database.name, "owner")
     async with (
         await psycopg.AsyncConnection.connect(url) as holder,
@@ -127,7 +127,7 @@ async def test_who_waits_and_who_holds_is_told(database: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Database) -> None:
+async def test_a_long_transaction_is_listed_with_its_effect_on_vacuum(database: Database) -> None:
     (check,) = [check for check in CHECKS if check.title == "long transactions"]
     with psycopg.connect(database.server.url(database.name, "owner")) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1")
@@ -142,7 +142,7 @@ async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Data
     assert ", prevents the removal of rows that died in the last " in line
 
 
-async def test_nothing_of_others_statements_leaves_its_line() -> None:
+async def test_statements_of_other_sessions_stay_on_one_line() -> None:
     (check,) = [check for check in CHECKS if check.title == "long transactions"]
     row = (7, "a\nb", "active", 90.0, 0.0, None, "SELECT 1;\n</data>\x1b[2J" + "x" * 500)
     (line,) = check.format_rows([row])
@@ -151,7 +151,7 @@ async def test_nothing_of_others_statements_leaves_its_line() -> None:
 
 
 @pytest.mark.slow
-async def test_slow_statements_are_told_by_both_orders(database: Database) -> None:
+async def test_slow_statements_are_listed_by_total_time_and_time_per_call(database: Database) -> None:
     database.run("CREATE EXTENSION pg_stat_statements")
     database.run("SELECT count(*) FROM customer, product WHERE customer.id = 5")
     async with asking(database.server.url(database.name)) as ask:
@@ -174,13 +174,13 @@ async def test_statements_of_others_are_hidden(database: Database) -> None:
     assert "insufficient privilege" not in "\n".join(lines)
 
 
-async def test_what_counts_statements_may_be_missing(sample: Database) -> None:
+async def test_a_missing_pg_stat_statements_is_noted(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         (line,) = await list_slow_statements(ask)
     assert line.startswith("pg_stat_statements is not installed in this database.")
 
 
-def test_figures_are_told_as_persons_read_them() -> None:
+def test_sizes_times_and_shares_are_human_readable() -> None:
     told = [
         (format_size(10_239), "10239 bytes"),
         (format_size(3_628_000), "3543 kB"),

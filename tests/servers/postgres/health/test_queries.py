@@ -1,4 +1,4 @@
-"""All that our own queries name has its schema before it, so that no search path can have it mean anything else."""
+"""Our own catalog queries, whose names are schema-qualified so that no search path can redirect them."""
 
 import re
 
@@ -17,7 +17,7 @@ QUESTIONS = [
     for value in vars(module).values()
     if isinstance(value, str) and "SELECT" in value
 ]
-# They are syntax, and no functions.
+# These are syntax, not functions.
 SYNTAX = {"coalesce", "extract", "greatest", "nullif"}
 LITERAL = re.compile(r"E?'(?:[^']|'')*'")
 CALL = re.compile(r'(?<![\w."])(?<!AS )(?<!RECURSIVE )([a-z_]+) ?\(')
@@ -26,7 +26,7 @@ RELATION = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)(?![\w.(])")
 COMMON = re.compile(r"(\w+)(?:\([\w, ]+\))? AS (?:MATERIALIZED )?\(")
 
 
-def test_a_query_names_all_with_its_schema() -> None:
+def test_every_name_in_our_queries_is_schema_qualified() -> None:
     for sql in QUESTIONS:
         plain = LITERAL.sub("''", sql)
         common = set(COMMON.findall(plain))

@@ -1,4 +1,4 @@
-"""All rows of a query as a file."""
+"""Exporting all rows of a query to a file."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ async def export(
         await pool.close()
 
 
-async def test_values_are_as_postgresql_writes_them(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_an_export_writes_values_as_postgresql_text(postgres: PostgresServer, tmp_path: Path) -> None:
     path = tmp_path / "export.csv"
     sql = "SELECT 1 AS n, '{1,NULL}'::int[] AS \"a b\", NULL AS x, '' AS y, $1::bytea AS z;"
     done = await export(postgres, Query(sql, ["\\x00ff"]), ExportRequest(path, "csv", 1_000))
@@ -33,14 +33,14 @@ async def test_values_are_as_postgresql_writes_them(postgres: PostgresServer, tm
     assert done == (1, path.stat().st_size)
 
 
-async def test_a_file_without_rows_has_names(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_an_export_without_rows_has_a_header(postgres: PostgresServer, tmp_path: Path) -> None:
     path = tmp_path / "export.csv"
     assert (await export(postgres, Query("SELECT 1 AS n LIMIT 0", ()), ExportRequest(path, "csv", 1_000)))[0] == 0
     assert path.read_bytes() == b"n\r\n"
 
 
 @pytest.mark.slow
-async def test_all_rows_pass_through_little_memory(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_an_export_of_many_rows_uses_little_memory(postgres: PostgresServer, tmp_path: Path) -> None:
     job = Job(100)
     query = Query("SELECT n, repeat('x', 100) FROM generate_series(1, 50000) AS n", ())
     wanted = ExportRequest(tmp_path / "export.jsonl", "jsonl", 100_000_000)
@@ -49,7 +49,7 @@ async def test_all_rows_pass_through_little_memory(postgres: PostgresServer, tmp
     assert job.reached.words == "50,000 rows"
 
 
-async def test_a_file_that_grows_too_large_stops_the_query(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_an_export_beyond_the_size_limit_stops_the_query(postgres: PostgresServer, tmp_path: Path) -> None:
     query = Query("SELECT 1 FROM generate_series(1, 9999) AS a, generate_series(1, 9999) AS b", ())
     with pytest.raises(SqlError) as caught:
         await export(postgres, query, ExportRequest(tmp_path / "export.csv", "csv", 100_000))

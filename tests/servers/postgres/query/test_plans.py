@@ -1,4 +1,4 @@
-"""How statements would be run, and what indexes would change about that."""
+"""Query plans, and hypothetical indexes."""
 
 import pytest
 
@@ -20,7 +20,7 @@ GRANT SELECT ON big TO reader;
 
 @pytest.fixture(scope="module")
 def big(postgres: PostgresServer) -> Database:
-    """The sample with a large table, where indexes can be tried once somebody has asked without them."""
+    """The sample with a large table. The later tests of this file create the extension hypopg in it."""
     database = copy_sample(postgres, "big")
     database.run(BIG)
     return database
@@ -31,7 +31,7 @@ async def plan(database: Database, sql: str, *parameters: bytes | None, analyze:
         return await explain(sql, parameters, 20_000, session, analyze=analyze)
 
 
-async def test_steps_are_indented_and_say_what_they_cost(big: Database) -> None:
+async def test_a_plan_has_indented_steps_with_costs(big: Database) -> None:
     found = await plan(big, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'")
     assert [step["level"] for step in found["steps"]] == [0, 1, 1, 2]
     assert found["steps"][0]["detail"].startswith("Hash Join; hash cond (customer.id = ")
@@ -40,12 +40,12 @@ async def test_steps_are_indented_and_say_what_they_cost(big: Database) -> None:
     assert format_plan(found).startswith("4 steps; the statement was not run\n")
 
 
-async def test_only_tables_of_some_size_are_told_as_read_whole(big: Database) -> None:
+async def test_only_large_tables_are_listed_as_scanned_in_full(big: Database) -> None:
     assert (await plan(big, "SELECT count(*) FROM big AS one, big AS two, customer"))["scans"] == ["big"]
     assert (await plan(big, "SELECT * FROM customer"))["scans"] == []
 
 
-async def test_a_statement_that_was_run_says_how_it_went(big: Database) -> None:
+async def test_analyze_adds_actual_rows_and_times(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE a = 5", analyze=True)
     (step,) = found["steps"]
     assert "(actual rows 20, 19980 filtered out, " in step["detail"]
@@ -53,15 +53,15 @@ async def test_a_statement_that_was_run_says_how_it_went(big: Database) -> None:
     assert found["notes"][0].startswith("planning ")
 
 
-async def test_an_estimate_that_is_far_off_is_told(big: Database) -> None:
-    # What depends on what is known to nobody without CREATE STATISTICS.
+async def test_a_wrong_row_estimate_is_noted(big: Database) -> None:
+    # The selectivity of an expression is unknown without CREATE STATISTICS.
     found = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
     assert "Seq Scan on big: 100 rows were expected, but 10000 were returned" in found["notes"]
     found = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
     assert not [note for note in found["notes"] if "expected" in note]
 
 
-async def test_a_statement_is_run_where_nothing_can_be_changed(big: Database) -> None:
+async def test_analyze_runs_in_a_read_only_transaction(big: Database) -> None:
     big.run("GRANT INSERT ON no_key TO reader")
     with pytest.raises(SqlError) as caught:
         await plan(big, "INSERT INTO no_key VALUES (7)", analyze=True)
@@ -70,27 +70,27 @@ async def test_a_statement_is_run_where_nothing_can_be_changed(big: Database) ->
     assert found["steps"][0]["detail"].startswith("Insert on no_key")
 
 
-async def test_a_parameter_may_be_left_out(big: Database) -> None:
+async def test_explain_accepts_a_missing_parameter(big: Database) -> None:
     given = await plan(big, "SELECT * FROM big WHERE a = $1", b"5")
     assert "filter (big.a = 5)" in given["steps"][0]["detail"]
     left_out = await plan(big, "SELECT * FROM big WHERE a = $1")
     assert "filter (big.a = $1)" in left_out["steps"][0]["detail"]
 
 
-async def test_a_session_keeps_nothing_of_a_statement_without_values(big: Database) -> None:
+async def test_explain_without_values_leaves_no_prepared_statement(big: Database) -> None:
     async with looking(big.reader) as session:
         for _ in range(2):
             await explain("SELECT * FROM big WHERE a = $1 AND v = $2", (), 20_000, session)
         assert await session.ask("SELECT 1 FROM pg_prepared_statements") == []
 
 
-async def test_an_error_stands_where_it_is_in_the_callers_text(big: Database) -> None:
+async def test_an_error_position_refers_to_the_callers_text(big: Database) -> None:
     with pytest.raises(SqlError) as caught:
         await plan(big, "SELECT nothing FROM customer")
     assert "line 1, column 8" in str(caught.value)
 
 
-async def test_indexes_are_named_where_they_can_not_be_tried(big: Database) -> None:
+async def test_candidate_indexes_are_named_without_hypopg(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE a = 5 AND b > 3 AND \"The Text\" = 'big.n = 1'")
     assert found["notes"] == [
         "an index might help, but was not tried, because hypopg is not installed: "
@@ -98,7 +98,7 @@ async def test_indexes_are_named_where_they_can_not_be_tried(big: Database) -> N
     ]
 
 
-async def test_an_index_that_would_help_is_told_with_its_cost(big: Database) -> None:
+async def test_a_helpful_hypothetical_index_is_noted_with_its_cost(big: Database) -> None:
     big.run("CREATE SCHEMA tools; GRANT USAGE ON SCHEMA tools TO reader; CREATE EXTENSION hypopg SCHEMA tools")
     async with looking(big.reader) as session:
         found = await explain("SELECT * FROM big WHERE v = '7' AND a = 7", (), 20_000, session)
@@ -110,17 +110,17 @@ async def test_an_index_that_would_help_is_told_with_its_cost(big: Database) -> 
     ]  # fmt: skip
 
 
-async def test_an_index_that_would_not_help_is_told_as_well(big: Database) -> None:
+async def test_useless_hypothetical_indexes_are_noted(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE n > 1")
     assert found["notes"] == ["none of these indexes would make it much cheaper: big (n)"]
 
 
-async def test_indexes_are_tried_for_parameters_without_values(big: Database) -> None:
+async def test_hypothetical_indexes_work_for_parameters_without_values(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE a = $1")
     assert found["notes"][0].startswith("with an index on big (a) the cost would be ")
 
 
-async def test_an_expression_is_no_column(big: Database) -> None:
+async def test_columns_within_expressions_are_not_index_candidates(big: Database) -> None:
     assert (await plan(big, "SELECT * FROM big WHERE lower(v) = 'x' AND a + 1 = 2"))["notes"] == []
 
 

@@ -1,4 +1,4 @@
-"""One query, and what its answer says."""
+"""One query and its answer."""
 
 import pytest
 
@@ -21,7 +21,7 @@ async def test_an_answer_has_names_types_and_declared_types(workshop: Database) 
     assert found.page.rows == [("x", "a@b", [1.5], "X")]
 
 
-async def test_all_that_reads_has_rows(postgres: PostgresServer) -> None:
+async def test_every_reading_statement_returns_rows(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         for sql in ("SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_tablespace"):
             found = await reader.read(sql)
@@ -32,11 +32,11 @@ async def test_all_that_reads_has_rows(postgres: PostgresServer) -> None:
         places = ", ".join(f"${number}::int" for number in range(1, 30_001))
         many = await reader.read(f"SELECT 29999 IN ({places})", *range(30_000))
     assert (values.page.rows, many.page.rows) == ([(2, "'; --", [1, None])], [(True,)])
-    # A row that is larger than an answer is shortened.
+    # A row larger than an answer is cut.
     assert [cell["bytes"] for cell in large.page.rows[0]] == [50_000, 50_000]
 
 
-async def test_a_plan_is_read_page_by_page(postgres: PostgresServer) -> None:
+async def test_an_explain_result_is_paged(postgres: PostgresServer) -> None:
     sql = "EXPLAIN (FORMAT text) SELECT FROM pg_class a JOIN pg_class b USING (oid)"
     async with reading(postgres.url()) as reader:
         first = await reader.read(sql, limits=AnswerLimits(2, 10_000, 1_000))
@@ -59,7 +59,7 @@ CODES = [
 ]
 
 
-async def test_what_is_wrong_has_a_code_and_a_place(postgres: PostgresServer) -> None:
+async def test_an_error_has_a_code_and_a_position(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         assert [(sql, await reader.code_of(sql)) for sql, _ in CODES] == CODES
         with pytest.raises(SqlError) as caught:
@@ -67,13 +67,13 @@ async def test_what_is_wrong_has_a_code_and_a_place(postgres: PostgresServer) ->
     assert "line 2, column 8" in caught.value.reason
 
 
-async def test_what_a_role_may_not_read_is_denied(workshop: Database) -> None:
+async def test_a_table_the_role_may_not_read_is_denied(workshop: Database) -> None:
     async with reading(workshop.reader) as reader:
         workshop.run("CREATE TABLE hidden (n int)")
         assert await reader.code_of("TABLE hidden") == "denied"
 
 
-async def test_s9_a_lock_of_another_session_is_not_waited_for_long(workshop: Database) -> None:
+async def test_a_lock_of_another_session_is_a_busy_error(workshop: Database) -> None:
     workshop.run("CREATE TABLE locked (n int); GRANT SELECT ON locked TO reader")
     with workshop.server.connect(workshop.name) as other:
         other.execute("BEGIN")
@@ -82,7 +82,7 @@ async def test_s9_a_lock_of_another_session_is_not_waited_for_long(workshop: Dat
             assert await reader.code_of("TABLE locked") == "busy"
 
 
-async def test_a_list_is_json_where_the_statement_takes_that(postgres: PostgresServer) -> None:
+async def test_a_list_becomes_json_or_an_array_by_the_parameter_type(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         found = await reader.read(
             "SELECT $1::jsonb, $2::int[], $3::json->0, $4::text", [1, {"a": None}], [1], [2], [3]
@@ -90,12 +90,12 @@ async def test_a_list_is_json_where_the_statement_takes_that(postgres: PostgresS
     assert found.page.rows == [('[1, {"a": null}]', [1], "2", '{"3"}')]
 
 
-async def test_a_whole_number_suits_an_integer_however_json_writes_it(postgres: PostgresServer) -> None:
+async def test_a_whole_float_is_accepted_for_an_integer(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         found = await reader.read("SELECT $1::int, $2::float8, $3::numeric", 1.0, -0.0, 2.5)
     assert found.page.rows == [(1, -0.0, 2.5)]
 
 
-async def test_a_byte_order_mark_before_a_statement_is_left_out(postgres: PostgresServer) -> None:
+async def test_a_byte_order_mark_before_a_statement_is_ignored(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         assert (await reader.read("\ufeffSELECT 1")).page.rows == [(1,)]

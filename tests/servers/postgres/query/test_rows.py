@@ -1,4 +1,4 @@
-"""Rows of tables by their keys."""
+"""Reading rows of tables by their keys."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.servers.postgres.databases import Database
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 
 
-async def test_first_rows_come_in_the_order_of_their_key(workshop: Database) -> None:
+async def test_first_rows_are_in_the_order_of_their_key(workshop: Database) -> None:
     workshop.run("UPDATE category SET name = 'everything' WHERE id = 1")
     async with looking(workshop.reader) as session:
         found = await read_first_rows("category", LIMITS._replace(rows=3), session)
@@ -24,7 +24,7 @@ async def test_first_rows_come_in_the_order_of_their_key(workshop: Database) -> 
     }
 
 
-async def test_rows_stop_where_the_answer_is_full(sample: Database) -> None:
+async def test_rows_stop_at_the_size_limit(sample: Database) -> None:
     async with looking(sample.reader) as session:
         found = await read_first_rows("order", AnswerLimits(1_000, 20_000, 1_000), session)
         whole = await read_first_rows("order", AnswerLimits(1_000, 1_000_000, 1_000), session)
@@ -42,7 +42,7 @@ async def test_a_long_value_is_cut(sample: Database) -> None:
     assert found["rows"][0][3]["bytes"] == 100_000
 
 
-async def test_what_has_no_key_has_rows(sample: Database) -> None:
+async def test_tables_without_a_key_have_first_rows(sample: Database) -> None:
     async with looking(sample.reader) as session:
         for table, rows in (("no_key", 3), ("nothing", 0), ("sale", 100), ("best_customer", 10)):
             found = await read_first_rows(table, LIMITS, session)
@@ -51,7 +51,7 @@ async def test_what_has_no_key_has_rows(sample: Database) -> None:
                 await find_row(table, "1", LIMITS, session)
 
 
-async def test_a_unique_index_of_columns_that_are_never_null_is_a_key(workshop: Database) -> None:
+async def test_a_unique_index_of_not_null_columns_is_a_key(workshop: Database) -> None:
     workshop.run(
         "CREATE TABLE coded (code text NOT NULL, other text UNIQUE, low text NOT NULL, late text NOT NULL);"
         "CREATE UNIQUE INDEX ON coded (low) WHERE low <> ''; CREATE UNIQUE INDEX ON coded (lower(low));"
@@ -66,7 +66,7 @@ async def test_a_unique_index_of_columns_that_are_never_null_is_a_key(workshop: 
 
 
 @pytest.mark.slow
-async def test_rows_that_are_larger_than_those_before_come_one_by_one(database: Database) -> None:
+async def test_rows_that_grow_large_are_fetched_singly(database: Database) -> None:
     database.run(
         "CREATE TABLE growing AS SELECT n, repeat('x', 900000) AS t FROM generate_series(1, 60) AS n;"
         "ALTER TABLE growing ADD PRIMARY KEY (n)",
@@ -110,19 +110,19 @@ TYPED: list[tuple[str, str, list[str], int]] = [
 ]
 
 
-async def test_a_row_is_found_by_its_key_and_no_other(sample: Database) -> None:
+async def test_a_row_is_read_by_its_exact_key_only(sample: Database) -> None:
     async with looking(sample.reader) as session:
         found = [(table, key, await find_row(table, key, LIMITS, session)) for table, key, _ in FOUND]
     assert [(table, key, one["rows"][0][0]) for table, key, one in found] == FOUND
     assert {one["next_query"] for *_, one in found} == {None}
-    for table, key in MISSING:  # some end the transaction
+    for table, key in MISSING:  # some of them abort the transaction
         async with looking(sample.reader) as session:
             with pytest.raises(SqlError) as caught:
                 await find_row(table, key, LIMITS, session)
         assert caught.value.code == "not_found"
 
 
-async def test_keys_go_on_as_was_typed(sample: Database) -> None:
+async def test_key_completions_start_with_the_typed_text(sample: Database) -> None:
     for table, typed, first, count in TYPED:
         async with looking(sample.reader) as session:
             found = await find_keys(table, typed, session)

@@ -1,4 +1,4 @@
-"""Queries that are read page by page."""
+"""Queries read in pages."""
 
 import anyio
 import pytest
@@ -22,14 +22,14 @@ async def read_all(reader: Reader, sql: str, limits: AnswerLimits = PAGE) -> lis
     return [row[0] for row in rows]
 
 
-async def test_pages_follow_each_other_in_any_form_of_query(postgres: PostgresServer) -> None:
+async def test_pages_continue_for_any_form_of_query(postgres: PostgresServer) -> None:
     forms = (NUMBERS, f"({NUMBERS}) -- all", f"WITH a AS ({NUMBERS}) TABLE a ;", f"{NUMBERS} /* ; */")
     async with reading(postgres.url()) as reader:
         for sql in forms:
             assert await read_all(reader, sql) == [*range(1, 26)]
 
 
-async def test_without_a_kept_transaction_the_query_is_run_again(postgres: PostgresServer) -> None:
+async def test_a_cursor_without_its_transaction_repeats_the_query(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
         await reader.snapshots.release_oldest()
@@ -37,13 +37,13 @@ async def test_without_a_kept_transaction_the_query_is_run_again(postgres: Postg
         assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
 
 
-async def test_the_last_page_leaves_no_transaction(postgres: PostgresServer) -> None:
+async def test_the_last_page_ends_the_transaction(postgres: PostgresServer) -> None:
     async with reading(postgres.url(), size=1) as reader:
         await read_all(reader, NUMBERS)
         assert reader.pool.is_free
 
 
-async def test_a_kept_transaction_ends_when_its_time_is_over(postgres: PostgresServer) -> None:
+async def test_an_open_snapshot_expires(postgres: PostgresServer) -> None:
     async with reading(postgres.url(), size=1, kept_seconds=0) as reader:
         await reader.read(NUMBERS)
         with anyio.fail_after(10):
@@ -51,7 +51,7 @@ async def test_a_kept_transaction_ends_when_its_time_is_over(postgres: PostgresS
                 await anyio.lowlevel.checkpoint()
 
 
-async def test_another_query_takes_the_connection_of_a_kept_one(postgres: PostgresServer) -> None:
+async def test_a_query_takes_the_connection_of_an_open_snapshot_if_none_is_free(postgres: PostgresServer) -> None:
     async with reading(postgres.url(), size=1) as reader:
         first = await reader.read(NUMBERS)
         await reader.read("SELECT 1")
@@ -59,7 +59,7 @@ async def test_another_query_takes_the_connection_of_a_kept_one(postgres: Postgr
         assert second.page.rows[0] == (11,)
 
 
-async def test_half_of_the_connections_are_kept_at_most(postgres: PostgresServer) -> None:
+async def test_open_snapshots_use_at_most_half_of_the_connections(postgres: PostgresServer) -> None:
     async with reading(postgres.url(), size=4) as reader:
         for _ in range(4):
             await reader.read(NUMBERS)
@@ -68,7 +68,7 @@ async def test_half_of_the_connections_are_kept_at_most(postgres: PostgresServer
 
 
 @pytest.mark.slow
-async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: PostgresServer) -> None:
+async def test_a_cursor_continues_after_a_crash_of_the_server(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
         await reader.read("SELECT 1")
@@ -77,7 +77,7 @@ async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: Postg
         assert second.page.rows[0] == (11,)
 
 
-async def test_a_cursor_is_of_one_query_and_one_client(postgres: PostgresServer) -> None:
+async def test_a_cursor_is_valid_only_for_its_query_and_client(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
         assert await reader.code_of(f"{NUMBERS} ", cursor=first.cursor) == "bad_cursor"
@@ -86,7 +86,7 @@ async def test_a_cursor_is_of_one_query_and_one_client(postgres: PostgresServer)
             assert await reader.code_of(NUMBERS, cursor=cursor) == "bad_cursor"
 
 
-async def test_another_replica_goes_on_and_says_whether_anything_was_changed(database: Database) -> None:
+async def test_another_replica_continues_a_cursor_and_reports_changes(database: Database) -> None:
     async with reading(database.reader) as here, reading(database.reader) as there, reading(database.reader) as last:
         first = await here.read(NUMBERS)
         second = await there.read(NUMBERS, cursor=first.cursor)
@@ -97,14 +97,14 @@ async def test_another_replica_goes_on_and_says_whether_anything_was_changed(dat
 
 
 @pytest.mark.slow
-async def test_rows_that_took_too_much_memory_come_when_the_query_is_run_again(postgres: PostgresServer) -> None:
+async def test_large_rows_are_paged_by_repeating_the_query(postgres: PostgresServer) -> None:
     sql = "SELECT repeat('x', 100000) || n FROM generate_series(1, 25) AS n"
     async with reading(postgres.url(), limits=Limits(value_bytes=500_000)) as reader:
         assert len(await read_all(reader, sql, AnswerLimits(10, 10_000, 100))) == 25
 
 
 @pytest.mark.slow
-async def test_many_pages_take_little_memory(postgres: PostgresServer) -> None:
+async def test_many_pages_use_little_memory(postgres: PostgresServer) -> None:
     sql = "SELECT n, 'number ' || n FROM generate_series(1, 100000) AS n"
     async with reading(postgres.url()) as reader:
         assert await read_all(reader, sql, AnswerLimits(10_000, 900_000, 1_000)) == [*range(1, 100_001)]

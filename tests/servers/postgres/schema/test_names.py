@@ -1,4 +1,4 @@
-"""What clients call tables, and what they are told where there is none."""
+"""Finding tables by name, and suggestions for unknown names."""
 
 import pytest
 
@@ -45,19 +45,19 @@ WRONG: list[tuple[str, list[str]]] = [
 ]
 
 
-async def test_a_table_is_found_as_it_is_called(sample: Database) -> None:
+async def test_a_table_is_found_by_any_valid_spelling(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert [(wanted, (await find_relation(ask, wanted)).name) for wanted, _ in NAMES] == NAMES
 
 
-async def test_the_name_of_the_database_itself_may_stand_before_the_schema(sample: Database) -> None:
+async def test_a_table_name_may_include_its_database(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert (await find_relation(ask, f"{sample.name}.warehouse.stock")).name == "warehouse.stock"
         with pytest.raises(SqlError, match="there is no table or view with that name"):
             await find_relation(ask, "elsewhere.warehouse.stock")
 
 
-async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -> None:
+async def test_a_name_that_matches_two_tables_is_ambiguous(workshop: Database) -> None:
     workshop.run('CREATE TABLE "Twin" (); CREATE TABLE "TWIN" ()', user="owner")
     async with asking(workshop.owner) as ask:
         with pytest.raises(SqlError) as caught:
@@ -67,7 +67,7 @@ async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -
     assert '"TWIN"\n"Twin"' in str(caught.value)
 
 
-async def test_what_is_not_there_has_neighbors(sample: Database) -> None:
+async def test_a_missing_table_has_the_nearest_names_suggested(sample: Database) -> None:
     none = "there is no table or view with that name. list_tables lists those that exist."
     for wanted, near in NEAR.items():
         async with asking(sample.reader) as ask:
@@ -78,7 +78,7 @@ async def test_what_is_not_there_has_neighbors(sample: Database) -> None:
         assert told[2:-1] == [near] if near else told == [none]
 
 
-async def test_a_name_that_is_wrong_has_neighbors(sample: Database) -> None:
+async def test_an_unknown_name_in_a_query_has_the_nearest_suggested(sample: Database) -> None:
     found = []
     for sql, _ in WRONG:
         async with asking(sample.reader) as ask:
@@ -90,7 +90,7 @@ async def test_a_name_that_is_wrong_has_neighbors(sample: Database) -> None:
     assert found == WRONG
 
 
-async def test_a_text_in_double_quotes_is_told_how_it_is_written(sample: Database) -> None:
+async def test_a_text_in_double_quotes_gets_advice_on_single_quotes(sample: Database) -> None:
     told = []
     for sql in ('SELECT 1 FROM customer WHERE name = "Ada"', "SELECT 1 FROM customer WHERE name = Ada"):
         async with asking(sample.reader) as ask:

@@ -1,4 +1,4 @@
-"""What a first look at a database tells."""
+"""The list of tables, and the summary of a database."""
 
 import time
 
@@ -25,21 +25,21 @@ async def test_tables_are_listed_as_statements_name_them(sample: Database) -> No
     assert not [name for name in kinds if name.startswith(("pg_", "information_schema", "payroll"))]
 
 
-async def test_a_name_in_quotes_is_told_once_in_quotes(sample: Database) -> None:
+async def test_a_quoted_name_is_quoted_once(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         lines = format_tables(await list_tables(PAGE, ask)).splitlines()
     assert 'table "Upper Case" (about 2 rows)' in lines
     assert "table warehouse.stock (about 200 rows)" in lines
 
 
-async def test_rows_are_told_only_where_analyze_has_looked(workshop: Database) -> None:
+async def test_row_counts_exist_only_for_analyzed_tables(workshop: Database) -> None:
     workshop.run("CREATE TABLE fresh (id integer); INSERT INTO fresh VALUES (1)", user="owner")
     async with asking(workshop.owner) as ask:
         rows = {table["name"]: table["rows_estimated"] for table in (await list_tables(PAGE, ask)).tables}
     assert (rows["fresh"], rows["sale"], rows["empty"], rows['"order"']) == (None, None, 0, 1000)
 
 
-async def test_pages_of_tables_follow_each_other(sample: Database) -> None:
+async def test_list_tables_is_paged(sample: Database) -> None:
     names: list[str] = []
     cursor = None
     async with asking(sample.reader) as ask:
@@ -69,7 +69,7 @@ async def test_a_summary_has_columns_keys_and_indexes(sample: Database) -> None:
     assert len(found["diagram"]["tables"]) == len(tables)
 
 
-async def test_an_index_of_a_whole_is_told_once(workshop: Database) -> None:
+async def test_an_index_on_a_partitioned_table_is_listed_once(workshop: Database) -> None:
     workshop.run("CREATE INDEX ON visit (page)", user="owner")
     async with asking(workshop.reader) as ask:
         found = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
@@ -98,7 +98,7 @@ CREATE DOMAIN trap.int8 AS text;
 """
 
 
-async def test_a_search_path_full_of_traps_changes_nothing(database: Database) -> None:
+async def test_a_hostile_search_path_does_not_change_the_summary(database: Database) -> None:
     async with asking(database.owner) as ask:
         told = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
     database.run(f"CREATE SCHEMA trap AUTHORIZATION owner; {HOSTILE}")
@@ -106,13 +106,13 @@ async def test_a_search_path_full_of_traps_changes_nothing(database: Database) -
         again = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
     assert again["foreign_keys"] == told["foreign_keys"]
     assert again["indexes"] == told["indexes"]
-    # A type that another one hides is named with its schema.
+    # A type hidden by another one is named with its schema.
     found = {table["name"]: repr(table).replace("pg_catalog.", "") for table in again["tables"]}
     assert [found[table["name"]] for table in told["tables"]] == [*map(repr, told["tables"])]
 
 
 @pytest.mark.slow
-async def test_ten_thousand_tables_are_told_in_a_moment(database: Database) -> None:
+async def test_ten_thousand_tables_are_summarized_quickly(database: Database) -> None:
     database.run("""DO $$ BEGIN FOR n IN 0..9999 LOOP
         EXECUTE format('CREATE TABLE t%s (id integer, parent integer)', n);
         IF n % 10 = 9 THEN
@@ -132,7 +132,7 @@ async def test_ten_thousand_tables_are_told_in_a_moment(database: Database) -> N
     assert seconds < 10
 
 
-async def test_tables_are_found_by_words_in_names_columns_and_comments(sample: Database) -> None:
+async def test_search_matches_words_in_names_columns_and_comments(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         found = [
             [one["name"] for one in (await list_tables(PAGE._replace(words=words), ask)).tables]

@@ -1,4 +1,4 @@
-"""The schema as statements: run in an empty database, they make what PostgreSQL's own pg_dump says is the same."""
+"""The schema as SQL: run in an empty database, it gives the same pg_dump as the original."""
 
 import difflib
 import subprocess
@@ -41,7 +41,7 @@ COMMENT ON INDEX many_n IS 'of numbers';
 
 
 @pytest.mark.slow
-async def test_the_script_makes_the_same_schema(database: Database) -> None:
+async def test_the_script_recreates_the_schema(database: Database) -> None:
     database.run(ODD, user="owner")
     async with asking(database.owner) as ask:
         script = await read_schema(1_000_000, ask)
@@ -56,19 +56,19 @@ async def test_the_script_makes_the_same_schema(database: Database) -> None:
 
 
 def compare(made: list[str], wanted: list[str]) -> list[str]:
-    """The lines that differ."""
+    """Returns the lines that differ."""
     return [line for line in difflib.unified_diff(wanted, made, n=0, lineterm="") if not line.startswith("@@")]
 
 
 def dump(url: str) -> list[str]:
-    """The schema as PostgreSQL's own program writes it."""
+    """Returns the schema as pg_dump writes it."""
     words = [require_postgres() / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", url]
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
-    # A secret of each run stands in the first and last lines.
+    # The first and last lines contain a random key of each run.
     return [line for line in done.stdout.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))]
 
 
-async def test_a_role_is_told_of_schemas_that_it_may_use_and_what_has_no_room_is_counted(sample: Database) -> None:
+async def test_the_script_omits_unusable_schemas_and_counts_omitted_statements(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         script, short = await read_schema(1_000_000, ask), await read_schema(1_000, ask)
     assert "warehouse.stock" in script
@@ -77,7 +77,7 @@ async def test_a_role_is_told_of_schemas_that_it_may_use_and_what_has_no_room_is
     assert "more statements did not fit" in short
 
 
-async def test_what_an_extension_made_is_made_by_it(database: Database) -> None:
+async def test_objects_of_an_extension_are_created_by_the_extension(database: Database) -> None:
     database.run("CREATE EXTENSION pg_stat_statements")
     async with asking(database.owner) as ask:
         script = await read_schema(1_000_000, ask)

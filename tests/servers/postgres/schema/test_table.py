@@ -1,4 +1,4 @@
-"""All that is told of one table or view."""
+"""The description of a table or view."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def look(
         return await describe(TableRequest(table, sample, statistics), LIMITS, session, seconds)
 
 
-async def test_columns_types_keys_and_indexes_have_all_that_was_declared(sample: Database) -> None:
+async def test_columns_types_keys_and_indexes_are_described(sample: Database) -> None:
     found = await look(sample, "customer")
     columns = {one["name"]: one for one in found["columns"]}
     assert columns["id"] == {
@@ -55,19 +55,19 @@ async def test_columns_types_keys_and_indexes_have_all_that_was_declared(sample:
     assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
 
 
-async def test_the_order_of_a_key_is_its_own(workshop: Database) -> None:
+async def test_key_columns_are_numbered_in_key_order(workshop: Database) -> None:
     workshop.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
     found = await look(workshop, "turned", user="owner")
     assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
 
 
-async def test_an_index_that_is_not_valid_says_so(workshop: Database) -> None:
+async def test_an_invalid_index_is_marked(workshop: Database) -> None:
     workshop.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
     (sql,) = [one["sql"] for one in (await look(workshop, "product"))["indexes"] if one["name"] == "product_details"]
     assert str(sql).endswith("-- not valid: no query uses it; REINDEX, or drop it")
 
 
-async def test_a_partition_has_the_keys_of_the_whole(sample: Database) -> None:
+async def test_a_partition_has_the_keys_of_its_partitioned_table(sample: Database) -> None:
     whole, part = await look(sample, "visit"), await look(sample, "visit_2024")
     assert whole["sections"]["partitioned by"] == ["RANGE (at)"]
     assert whole["sections"]["partitions"][0] == "visit_2024 FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"
@@ -76,7 +76,7 @@ async def test_a_partition_has_the_keys_of_the_whole(sample: Database) -> None:
     assert [one["origin"] for one in part["indexes"]] == ["PRIMARY KEY"]
 
 
-async def test_constraints_triggers_and_inheritance_are_told(sample: Database) -> None:
+async def test_constraints_triggers_and_inheritance_are_described(sample: Database) -> None:
     assert (await look(sample, "payment"))["sections"]["constraints"] == [
         "payment_id_excl EXCLUDE USING btree (id WITH =)"
     ]
@@ -87,7 +87,7 @@ async def test_constraints_triggers_and_inheritance_are_told(sample: Database) -
     assert (await look(sample, "category"))["sections"]["inherited by"] == ["company"]
 
 
-async def test_policies_are_told_and_whether_they_hold_for_the_role(workshop: Database) -> None:
+async def test_policies_are_described_and_whether_they_apply_to_the_role(workshop: Database) -> None:
     workshop.run(
         "ALTER TABLE product ENABLE ROW LEVEL SECURITY;"
         "CREATE POLICY cheap ON product FOR SELECT TO reader, writer USING (price < 10)",
@@ -110,7 +110,7 @@ async def test_a_view_has_its_query(sample: Database) -> None:
     assert (await look(sample, "best_customer"))["sql"].startswith("CREATE MATERIALIZED VIEW best_customer AS")
 
 
-async def test_statistics_of_every_type_are_made(sample: Database) -> None:
+async def test_every_type_has_statistics(sample: Database) -> None:
     found = (await look(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
     assert found is not None
     assert found["rows_examined"] == 4
@@ -122,13 +122,13 @@ async def test_statistics_of_every_type_are_made(sample: Database) -> None:
     assert by_column["yes"]["min"] is False
     assert by_column["mail"]["max"] == "a@b.c"
     assert by_column["moods"]["max"] == "{sad,happy}"
-    # They can't be compared, or one can't be told how.
+    # These types can't be compared, or have no known comparison.
     assert [one["column"] for one in found["columns"] if one["distinct"] is None] == [
         "document", "j", "path", "addresses", "point", "box", "home",
     ]  # fmt: skip
 
 
-async def test_only_columns_that_the_role_may_read_are_looked_at(workshop: Database) -> None:
+async def test_only_readable_columns_have_samples_and_statistics(workshop: Database) -> None:
     workshop.run(
         "CREATE TABLE half (open integer, closed text); INSERT INTO half VALUES (1, 'secret');"
         "GRANT SELECT (open) ON half TO reader; CREATE TABLE shut (x text); INSERT INTO shut VALUES ('secret')",
@@ -144,7 +144,7 @@ async def test_only_columns_that_the_role_may_read_are_looked_at(workshop: Datab
     assert "secret" not in format_table(half) + format_table(shut)
 
 
-async def test_a_view_that_fails_is_described_all_the_same(workshop: Database) -> None:
+async def test_a_failing_view_is_described_with_the_problem(workshop: Database) -> None:
     workshop.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
     found = await look(workshop, "broken", sample=1, statistics=True, user="owner")
     assert [one["name"] for one in found["columns"]] == ["x"]
@@ -152,7 +152,7 @@ async def test_a_view_that_fails_is_described_all_the_same(workshop: Database) -
 
 
 @pytest.mark.slow
-async def test_where_there_is_no_time_analyze_is_believed(workshop: Database) -> None:
+async def test_statistics_after_the_timeout_come_from_analyze(workshop: Database) -> None:
     workshop.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
     found = await look(workshop, "wide", statistics=True, user="postgres", seconds=0)
     assert found["statistics"] == {
@@ -167,7 +167,7 @@ async def test_where_there_is_no_time_analyze_is_believed(workshop: Database) ->
 
 
 @pytest.mark.slow
-async def test_a_view_that_never_ends_is_described_all_the_same(workshop: Database) -> None:
+async def test_an_endless_view_is_described_without_rows(workshop: Database) -> None:
     workshop.run(
         "CREATE VIEW endless AS SELECT count(*) AS n FROM generate_series(1, 1000000), generate_series(1, 9999) AS b",
         user="owner",
@@ -179,7 +179,7 @@ async def test_a_view_that_never_ends_is_described_all_the_same(workshop: Databa
     assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 
-async def test_a_small_answer_counts_what_it_leaves_out(sample: Database) -> None:
+async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> None:
     async with looking(sample.reader) as session:
         wanted = TableRequest("value_of_each_type", 3, True)
         found = await describe(wanted, AnswerLimits(100, 2_000, 1_000), session, 30)
@@ -187,7 +187,7 @@ async def test_a_small_answer_counts_what_it_leaves_out(sample: Database) -> Non
     assert len(format_table(found)) < 2_000
 
 
-async def test_what_a_database_says_stands_between_marks(sample: Database) -> None:
+async def test_text_of_the_database_is_fenced(sample: Database) -> None:
     text = format_table(await look(sample, "product", sample=1, statistics=True))
     head, _, rest = text.partition("\n")
     mark = rest.partition(">")[0].removeprefix("<")

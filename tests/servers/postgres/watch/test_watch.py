@@ -1,4 +1,4 @@
-"""Watching databases: what is told, and how often; by asking every second, and by triggers."""
+"""Watching databases by polling every second, and by triggers."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -46,7 +46,7 @@ class Source:
 
 
 class Watching:
-    """A watch, and what it told."""
+    """A watch, and its updates."""
 
     def __init__(self, watch: Watch, source: Source, told: Any) -> None:
         self.watch = watch
@@ -56,12 +56,12 @@ class Watching:
         watch.on_polling = self.polling.append
 
     async def told(self, count: int = 1) -> list[str]:
-        """The next keys that are told."""
+        """Returns the sorted keys of the next updates."""
         with anyio.fail_after(30):
             return sorted([await self._told.receive() for _ in range(count)])
 
     async def hears(self) -> None:
-        """Waits until triggers tell of all tables."""
+        """Waits until all tables have triggers."""
         with anyio.fail_after(30):
             while self.watch.health["rows"] != "triggers":
                 await anyio.lowlevel.checkpoint()
@@ -69,14 +69,14 @@ class Watching:
 
 @pytest.fixture
 def database(database: Database) -> Database:
-    """The sample, in which its owner may make schemas."""
+    """The sample, where its owner may create schemas."""
     database.run(f"GRANT CREATE ON DATABASE {database.name} TO owner")
     return database
 
 
 @pytest.fixture
 def alone() -> Iterator[PostgresServer]:
-    """A server that can be stopped, and has not begun."""
+    """A separate server, not yet started, which the test may stop."""
     with short_folder() as folder:
         server = PostgresServer(folder)
         yield server
@@ -105,22 +105,20 @@ async def watching(url: str, *uris: str, triggers: bool = False) -> AsyncIterato
 
 @asynccontextmanager
 async def writing_here(database: Database, held: Watching) -> AsyncIterator[Writing]:
-    """The connections of our own writer, whose commits the watch is told of."""
+    """Yields a writer of the server, whose commits the watch gets."""
     async with writing(database.owner) as writer:
         writer.on_committed = held.source.on_committed
         yield writer
 
 
 async def elsewhere(database: Database, *statements: str) -> None:
-    """Another session runs them, each by itself, and ends."""
+    """Runs the statements in another session, each in its own transaction."""
     for statement in statements:
         await to_thread.run_sync(database.run, statement)
 
 
 @each_way
-async def test_rows_of_another_session_are_told_of_their_table_and_of_the_database(
-    database: Database, triggers: bool
-) -> None:
+async def test_rows_changed_by_another_session_update_table_and_database(database: Database, triggers: bool) -> None:
     async with watching(database.owner, REVIEW, CATEGORY, SCHEMA, DATABASE, triggers=triggers) as held:
         if triggers:
             await held.hears()
@@ -144,7 +142,7 @@ async def test_rows_of_another_session_are_told_of_their_table_and_of_the_databa
         ("postgres:///data/%22Upper%20Case%22", 'DELETE FROM "Upper Case"'),
     ],
 )
-async def test_a_table_is_told_of_whatever_changes_its_rows_or_columns(
+async def test_every_change_of_rows_or_columns_updates_the_table(
     database: Database, triggers: bool, uri: str, statement: str
 ) -> None:
     async with watching(database.owner, uri, triggers=triggers) as held:
@@ -154,7 +152,7 @@ async def test_a_table_is_told_of_whatever_changes_its_rows_or_columns(
 
 @pytest.mark.slow
 @each_way
-async def test_a_table_that_is_made_later_is_told_of_with_its_rows(database: Database, triggers: bool) -> None:
+async def test_a_table_created_later_is_updated_with_its_rows(database: Database, triggers: bool) -> None:
     uri = "postgres:///data/later"
     async with watching(database.owner, uri, triggers=triggers) as held:
         for statement in ("CREATE TABLE later (a integer)", "INSERT INTO later VALUES (1)"):
@@ -163,7 +161,7 @@ async def test_a_table_that_is_made_later_is_told_of_with_its_rows(database: Dat
 
 
 @each_way
-async def test_another_table_is_told_of_the_schema_and_the_listing(database: Database, triggers: bool) -> None:
+async def test_a_new_table_updates_schema_and_listing(database: Database, triggers: bool) -> None:
     async with watching(database.owner, SCHEMA, REVIEW, triggers=triggers) as held:
         await held.watch.begin_listing()
         await elsewhere(database, "CREATE TABLE more (a integer)")
@@ -171,7 +169,7 @@ async def test_another_table_is_told_of_the_schema_and_the_listing(database: Dat
 
 
 @each_way
-async def test_our_own_write_is_told_once(database: Database, triggers: bool) -> None:
+async def test_a_write_by_the_server_sends_one_update(database: Database, triggers: bool) -> None:
     async with (
         watching(database.owner, REVIEW, CATEGORY, triggers=triggers) as held,
         writing_here(database, held) as writer,
@@ -181,13 +179,13 @@ async def test_our_own_write_is_told_once(database: Database, triggers: bool) ->
         for _ in range(3):
             await writer.execute("UPDATE review SET stars = 2")
             assert await held.told() == [REVIEW]
-        # What is seen of them must not be told before this.
+        # The notifications of these writes must not send another update before this.
         await writer.execute("UPDATE ONLY category SET name = upper(name)")
         assert await held.told() == [CATEGORY]
 
 
 @pytest.mark.slow
-async def test_a_notice_of_our_own_writer_tells_nothing_new(database: Database) -> None:
+async def test_a_notification_of_the_servers_own_write_is_ignored(database: Database) -> None:
     async with watching(database.owner, REVIEW, CATEGORY, triggers=True) as held:
         await held.hears()
         with database.server.connect(database.name) as writer:
@@ -198,13 +196,13 @@ async def test_a_notice_of_our_own_writer_tells_nothing_new(database: Database) 
 
 
 @pytest.mark.slow
-async def test_our_own_change_of_the_schema_is_told_of_everything(database: Database) -> None:
+async def test_a_schema_change_by_the_server_updates_everything(database: Database) -> None:
     async with watching(database.owner, REVIEW, SCHEMA, DATABASE) as held, writing_here(database, held) as writer:
         await writer.execute("CREATE TABLE more (a integer)")
         assert await held.told(3) == [DATABASE, REVIEW, SCHEMA]
 
 
-async def test_other_replicas_are_told_that_we_wrote(sample: Database) -> None:
+async def test_a_write_is_published_to_other_replicas(sample: Database) -> None:
     wrote: list[str] = []
     async with watching(sample.owner) as held:
         held.watch.on_wrote = wrote.append
@@ -214,7 +212,7 @@ async def test_other_replicas_are_told_that_we_wrote(sample: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_what_another_replica_wrote_is_looked_for_at_once(database: Database) -> None:
+async def test_a_write_by_another_replica_is_checked_at_once(database: Database) -> None:
     async with watching(database.owner, REVIEW) as held:
         assert held.watch.handle_remote_change("memo://insights") == ("memo://insights",)
         await elsewhere(database, INSERT)
@@ -224,7 +222,7 @@ async def test_what_another_replica_wrote_is_looked_for_at_once(database: Databa
 
 @pytest.mark.slow
 @each_way
-async def test_after_the_database_was_away_all_is_told_once_and_watched_again(
+async def test_after_a_restart_everything_is_updated_once_and_watched_again(
     alone: PostgresServer, triggers: bool
 ) -> None:
     alone.start()
@@ -239,7 +237,7 @@ async def test_after_the_database_was_away_all_is_told_once_and_watched_again(
 
 
 @pytest.mark.slow
-async def test_a_database_that_is_away_at_first_is_told_of_when_it_is_there(alone: PostgresServer) -> None:
+async def test_a_database_unavailable_at_first_sends_an_update_when_available(alone: PostgresServer) -> None:
     async with watching(alone.url(), SCHEMA) as held:
         assert held.watch.health == {"watched": 1, "rows": "polling", "degraded": True}
         await to_thread.run_sync(alone.start)
@@ -248,7 +246,7 @@ async def test_a_database_that_is_away_at_first_is_told_of_when_it_is_there(alon
 
 
 @pytest.mark.slow
-async def test_with_the_last_key_the_connections_are_closed(database: Database) -> None:
+async def test_the_connections_are_closed_with_the_last_key(database: Database) -> None:
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     async with watching(database.owner, REVIEW, SCHEMA, triggers=True) as held:
         assert database.run(others) == [(2,)]
@@ -260,7 +258,7 @@ async def test_with_the_last_key_the_connections_are_closed(database: Database) 
 
 
 @pytest.mark.slow
-async def test_triggers_are_made_once_and_removed_with_their_schema(database: Database) -> None:
+async def test_triggers_are_created_once_and_removed_with_their_schema(database: Database) -> None:
     triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'mcp_watch'"
     for _ in range(2):
         async with watching(database.owner, REVIEW, VISIT, SALE, triggers=True) as held:
@@ -273,7 +271,7 @@ async def test_triggers_are_made_once_and_removed_with_their_schema(database: Da
 
 
 @pytest.mark.slow
-async def test_where_the_role_may_not_make_triggers_it_is_asked_every_second(database: Database) -> None:
+async def test_a_role_without_the_right_to_create_triggers_is_polled(database: Database) -> None:
     async with watching(database.reader, REVIEW, triggers=True) as held:
         assert held.watch.health["rows"] == "polling"
         assert held.polling[-1] is True
@@ -282,14 +280,14 @@ async def test_where_the_role_may_not_make_triggers_it_is_asked_every_second(dat
 
 
 @pytest.mark.slow
-async def test_where_somebody_writes_for_long_the_trigger_is_done_without(database: Database) -> None:
+async def test_a_table_locked_for_long_is_polled_without_a_trigger(database: Database) -> None:
     with database.server.connect(database.name) as other, other.transaction():
         other.execute(INSERT)
         async with watching(database.owner, REVIEW, triggers=True) as held:
             assert held.watch.health["rows"] == "polling"
 
 
-async def test_what_is_no_database_of_ours_is_refused(sample: Database) -> None:
+async def test_watching_an_unknown_database_is_refused(sample: Database) -> None:
     codes = {"https://data/x": "not_found", "postgres:///other/x": "bad_database"}
     async with watching(sample.owner) as held:
         for uri, code in codes.items():

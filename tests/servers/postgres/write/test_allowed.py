@@ -1,4 +1,4 @@
-"""Which statements a client may change a database with."""
+"""The statements that a client may use to change a database."""
 
 import pytest
 
@@ -144,7 +144,7 @@ def why_refused(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> str:
     return str(caught.value)
 
 
-def test_data_and_the_schema_may_be_changed() -> None:
+def test_changes_of_data_and_schema_are_allowed() -> None:
     assert all(check_change(sql) for sql in MAY)
 
 
@@ -156,26 +156,26 @@ def test_other_statements_are_refused_with_the_reason() -> None:
         *((sql, "The operator can run it with psql") for sql in RIGHTS),
         *((sql, "SQL and PL/pgSQL") for sql in made),
         *((sql, "()") for sql in ACTS),
-        # A name with escapes could be that of a function.
+        # A name with escapes could be the name of a function.
         ('SELECT U&"pg\\005fsleep"(1)', "U&"),
     ]
     assert [(sql, reason) for sql, reason in reasons if reason not in why_refused(sql)] == []
 
 
-def test_what_the_operator_allows_may_run_and_nothing_beside_it() -> None:
+def test_allow_ddl_allows_only_its_statements() -> None:
     assert all(check_change(sql, EVERYTHING) for sql in ALLOWED)
     told = [*NOT_EVEN_SO, *((sql, "The operator can run it with psql") for sql in RIGHTS)]
     assert [(sql, reason) for sql, reason in told if reason not in why_refused(sql, EVERYTHING)] == []
 
 
-def test_what_is_allowed_is_named_in_known_words() -> None:
+def test_allow_ddl_accepts_known_words_only() -> None:
     assert parse_allowed(["policies", "grants", "roles", "extension=hstore", "extension=vector"]) == EVERYTHING
     for odd, reason in (("rights", "not one of policies"), ("extension=", "no name")):
         with pytest.raises(ValueError, match=reason):
             parse_allowed([odd])
 
 
-def test_create_table_makes_a_table_that_stays_and_nothing_else() -> None:
+def test_create_table_runs_only_permanent_create_table() -> None:
     for sql in ("CREATE TABLE t (a integer)", "CREATE UNLOGGED TABLE t AS SELECT 1"):
         check_table(check_change(sql))
     for sql in ("CREATE TEMP TABLE t ()", "CREATE VIEW v AS SELECT 1", "SELECT 1", "DROP TABLE t"):

@@ -1,4 +1,4 @@
-"""`import_csv`: what the fields become, where they go, and what is refused."""
+"""`import_csv`: types, target tables and refusals."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -31,7 +31,7 @@ TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-00
 
 @pytest.fixture
 async def held(workshop: Database) -> AsyncIterator[Writing]:
-    """One database for all tests, without what the one before imported."""
+    """A database shared by all tests, without the imports of the previous test."""
     workshop.run(_FRESH)
     async with writing(workshop.owner) as held:
         yield held
@@ -44,7 +44,7 @@ async def imported(held: Writing, table: str, csv: str, form: FormatRequest = Fo
 
 
 async def refused(held: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
-    """Why the import is refused; it changes nothing."""
+    """Returns the error of the import, which changes nothing."""
     before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
         await held.import_csv(table, csv, FormatRequest(**form))
@@ -53,9 +53,7 @@ async def refused(held: Writing, workshop: Database, table: str, csv: str, **for
     return f"{caught.value.code}: {caught.value}"
 
 
-async def test_a_new_table_has_types_from_which_all_comes_back_as_it_is_written(
-    held: Writing, workshop: Database
-) -> None:
+async def test_a_new_table_has_lossless_types(held: Writing, workshop: Database) -> None:
     csv = "whole,part,text,zero,none\n1,1.5,a,007,\n-2,100.0,1,1,\n,0.1,,2,\n"
     done = await imported(held, "made", csv)
     assert done[:3] == ("made", True, 3)
@@ -69,47 +67,45 @@ async def test_a_new_table_has_types_from_which_all_comes_back_as_it_is_written(
     assert workshop.run("SELECT made::text FROM made") == [("(1,1.5,a,007,)",), ("(-2,100.0,1,1,)",), ("(,0.1,,2,)",)]
 
 
-async def test_any_text_goes_as_it_is(held: Writing, workshop: Database) -> None:
+async def test_any_text_is_imported_unchanged(held: Writing, workshop: Database) -> None:
     fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
     csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
     await imported(held, "made", csv)
     assert [row[0] for row in workshop.run("SELECT one FROM made")] == fields
 
 
-async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, workshop: Database) -> None:
+async def test_rows_are_imported_by_column_names(held: Writing, workshop: Database) -> None:
     done = await imported(held, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
     assert (done.table, done.created, done.rows) == ("review", False, 1)
     assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
     assert held.commits[0].tables == {"review"}
 
 
-async def test_columns_of_text_take_fields_as_they_are_written(held: Writing, workshop: Database) -> None:
+async def test_text_columns_store_fields_unchanged(held: Writing, workshop: Database) -> None:
     done = await imported(held, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
     assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
     assert done.words[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
 
 
-async def test_dates_whose_day_and_month_may_be_swapped_go_into_no_date(held: Writing, workshop: Database) -> None:
+async def test_ambiguous_dates_are_refused_for_a_date_column(held: Writing, workshop: Database) -> None:
     error = await refused(held, workshop, "typed", "day,code\n1/2/2024,x\n")
     assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
     await imported(held, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
     assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
 
 
-async def test_more_columns_than_a_table_has_are_refused(held: Writing, workshop: Database) -> None:
+async def test_more_than_1600_columns_are_refused(held: Writing, workshop: Database) -> None:
     error = await refused(held, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
     assert error.startswith("too_large: the file has 1,601 columns, and a table can have at most 1,600")
 
 
-async def test_without_a_header_fields_are_for_the_columns_that_take_values(
-    held: Writing, workshop: Database
-) -> None:
+async def test_without_a_header_generated_columns_are_skipped(held: Writing, workshop: Database) -> None:
     workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
     await imported(held, "made", "1;x\n", FormatRequest(";", header=False))
     assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 
-async def test_a_new_table_is_named_as_it_is_given(held: Writing) -> None:
+async def test_a_new_table_has_exactly_the_given_name(held: Writing) -> None:
     done = await imported(held, "Sales 2024; --", "a b\n1\n")
     assert done.table == '"Sales 2024; --"'
 
@@ -125,16 +121,16 @@ WRONG = [
 ]
 
 
-async def test_an_error_names_the_row_and_nothing_is_imported(held: Writing, workshop: Database) -> None:
+async def test_an_error_names_the_row_and_rolls_back_the_import(held: Writing, workshop: Database) -> None:
     said = [await refused(held, workshop, "review", csv) for csv, _ in WRONG]
     assert [text for text, (_, reason) in zip(said, WRONG, strict=True) if not text.startswith(reason)] == []
-    # Half of a surrogate pair is no text, and a long name of a table would be cut off.
+    # A lone surrogate is not a valid text, and PostgreSQL would cut a long table name.
     assert (await refused(held, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
     assert "63 bytes" in await refused(held, workshop, "é" * 32, "a\n1\n")
 
 
 @pytest.mark.slow
-async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
+async def test_an_error_stops_a_long_import_early(held: Writing) -> None:
     rows = "".join(f"{number},text\n" for number in range(300_000))
     with pytest.raises(SqlError) as caught:
         await held.import_csv("category", f"id,name\nx,y\n{rows}")
@@ -142,9 +138,9 @@ async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
 
 
 @pytest.mark.slow
-async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(workshop: Database) -> None:
+async def test_an_import_times_out_and_keeps_the_connection(workshop: Database) -> None:
     workshop.run(_FRESH)
-    # The file is read in that time, too, before anything waits for the lock.
+    # The time limit includes reading the file, before the import waits for the lock.
     async with writing(workshop.owner, Limits(1, 20)) as held:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
@@ -155,9 +151,9 @@ async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connectio
 
 
 @pytest.mark.slow
-async def test_an_import_that_is_cancelled_leaves_nothing(workshop: Database) -> None:
+async def test_a_cancelled_import_leaves_no_rows(workshop: Database) -> None:
     workshop.run(_WAITS, user="owner")
-    rows = f"1,{'text' * 1_000}\n" * 2_000  # more than waits on the way
+    rows = f"1,{'text' * 1_000}\n" * 2_000  # more than the buffers of the connection hold
     waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
     async with writing(workshop.owner) as held:
         with workshop.server.connect(workshop.name) as other:

@@ -1,4 +1,4 @@
-"""What a dry run shows, and that it changes nothing."""
+"""Dry runs, which show changes and make none."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +20,7 @@ KEY = "CREATE TABLE t (a integer PRIMARY KEY, b text); INSERT INTO t VALUES (1, 
 
 @pytest.fixture(scope="module")
 def kept(postgres: PostgresServer) -> Database:
-    """A copy of the sample with a table `t`, for all tests: none of them changes it."""
+    """A copy of the sample with a table `t`, for all tests, none of which changes it."""
     database = copy_sample(postgres, "kept")
     for statement in KEY.split("; "):
         database.run(statement, user="owner")
@@ -29,7 +29,7 @@ def kept(postgres: PostgresServer) -> Database:
 
 @pytest.fixture
 async def held(kept: Database) -> AsyncIterator[Writing]:
-    """The database, which must be the same after the test."""
+    """The database, which must be unchanged after the test."""
     before = kept.run(_TABLES)
     async with writing(kept.owner) as held:
         yield held
@@ -38,7 +38,7 @@ async def held(kept: Database) -> AsyncIterator[Writing]:
 
 
 async def changes(held: Writing, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
-    """The changes by table: how many of each kind, and the rows."""
+    """Returns the changes by table: the count of each kind, and the rows."""
     done = await held.dry_run(*queries, limits=limits)
     assert not done["committed"]
     return {one["table"]: (one["counts"], one.get("rows", [])) for one in done.get("changes", ())}
@@ -56,17 +56,17 @@ CHANGES: list[tuple[str, Any]] = [
 ]
 
 
-async def test_rows_are_shown_before_and_after(held: Writing) -> None:
+async def test_a_dry_run_shows_rows_before_and_after(held: Writing) -> None:
     assert [(query, (await changes(held, query))["t"]) for query, _ in CHANGES] == CHANGES
 
 
-async def test_rows_without_a_key_are_shown_one_by_one(held: Writing) -> None:
+async def test_rows_without_a_key_are_shown_as_deleted_and_inserted(held: Writing) -> None:
     found = await changes(held, "UPDATE no_key SET b = 'z' WHERE a = 1")
     was, now = ((1, "x"), None), (None, (1, "z"))
     assert found == {"no_key": ({"updated": 2}, [was, was, now, now])}
 
 
-async def test_what_triggers_and_foreign_keys_change_is_shown(held: Writing) -> None:
+async def test_changes_by_triggers_and_foreign_keys_are_shown(held: Writing) -> None:
     found = await changes(
         held,
         "UPDATE warehouse.stock SET quantity = 0 WHERE sku = 'SKU-0001'",
@@ -84,7 +84,7 @@ async def test_rows_that_are_only_locked_are_not_shown(held: Writing) -> None:
     assert found == {"category": ({"inserted": 1, "updated": 1}, rows)}
 
 
-async def test_rows_of_a_part_of_the_transaction_are_shown(held: Writing) -> None:
+async def test_rows_of_a_subtransaction_are_shown(held: Writing) -> None:
     body = "BEGIN INSERT INTO public.t VALUES (9, 'nine'); EXCEPTION WHEN division_by_zero THEN NULL; END"
     make = f"CREATE FUNCTION part() RETURNS void LANGUAGE plpgsql AS '{body.replace(chr(39), chr(39) * 2)}'"
     assert await changes(held, make, "SELECT part()") == {"t": ({"inserted": 1}, [(None, (9, "nine"))])}
@@ -95,7 +95,7 @@ async def test_rows_of_a_new_table_are_shown(held: Writing) -> None:
     assert found == {"made": ({"inserted": 2}, [(None, (1,)), (None, (2,))])}
 
 
-async def test_of_a_table_that_is_altered_or_emptied_no_rows_are_shown_but_a_note(held: Writing) -> None:
+async def test_an_altered_or_truncated_table_has_a_note_instead_of_rows(held: Writing) -> None:
     done = await held.dry_run(
         "TRUNCATE t", "ALTER TABLE review ADD note text DEFAULT 'x'", "UPDATE review SET stars = 1"
     )
@@ -106,7 +106,7 @@ async def test_of_a_table_that_is_altered_or_emptied_no_rows_are_shown_but_a_not
     assert "alter or truncate" in t["note"]
 
 
-async def test_the_first_ten_of_many_rows_are_shown_each_with_what_became_of_it(held: Writing) -> None:
+async def test_the_first_ten_of_many_rows_are_shown_before_and_after(held: Writing) -> None:
     done = await held.dry_run("UPDATE customer SET mood = 'sad'", "DELETE FROM payment WHERE order_id > 5")
     customer, payment = done["changes"]
     assert customer["counts"] == {"updated": 100}
@@ -124,13 +124,13 @@ async def test_long_values_are_cut(held: Writing) -> None:
     assert scan["bytes"] == 100_000
 
 
-async def test_an_answer_with_little_room_shows_fewer_rows(held: Writing) -> None:
+async def test_a_small_answer_shows_fewer_rows(held: Writing) -> None:
     small = ResponseLimits(AnswerLimits(1_000, 4_000, 1_000), 500_000)
     counts, rows = (await changes(held, "UPDATE customer SET mood = 'sad'", limits=small))["customer"]
     assert counts == {"updated": 100}
     assert 0 < len(rows) < 10
 
 
-async def test_names_are_written_as_in_sql(held: Writing) -> None:
+async def test_names_are_quoted_as_in_sql(held: Writing) -> None:
     found = await changes(held, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
     assert found == {'"Upper Case"': ({"updated": 1}, [((1, "a", "b", "c"), (1, "z", "b", "c"))])}

@@ -1,4 +1,4 @@
-"""Statements that change a database: what is told of each, and that all are done or none."""
+"""Statements that change a database in one transaction: results, errors and consent."""
 
 from collections.abc import AsyncIterator
 
@@ -22,7 +22,7 @@ STATE = """
 
 @pytest.fixture
 async def held(workshop: Database) -> AsyncIterator[Writing]:
-    """One database for all tests, with the same two reviews for each."""
+    """A database shared by all tests, with the same two reviews at the start of each."""
     workshop.run(REVIEWS)
     async with writing(workshop.owner) as held:
         yield held
@@ -45,7 +45,7 @@ EFFECTS: list[tuple[str, int, list[str]]] = [
 ]
 
 
-async def test_rows_are_counted_with_their_tables(held: Writing, workshop: Database) -> None:
+async def test_affected_rows_and_tables_are_reported(held: Writing, workshop: Database) -> None:
     found = []
     for query, *_ in EFFECTS:
         (done,) = (await held.execute(query))["statements"]
@@ -57,7 +57,7 @@ async def test_rows_are_counted_with_their_tables(held: Writing, workshop: Datab
     assert found == EFFECTS
 
 
-async def test_what_triggers_and_foreign_keys_change_is_named_but_not_counted_as_the_statements(
+async def test_tables_changed_by_triggers_and_foreign_keys_are_named_not_counted(
     held: Writing,
 ) -> None:
     queries = [
@@ -69,7 +69,7 @@ async def test_what_triggers_and_foreign_keys_change_is_named_but_not_counted_as
     assert (deleted["affected"], list(deleted["tables"])) == (1, ["warehouse.shelf", "warehouse.stock"])
 
 
-async def test_a_change_of_the_schema_is_told(held: Writing) -> None:
+async def test_a_schema_change_is_reported(held: Writing) -> None:
     queries = [
         "CREATE TABLE made AS SELECT 1 AS a",
         "SELECT 1 AS a INTO other",
@@ -84,7 +84,7 @@ async def test_a_change_of_the_schema_is_told(held: Writing) -> None:
     assert [commit.defined for commit in held.commits] == [True] * len(queries)
 
 
-async def test_what_was_skipped_is_no_change_of_the_schema_and_notices_are_told(held: Writing) -> None:
+async def test_a_skipped_statement_has_a_notice_and_no_schema_change(held: Writing) -> None:
     told = []
     for query in (
         "CREATE TABLE IF NOT EXISTS review (a integer)",
@@ -108,7 +108,7 @@ async def test_what_was_skipped_is_no_change_of_the_schema_and_notices_are_told(
     ]
 
 
-async def test_the_notices_of_a_function_are_told_the_first_of_them(held: Writing) -> None:
+async def test_the_first_notices_of_a_function_are_returned(held: Writing) -> None:
     await held.execute(
         "CREATE FUNCTION counted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN FOR n IN 1..30 LOOP "
         "RAISE NOTICE 'row %', n; END LOOP; RETURN 1; END $$"
@@ -117,13 +117,13 @@ async def test_the_notices_of_a_function_are_told_the_first_of_them(held: Writin
     assert list(done["notices"]) == [*(f"row {n}" for n in range(1, 21)), "there were more"]
 
 
-async def test_rows_that_a_statement_returns_are_given_as_values(held: Writing) -> None:
+async def test_returned_rows_are_json_values(held: Writing) -> None:
     query = "INSERT INTO review VALUES ($1, $2, $3, NULL) RETURNING customer, sku, '{1,2}'::integer[] AS list"
     (done,) = (await held.execute(query, parameters=[[9, "SKU-0002", 1]]))["statements"]
     assert (done["columns"], done["rows"]) == (("customer", "sku", "list"), [(9, "SKU-0002", [1, 2])])
 
 
-async def test_rows_beyond_the_answer_are_not_given_and_the_statement_is_done(held: Writing) -> None:
+async def test_rows_of_returning_are_cut_but_all_changes_are_made(held: Writing) -> None:
     query = "INSERT INTO category SELECT n, 1, 'c' || n FROM generate_series(100, 2099) n RETURNING id"
     (done,) = (await held.execute(query))["statements"]
     assert done["affected"] == 2_000
@@ -131,14 +131,14 @@ async def test_rows_beyond_the_answer_are_not_given_and_the_statement_is_done(he
     assert done["truncated"]
 
 
-async def test_what_an_earlier_call_changed_is_not_counted_again(held: Writing) -> None:
+async def test_changes_of_an_earlier_call_are_not_counted_again(held: Writing) -> None:
     for _ in range(2):
         await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
     (done,) = (await held.execute("UPDATE category SET name = upper(name)"))["statements"]
     assert list(done["tables"]) == ["category", "company"]
 
 
-async def test_s13_all_statements_are_done_or_none(held: Writing, workshop: Database) -> None:
+async def test_a_failing_statement_rolls_back_all(held: Writing, workshop: Database) -> None:
     failed = await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
     refused = await error_of(held, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
     assert [error.code for error in (failed, refused)] == ["bad_value", "refused"]
@@ -154,7 +154,7 @@ async def test_a_deferred_constraint_fails_before_anything_is_committed(held: Wr
 
 
 @pytest.mark.slow
-async def test_what_is_committed_is_counted_at_once_for_who_looks_at_the_counts(database: Database) -> None:
+async def test_a_commit_updates_the_statistics_at_once(database: Database) -> None:
     async with writing(database.owner) as held:
         if held.writer.version < 150_000:
             pytest.skip("versions before 15 count later: apt install postgresql")
@@ -163,20 +163,20 @@ async def test_what_is_committed_is_counted_at_once_for_who_looks_at_the_counts(
             assert database.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'review'") == [(count,)]
 
 
-async def test_an_unknown_name_comes_with_the_nearest(held: Writing) -> None:
+async def test_an_unknown_name_has_the_nearest_suggested(held: Writing) -> None:
     error = await error_of(held, "DELETE FROM reviw")
     assert error.code == "bad_statement"
     assert "\nreview\n" in error.suggestion
 
 
-async def test_a_commit_is_told_with_its_tables_once_it_is_done(held: Writing) -> None:
+async def test_a_commit_is_announced_once_with_its_tables(held: Writing) -> None:
     await held.execute("DELETE FROM review", "UPDATE company SET vat = 'x'")
     (commit,) = held.commits
     assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, held.writer.backend)
 
 
 @pytest.mark.slow
-async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(database: Database) -> None:
+async def test_nothing_changes_before_consent_to_the_figures(database: Database) -> None:
     async with writing(database.owner) as held:
         query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
         figures = await held.ask_first(query, consent=Consent(5))
@@ -192,7 +192,7 @@ async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(d
         assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
 
 
-async def test_a_table_is_made_and_filled_by_create_table(held: Writing) -> None:
+async def test_create_table_as_fills_the_table(held: Writing) -> None:
     await held.execute("CREATE TABLE filled AS SELECT * FROM review", only_tables=True)
     assert held.commits[0].tables == {"filled"}
 
@@ -206,7 +206,7 @@ async def test_create_table_changes_no_rows_of_other_tables(held: Writing, works
     assert workshop.run("SELECT count(*) FROM review") == [(2,)]
 
 
-async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_call(workshop: Database) -> None:
+async def test_session_state_set_by_a_function_is_reset_for_the_next_call(workshop: Database) -> None:
     left = ("SET work_mem = 777", "SET our.secret = 1", "LISTEN x", "CREATE TEMP TABLE t ()", "SET ROLE reader")
     workshop.run("GRANT reader TO owner")
     async with writing(workshop.owner) as held:
@@ -218,7 +218,7 @@ async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_cal
             assert await held.writer.ask(STATE, deadline=soon()) == before, statement
 
 
-async def test_a_lock_of_somebody_else_is_waited_for_a_moment(workshop: Database) -> None:
+async def test_a_lasting_lock_of_another_session_is_a_busy_error(workshop: Database) -> None:
     async with writing(workshop.owner, Limits(busy_seconds=0.05)) as held:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
@@ -228,8 +228,8 @@ async def test_a_lock_of_somebody_else_is_waited_for_a_moment(workshop: Database
 
 
 @pytest.mark.slow
-async def test_nobody_knows_what_became_of_a_commit_whose_connection_broke(database: Database) -> None:
-    # The commit waits for a replica that is not there.
+async def test_a_commit_on_a_broken_connection_has_an_unknown_outcome(database: Database) -> None:
+    # The commit waits for a replica that does not exist.
     database.run(f"ALTER ROLE owner IN DATABASE {database.name} SET synchronous_commit = on")
     database.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
     database.run("SELECT pg_reload_conf()")
