@@ -73,7 +73,7 @@ class Several:
         self.url = re.findall(r"http://[^/]+", line)[0]
         return self
 
-    def said(self, *parts: str) -> None:
+    def wait_for_line(self, *parts: str) -> None:
         """Waits for a line with all of these parts."""
         wait_for(lambda: any(all(part in line for part in parts) for line in self.lines), f"it says {parts}")
 

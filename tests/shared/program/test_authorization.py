@@ -159,9 +159,9 @@ async def test_a_server_accepts_tokens_for_its_own_resource(tmp_path: Path) -> N
         metadata_url = f"{site.url}{WELL_KNOWN}/mcp"
         assert (refused.status_code, refused.headers["www-authenticate"].split(" ")[0]) == (401, "Bearer")
         assert f'resource_metadata="{metadata_url}"' in refused.headers["www-authenticate"]
-        said = await site.get(f"{WELL_KNOWN}/mcp")
-        assert (said["resource"], said["authorization_servers"]) == (f"{site.url}/mcp", [site.issuer.url])
-        assert await site.get(WELL_KNOWN) == said
+        metadata = await site.get(f"{WELL_KNOWN}/mcp")
+        assert (metadata["resource"], metadata["authorization_servers"]) == (f"{site.url}/mcp", [site.issuer.url])
+        assert await site.get(WELL_KNOWN) == metadata
         good, elsewhere = (
             site.issuer.sign(aud=f"{site.url}{path}", scope="everything:read") for path in ("/mcp", "/other/mcp")
         )

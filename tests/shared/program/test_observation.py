@@ -221,12 +221,12 @@ async def test_otlp_exports_the_counts_of_the_metrics() -> None:
                 await client.call_tool("fail", {"how": "tool"})
             by = {"server": "everything", "method": "tools/call", "tool": "fail"}
             await receiver.until(lambda: receiver.count("mcp.request.errors", **by, kind="tool"))
-            told = {name for name, _ in receiver.counts}
+            exported = {name for name, _ in receiver.counts}
             assert receiver.count("mcp.server.up", server="everything") == 1
     assert receiver.count("mcp.requests", **by) == 1
     assert receiver.count("mcp.request.duration", **by) == 1
     assert receiver.count("mcp.limited", server="everything", limit="rate") == 0
-    assert told >= {"mcp.sessions", "mcp.streams", "mcp.subscriptions"}
+    assert exported >= {"mcp.sessions", "mcp.streams", "mcp.subscriptions"}
 
 
 @pytest.mark.slow

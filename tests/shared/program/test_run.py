@@ -69,10 +69,10 @@ class Refusals:
             code: object = run(filesystem, given)
         except SystemExit as ended:
             code = ended.code
-        said = self._capfd.readouterr()
-        is_line = said.out == "" and said.err.startswith(begins) and said.err.count("\n") == 1
-        if not (code == 2 and is_line and reason in said.err and "hunter2" not in said.err):
-            self.wrong.append((code, said.err))
+        output = self._capfd.readouterr()
+        is_line = output.out == "" and output.err.startswith(begins) and output.err.count("\n") == 1
+        if not (code == 2 and is_line and reason in output.err and "hunter2" not in output.err):
+            self.wrong.append((code, output.err))
 
 
 @pytest.fixture
@@ -230,9 +230,9 @@ def test_a_process_that_cannot_start_reports_the_reason(command: list[str], reas
     with Raw(command) as server:
         assert server.rest() == []
         assert server.wait() == 2
-        said = server.stderr()
-        assert said.startswith(reason)
-        assert said.count("\n") == 1
+        output = server.stderr()
+        assert output.startswith(reason)
+        assert output.count("\n") == 1
 
 
 def test_an_invalid_declaration_is_reported_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
@@ -319,8 +319,8 @@ def test_a_program_started_in_a_terminal_explains_that_it_waits_for_a_client() -
 @pytest.mark.slow
 def test_a_trace_to_standard_output_is_refused(tmp_path: Path) -> None:
     with (
-        (tmp_path / "out").open("wb") as taken,
-        Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=taken) as server,
+        (tmp_path / "out").open("wb") as output,
+        Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=output) as server,
     ):
         assert server.wait() == 2
         assert server.stderr() == f"{CALLED}: --trace: {tmp_path}/out is used for the protocol\n"
@@ -386,12 +386,12 @@ def test_version_and_help_are_printed(capfd: pytest.CaptureFixture[str]) -> None
         with pytest.raises(SystemExit) as ended:
             run(filesystem, [argument])
         assert ended.value.code == 0
-    said = capfd.readouterr()
-    assert said.err == ""
-    assert said.out.startswith(f"filesystem {filesystem.implementation.version}\n")
+    output = capfd.readouterr()
+    assert output.err == ""
+    assert output.out.startswith(f"filesystem {filesystem.implementation.version}\n")
     for name in Options.model_fields:
-        assert f"MCP_{name.upper()}" in said.out or name in SECRETS
-    assert "MCP_FILESYSTEM_ROOTS" in said.out
+        assert f"MCP_{name.upper()}" in output.out or name in SECRETS
+    assert "MCP_FILESYSTEM_ROOTS" in output.out
 
 
 def test_limit_options_apply_to_the_server() -> None:
@@ -408,7 +408,7 @@ def test_limit_options_apply_to_the_server() -> None:
 # The process. Hostile clients are in `tests/checks/faults`.
 
 
-def told(path: Path) -> list[tuple[Any, ...]]:
+def audit_outcomes(path: Path) -> list[tuple[Any, ...]]:
     """Returns the server, tool and outcome of each line of an audit log."""
     entries = [json.loads(line) for line in path.read_text().splitlines()]
     return [(one["server"], one.get("tool"), one["outcome"]) for one in entries if one.get("tool") or "status" in one]
@@ -446,9 +446,9 @@ def test_a_stdio_process_survives_client_errors_and_ends_at_a_signal(tmp_path: P
         assert server.answer(3)["result"]["content"][0]["text"] == "held"
         assert server.rest() == []
         assert server.wait() == 0
-        said = server.stderr()
-    assert all(what in said for what in ("stray: print", "stray: fd 1", "stray: shell"))
-    logged = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        output = server.stderr()
+    assert all(text in output for text in ("stray: print", "stray: fd 1", "stray: shell"))
+    logged = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     assert any("a secret detail" in line.get("exception", "") for line in logged)
     assert logged[-1]["message"] == "closed in order"
     outcomes = [
@@ -458,7 +458,7 @@ def test_a_stdio_process_survives_client_errors_and_ends_at_a_signal(tmp_path: P
         ("slow", "fail", "error"),
         ("slow", "hold", "ok"),
     ]
-    assert told(audit) == outcomes
+    assert audit_outcomes(audit) == outcomes
     assert [trace.stat().st_mode & 0o077, audit.stat().st_mode & 0o077] == [0, 0]
     traced = [next(kind for kind in json.loads(line) if kind != "time") for line in trace.read_text().splitlines()]
     assert {*traced} == {"received", "refused", "sent"}
@@ -499,12 +499,12 @@ def test_an_http_process_reads_its_token_once_and_never_logs_it(tmp_path: Path) 
         assert url.endswith("/here")
         file.write_text("another")
         file.unlink()
-        asked, bearer = stateless(call(1, "echo", text="x")), {"authorization": "Bearer hunter2"}
+        message, bearer = stateless(call(1, "echo", text="x")), {"authorization": "Bearer hunter2"}
         for headers, status in (({}, 401), ({"authorization": "Bearer another"}, 401), (bearer, 200)):
-            assert post(url, asked, **headers).status_code == status
+            assert post(url, message, **headers).status_code == status
         assert post(url, stateless(call(1, "echo", text="x" * 3_000)), **bearer).status_code == 413
         assert httpx.get(f"{url.removesuffix('/here')}/healthz", trust_env=False, verify=NO_TLS).status_code == 200
         server.process.terminate()
         assert server.wait() == 0
         assert "hunter2" not in server.stderr() + trace.read_text() + audit.read_text()
-    assert told(audit)[:2] == [("slow", None, "refused"), ("slow", "echo", "ok")]
+    assert audit_outcomes(audit)[:2] == [("slow", None, "refused"), ("slow", "echo", "ok")]

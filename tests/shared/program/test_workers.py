@@ -55,9 +55,9 @@ def test_workers_are_refused_where_unsupported(
 @pytest.mark.slow
 def test_a_busy_port_is_reported_once_by_the_parent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
-        said = refused("--transport", "http", "--store", STORE, "--port", str(busy.getsockname()[1]))
-    assert said.count("can't listen on 127.0.0.1") == 1
-    assert "[worker" not in said
+        output = refused("--transport", "http", "--store", STORE, "--port", str(busy.getsockname()[1]))
+    assert output.count("can't listen on 127.0.0.1") == 1
+    assert "[worker" not in output
 
 
 @pytest.mark.slow
@@ -92,14 +92,14 @@ def test_a_killed_worker_is_restarted(program: Several) -> None:
     os.kill(before, signal.SIGSTOP)
     assert {program.health()["worker"] for _ in range(10)} == {2}
     program.kill(before)
-    program.said("worker 1 was ended by SIGKILL; restarting it in 0.1 s")
+    program.wait_for_line("worker 1 was ended by SIGKILL; restarting it in 0.1 s")
     wait_for(lambda: program.metrics()["mcp_workers"] == 2, "both serve again")
     assert program.metrics()["mcp_worker_restarts_total"] == 1
     os.kill(program.pid(2), signal.SIGSTOP)
     assert {program.health()["worker"] for _ in range(10)} == {1}
     assert program.pid(1) != before
     program.kill(program.pid(1))
-    program.said("worker 1 was ended by SIGKILL; restarting it in 0.2 s")
+    program.wait_for_line("worker 1 was ended by SIGKILL; restarting it in 0.2 s")
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def test_a_second_signal_ends_all_workers_at_once(program: Several) -> None:
     pids = program.pids()
     with under_way(program, "hang") as made:
         program.send(signal.SIGINT)
-        program.said("shared.program: SIGINT: ending")
+        program.wait_for_line("shared.program: SIGINT: ending")
         program.send(signal.SIGINT)
         assert program.ended() == -signal.SIGINT
         with pytest.raises(httpx.HTTPError):
@@ -183,7 +183,7 @@ def test_sighup_replaces_all_workers_without_failed_requests(program: Several) -
             for pid in before:
                 os.kill(pid, signal.SIGHUP)
             program.send(signal.SIGHUP)
-            program.said("all workers were replaced")
+            program.wait_for_line("all workers were replaced")
         finally:
             ended.set()
         counts = [one.result(PATIENCE) for one in calling]
@@ -204,7 +204,7 @@ def test_a_session_survives_the_replacement_of_workers(program: Several) -> None
         client.headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
         assert client.post("/mcp", json=INITIALIZED).status_code == 202
         program.send(signal.SIGHUP)
-        program.said("all workers were replaced")
+        program.wait_for_line("all workers were replaced")
         called = request(1, "tools/call", {"name": "echo", "arguments": {"text": "x"}})
         assert '"x"' in client.post("/mcp", json=called).text
 
@@ -217,7 +217,7 @@ def test_old_workers_stay_when_new_ones_cannot_start(redis_server: RedisServer, 
         pids = program.served().pids()
         settings.write_text("broken = true")
         program.send(signal.SIGHUP)
-        program.said("the new worker failed to start")
+        program.wait_for_line("the new worker failed to start")
         assert program.pids() == pids
         assert program.call("echo", text="x").status_code == 200
 
@@ -233,9 +233,9 @@ def test_counters_never_decrease_when_workers_are_killed(program: Several) -> No
     assert seen[0]["mcp_requests_total"] == seen[0]["mcp_request_duration_seconds_count"] == 5
     program.kill(program.pid(1))
     seen.append(program.metrics())
-    program.said("worker 1 was ended by SIGKILL")
+    program.wait_for_line("worker 1 was ended by SIGKILL")
     program.kill(program.pid(2))
-    program.said("worker 2 was ended by SIGKILL")
+    program.wait_for_line("worker 2 was ended by SIGKILL")
     wait_for(lambda: program.metrics()["mcp_workers"] == 2, "both serve again")
     program.call("echo", text="x")
     seen.append(program.metrics())
@@ -254,9 +254,9 @@ def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None
         assert ["httptools" in one for one in maps] == [False, True, True], "the parent needs no web server"
         program.send(signal.SIGTERM)
         assert program.ended() == 0
-        said = [json.loads(line) for line in program.lines]
-    assert sorted(one["worker"] for one in said if one["message"] == "closed in order") == [1, 2]
-    assert [one.get("worker") for one in said if "listening on" in one["message"]] == [None]
+        entries = [json.loads(line) for line in program.lines]
+    assert sorted(one["worker"] for one in entries if one["message"] == "closed in order") == [1, 2]
+    assert [one.get("worker") for one in entries if "listening on" in one["message"]] == [None]
 
 
 @pytest.mark.slow
@@ -265,7 +265,7 @@ def test_workers_share_one_state_key(redis_server: RedisServer, program: Several
     with Several(redis_server, env={"MCP_STATE_KEY": ""}) as other:
         first, second = (variable(pid, "MCP_STATE_KEY") for pid in other.served().pids())
         assert first == second != ""
-        other.said("MCP_STATE_KEY is not set")
+        other.wait_for_line("MCP_STATE_KEY is not set")
 
 
 @pytest.mark.slow

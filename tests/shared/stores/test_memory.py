@@ -32,27 +32,27 @@ class TestBus:
             assert len({*first, later.number}) == 3
 
     async def test_news_arrive_in_order_at_one_replica(self, stores: Kind) -> None:
-        told = [Notice("s", Notification(f"n/{number}")) for number in range(3)]
+        sent = [Notice("s", Notification(f"n/{number}")) for number in range(3)]
         async with joined(stores, 3) as (here, there, other):
-            heard: dict[int, list[Notice]] = {one.number: [] for one in (here, there, other)}
+            received: dict[int, list[Notice]] = {one.number: [] for one in (here, there, other)}
             for one in (here, there, other):
-                one.bus.receive(heard[one.number].append)
-            for one in told:
+                one.bus.receive(received[one.number].append)
+            for one in sent:
                 assert await here.bus.deliver(there.number, one)
             await rest(here, there, other)
-            assert heard == {here.number: [], there.number: told, other.number: []}
+            assert received == {here.number: [], there.number: sent, other.number: []}
 
     async def test_posts_arrive_unchanged_with_their_principal(self, stores: Kind) -> None:
         ada = Principal("ada", "Ada", frozenset({"read"}), "app", 1.5)
-        told = [Notice("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), Notice("s", post=Post(b"", None))]
+        sent = [Notice("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), Notice("s", post=Post(b"", None))]
         async with joined(stores, 2) as (here, there):
-            heard: list[Notice] = []
-            there.bus.receive(heard.append)
-            for one in told:
+            received: list[Notice] = []
+            there.bus.receive(received.append)
+            for one in sent:
                 assert await here.bus.deliver(there.number, one)
             await rest(here, there)
-            assert heard == told
-            principal = heard[0].post and heard[0].post.principal
+            assert received == sent
+            principal = received[0].post and received[0].post.principal
             assert principal is not None
             assert (principal.name, principal.scopes, principal.client, principal.expires) == (
                 "Ada",
@@ -65,10 +65,10 @@ class TestBus:
         async with joined(stores, 2) as (here, there):
             await here.bus.deliver(there.number, Notice("s"))
             await rest(here, there)
-            heard: list[Notice] = []
-            there.bus.receive(heard.append)
+            received: list[Notice] = []
+            there.bus.receive(received.append)
             await rest(here, there)
-            assert heard == [Notice("s")]
+            assert received == [Notice("s")]
 
     async def test_delivery_to_a_replica_that_left_fails(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
@@ -78,20 +78,20 @@ class TestBus:
 
     async def test_a_change_reaches_all_other_replicas(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
-            heard: list[tuple[int, str, Change]] = []
+            received: list[tuple[int, str, Change]] = []
             for one in replicas:
-                one.bus.listen(lambda run, change, number=one.number: heard.append((number, run, change)))
+                one.bus.listen(lambda run, change, number=one.number: received.append((number, run, change)))
             first, second = Change("resource", "file:///a", "file:///a#b"), Change("tools")
             replicas[0].bus.publish("ada", first)
             replicas[0].bus.publish("", second)
             await rest(*replicas)
             for one in replicas[1:]:
-                told = [(run, change) for number, run, change in heard if number == one.number]
-                assert told == [("ada", first), ("", second)]
-            assert all(number != replicas[0].number for number, _, _ in heard)
+                changes = [(run, change) for number, run, change in received if number == one.number]
+                assert changes == [("ada", first), ("", second)]
+            assert all(number != replicas[0].number for number, _, _ in received)
 
 
-def heard_by(replica: Replica) -> list[Notice]:
+def news_of(replica: Replica) -> list[Notice]:
     """Returns the list in which the news of a replica are recorded."""
     news: list[Notice] = []
     replica.bus.receive(news.append)
@@ -142,27 +142,27 @@ class TestSessionStore:
     async def test_an_update_reaches_the_other_replicas_with_the_session(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
             here, there, _ = replicas
-            heard = [heard_by(one) for one in replicas]
+            received = [news_of(one) for one in replicas]
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
             await here.sessions.update("s", NEW, CHANGED)
             await rest(*replicas)
-            assert heard == [[], [Notice("s", snapshot=CHANGED)], []]
+            assert received == [[], [Notice("s", snapshot=CHANGED)], []]
             assert await there.sessions.enter("s", ADA) == (replace(RECORD, snapshot=CHANGED), True)
 
     async def test_concurrent_updates_at_two_replicas_are_merged(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            heard = [heard_by(one) for one in (here, there)]
-            begun = Snapshot(State.OPENING, PEER)
-            await here.sessions.create(replace(RECORD, snapshot=begun))
+            received = [news_of(one) for one in (here, there)]
+            opening = Snapshot(State.OPENING, PEER)
+            await here.sessions.create(replace(RECORD, snapshot=opening))
             await there.sessions.enter("s", ADA)
-            opened = replace(begun, state=State.OPEN, roots_changed=1)
-            verbose = replace(begun, peer=replace(PEER, log_level="debug"), roots_changed=1)
-            await here.sessions.update("s", begun, opened)
-            await there.sessions.update("s", begun, verbose)
+            opened = replace(opening, state=State.OPEN, roots_changed=1)
+            verbose = replace(opening, peer=replace(PEER, log_level="debug"), roots_changed=1)
+            await here.sessions.update("s", opening, opened)
+            await there.sessions.update("s", opening, verbose)
             await rest(here, there)
             merged = Snapshot(State.OPEN, verbose.peer, 2)
-            assert heard == [
+            assert received == [
                 [Notice("s", snapshot=merged)],
                 [Notice("s", snapshot=opened), Notice("s", snapshot=merged)],
             ]
@@ -170,7 +170,7 @@ class TestSessionStore:
 
     async def test_only_one_replica_watches_a_resource(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            heard = [heard_by(one) for one in (here, there)]
+            received = [news_of(one) for one in (here, there)]
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
             for one, id_, is_watched in (
@@ -181,16 +181,16 @@ class TestSessionStore:
             ):
                 one.sessions.watch(id_, "file:///a", is_watched=is_watched)
                 await rest(here, there)
-            assert heard == [[Notice("s", uri="file:///a")], [Notice("s", uri="file:///a")]]
+            assert received == [[Notice("s", uri="file:///a")], [Notice("s", uri="file:///a")]]
 
     async def test_resources_watched_by_a_dead_replica_are_adopted(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            async with stores.join() as gone:
-                await gone.sessions.create(RECORD)
+            async with stores.join() as dead:
+                await dead.sessions.create(RECORD)
                 for uri in ("file:///a", "file:///b"):
-                    gone.sessions.watch("s", uri, is_watched=True)
-                gone.sessions.watch("s", "file:///b", is_watched=False)
-                await rest(gone)
+                    dead.sessions.watch("s", uri, is_watched=True)
+                dead.sessions.watch("s", "file:///b", is_watched=False)
+                await rest(dead)
                 assert list(await here.sessions.adopt("s")) == []
             assert list(await here.sessions.adopt("s")) == ["file:///a"]
             assert list(await there.sessions.adopt("s")) == []
@@ -205,12 +205,12 @@ class TestSessionStore:
 
     async def test_a_deleted_session_is_unknown_at_every_replica(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            heard = [heard_by(one) for one in (here, there)]
+            received = [news_of(one) for one in (here, there)]
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
             there.sessions.delete("s")
             await rest(here, there)
-            assert heard == [[Notice("s")], []]
+            assert received == [[Notice("s")], []]
             for one in (here, there):
                 assert await one.sessions.enter("s", ADA) is None
 
@@ -237,17 +237,17 @@ class TestSessionStore:
 
     async def test_a_busy_replica_keeps_a_session_of_several_replicas(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            heard = heard_by(here)
+            received = news_of(here)
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
             assert not await here.sessions.lapse("s", busy=True)
             there.sessions.delete("s")
             await rest(here, there)
-            assert heard == [Notice("s")]
+            assert received == [Notice("s")]
 
     async def test_a_session_ends_when_it_expires_at_all_busy_replicas(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            heard = heard_by(there)
+            received = news_of(there)
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
             assert not await there.sessions.lapse("s", busy=True)
@@ -257,7 +257,7 @@ class TestSessionStore:
             assert not await there.sessions.lapse("s", busy=True)
             assert await here.sessions.lapse("s", busy=True)
             await rest(here, there)
-            assert heard == [Notice("s")]
+            assert received == [Notice("s")]
 
     async def test_a_session_outlives_its_replicas_for_the_idle_time(self, stores: Kind) -> None:
         async with joined(stores, 1) as (there,):
@@ -272,7 +272,7 @@ class TestSessionStore:
             assert [one is not None for one in found] == [True, False]
 
 
-def kept(log: MemoryLog) -> tuple[int, int]:
+def stored(log: MemoryLog) -> tuple[int, int]:
     """Returns the number of stored bytes and of sessions; only this private state shows an empty session."""
     return log.stored_bytes, len(log._sessions)
 
@@ -283,11 +283,11 @@ async def test_an_expired_session_leaves_nothing_in_memory() -> None:
         await replica.sessions.create(RECORD)
         log = replica.log(LIMITS)
         log.session("s").own().put(b"x")
-        assert kept(log)[0] > 0
+        assert stored(log)[0] > 0
     assert stores.sessions
     forward(61)
     await quiet()
-    assert (kept(log), stores.sessions, stores.orphans) == ((0, 0), {}, {})
+    assert (stored(log), stores.sessions, stores.orphans) == ((0, 0), {}, {})
 
 
 async def test_an_ended_session_leaves_nothing_in_memory() -> None:
@@ -297,7 +297,7 @@ async def test_an_ended_session_leaves_nothing_in_memory() -> None:
         events.own().put(b"x")
         events.close(refuse(404, "the session has ended"))
         log.drop("s")
-        assert kept(log) == (0, 0)
+        assert stored(log) == (0, 0)
 
 
 class Traced(MemoryEvents):

@@ -127,8 +127,8 @@ class TestLimiter:
     async def test_the_rate_applies_to_all_replicas_together(self, stores: Kind) -> None:
         fast, allowed = Rate(per_second=1_000, burst=64), 0
         async with joined(stores, 2) as replicas, asyncio.timeout(30):
-            begun = time.monotonic()
+            start = time.monotonic()
             while allowed < 100:
                 for one in replicas:
                     allowed += not await one.limiter.take("ada", fast)
-            assert allowed <= 64 + 1_000 * (time.monotonic() - begun)
+            assert allowed <= 64 + 1_000 * (time.monotonic() - start)

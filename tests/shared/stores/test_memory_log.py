@@ -11,7 +11,7 @@ LIMITS = SessionLimits(stream_bytes=1_000, replay_events=10, replay_streams=5, s
 ENDED = refuse(404, "the session has ended")
 
 
-class Heard(EventReader):
+class RecordingReader(EventReader):
     """A reader that records its calls."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ async def found(session: SessionEvents, name: str | None = None) -> EventStream:
     return stream
 
 
-async def read(stream: EventStream, after: int | None = None) -> Heard:
+async def read(stream: EventStream, after: int | None = None) -> RecordingReader:
     """Starts a reader, and waits until the stream is replicated."""
-    reader = Heard()
+    reader = RecordingReader()
     stream.read(reader, after)
     settled = stream.pending_replication()
     if settled is not None:
@@ -256,8 +256,8 @@ class TestEventLog:
                 stream.put(b"x" * 500)
                 here.make_room()
                 await rest(*replicas)
-            kept = [(await found(here, stream.name)).has_all_after(0) for stream in streams]
-            assert kept == [False, False, True, True] or kept == [False, True, True, True]
+            complete = [(await found(here, stream.name)).has_all_after(0) for stream in streams]
+            assert complete == [False, False, True, True] or complete == [False, True, True, True]
 
     async def test_streams_of_an_expired_session_are_unknown(self, stores: Kind) -> None:
         async with joined(stores, 1) as (there,):

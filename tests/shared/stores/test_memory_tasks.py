@@ -17,19 +17,19 @@ def task(id_: str, client: str = "", principal: str | None = None) -> TaskRecord
     return TaskRecord(id_, "extension", principal, client, 0.0, 0.0, 60.0)
 
 
-def done(before: TaskRecord, size: int, *, kind: str = "result") -> TaskRecord:
+def completed(before: TaskRecord, size: int, *, kind: str = "result") -> TaskRecord:
     """Returns that task, completed with an outcome of so many bytes."""
     outcome = {kind: "a" * size}
     return replace(before, status="completed", outcome=outcome, revision=before.revision + 1)
 
 
-async def ended(store: TaskStore, id_: str, size: int, client: str = "", *, kind: str = "result") -> None:
+async def create_completed(store: TaskStore, id_: str, size: int, client: str = "", *, kind: str = "result") -> None:
     """Creates a task, and completes it with an outcome of so many bytes."""
     before = task(id_, client)
     await store.create(before)
-    kept = await store.get(id_)
-    assert kept is not None
-    assert await store.replace(kept, done(kept, size, kind=kind))
+    current = await store.get(id_)
+    assert current is not None
+    assert await store.replace(current, completed(current, size, kind=kind))
 
 
 @asynccontextmanager
@@ -45,26 +45,26 @@ class TestTaskStore:
         async with both(stores) as (here, _there, _):
             await here.create(task("stays", "ada"))
             for id_ in ("first", "second"):
-                await ended(here, id_, 4_000, "ada")
+                await create_completed(here, id_, 4_000, "ada")
                 await here.forget(id_)
 
     async def test_a_task_is_found_by_every_replica(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
-            kept = replace(task("t", "ada", "ada"), questions={"q": {"method": "m"}}, scopes=frozenset({"read"}))
-            assert await here.create(kept)
-            assert [await one.get("t") for one in (here, there)] == [kept, kept]
+            record = replace(task("t", "ada", "ada"), questions={"q": {"method": "m"}}, scopes=frozenset({"read"}))
+            assert await here.create(record)
+            assert [await one.get("t") for one in (here, there)] == [record, record]
             assert await there.get("u") is None
 
     async def test_only_one_of_two_concurrent_replacements_succeeds(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             await here.create(task("t"))
             before = [await one.get("t") for one in (here, there)]
-            came = [
+            replaced = [
                 await one.replace(was, replace(was, message=text, revision=1))
                 for one, was, text in zip((here, there), before, "ab", strict=True)
                 if was is not None
             ]
-            assert came == [True, False]
+            assert replaced == [True, False]
             now = await there.get("t")
             assert now is not None
             assert (now.message, now.revision) == ("a", 1)
@@ -77,7 +77,7 @@ class TestTaskStore:
             await there.forget("t")
             await there.forget("t")
             assert before is not None
-            assert [await here.get("t"), await here.replace(before, done(before, 1))] == [None, False]
+            assert [await here.get("t"), await here.replace(before, completed(before, 1))] == [None, False]
 
     async def test_tasks_have_a_total_limit_and_a_limit_per_client(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
@@ -90,7 +90,7 @@ class TestTaskStore:
     async def test_an_expired_task_is_unknown_and_makes_room(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             for number in range(3):
-                await ended(here, str(number), 1_000, "ada" if number else "bob")
+                await create_completed(here, str(number), 1_000, "ada" if number else "bob")
             await there.create(task("late", "ada", "ada"))
             await stores.let_pass(61)
             await rest(*replicas)
@@ -149,47 +149,47 @@ class TestTaskStore:
 
     async def test_a_single_client_may_use_the_whole_size_limit(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
-            await ended(here, "a", 9_000)
+            await create_completed(here, "a", 9_000)
             with pytest.raises(OverflowError):
-                await ended(there, "b", 9_000)
+                await create_completed(there, "b", 9_000)
             left = await here.get("b")
             assert left is not None
             assert left.status == "working"
 
     async def test_one_of_several_clients_may_use_half_of_what_is_left(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
-            await ended(here, "a", 4_000, "ada")
+            await create_completed(here, "a", 4_000, "ada")
             with pytest.raises(OverflowError):
-                await ended(there, "b", 4_000, "ada")
-            await ended(there, "c", 2_900, "bob")
+                await create_completed(there, "b", 4_000, "ada")
+            await create_completed(there, "c", 2_900, "bob")
 
     async def test_large_errors_count_and_small_ones_always_fit(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
-            await ended(here, "a", 9_900, kind="error")
+            await create_completed(here, "a", 9_900, kind="error")
             with pytest.raises(OverflowError):
-                await ended(there, "b", 2 * SMALL_BYTES, kind="error")
-            await ended(there, "c", SMALL_BYTES // 2, kind="error")
+                await create_completed(there, "b", 2 * SMALL_BYTES, kind="error")
+            await create_completed(there, "c", SMALL_BYTES // 2, kind="error")
 
     async def test_a_removed_task_makes_room(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
-            await ended(here, "a", 4_000, "ada")
+            await create_completed(here, "a", 4_000, "ada")
             await there.forget("a")
-            await ended(there, "b", 4_000, "ada")
+            await create_completed(there, "b", 4_000, "ada")
 
     async def test_expired_results_make_room_at_once(self, stores: Kind) -> None:
         async with both(stores) as (here, there, replicas):
             await here.create(replace(task("late"), seconds=600.0))
-            await ended(here, "a", 9_000)
+            await create_completed(here, "a", 9_000)
             await stores.let_pass(61)
             await rest(*replicas)
             before = await there.get("late")
             assert before is not None
-            assert await there.replace(before, done(before, 9_000))
+            assert await there.replace(before, completed(before, 9_000))
 
 
 async def test_a_removed_task_takes_no_memory() -> None:
     store = MemoryTasks(LIMITS)
-    await ended(store, "a", 100)
+    await create_completed(store, "a", 100)
     await store.forget("a")
     assert len(store) == 0
     store.close()

@@ -269,11 +269,11 @@ async def test_a_connection_reset_ends_the_input() -> None:
 
 async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "_POLL_SECONDS", 0)
-    gone = list[str]()
+    events = list[str]()
 
     async def wait(transport: StdioTransport) -> None:
         await transport.gone()
-        gone.append("gone")
+        events.append("gone")
 
     with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
@@ -281,9 +281,9 @@ async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pyte
             transport.stop()
             for _ in range(100):
                 await anyio.lowlevel.checkpoint()
-            assert gone == []
+            assert events == []
             os.close(inbox)
-    assert gone == ["gone"]
+    assert events == ["gone"]
 
 
 @pytest.mark.parametrize("leaves", [False, True])
@@ -343,11 +343,11 @@ async def test_a_peer_that_closed_its_output_may_wait_for_its_answers() -> None:
         os.close(outbox)
         with pytest.raises(anyio.EndOfStream):
             await transport.receive()
-        gone: list[str] = []
+        events: list[str] = []
 
         async def wait_until_gone() -> None:
             await transport.gone()
-            gone.append("gone")
+            events.append("gone")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait_until_gone)
@@ -356,7 +356,7 @@ async def test_a_peer_that_closed_its_output_may_wait_for_its_answers() -> None:
                 forward(stdio._UNREAD_SECONDS)
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
-    assert not gone
+    assert not events
 
 
 async def test_messages_received_before_stop_are_not_lost() -> None:

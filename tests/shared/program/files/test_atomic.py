@@ -160,10 +160,10 @@ def test_group_permissions_are_dropped_when_the_group_cannot_be_kept(entry, root
 
 def test_owner_and_group_are_set_separately(entry, root, monkeypatch):
     (root / "file").touch()
-    found, asked = of_others(root / "file"), []
-    monkeypatch.setattr(os, "fchown", lambda _, *ids: asked.append(ids))
+    found, calls = of_others(root / "file"), []
+    monkeypatch.setattr(os, "fchown", lambda _, *ids: calls.append(ids))
     replace(entry, b"new", found)
-    assert asked == [(found.st_uid, -1), (-1, found.st_gid)]
+    assert calls == [(found.st_uid, -1), (-1, found.st_gid)]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has groups to choose from")

@@ -22,14 +22,14 @@ from shared.program.files.entries import (
 @pytest.fixture
 def found(either):
     """Finds entries of the root; their directories stay open to the end of the test."""
-    held = []
+    opened = []
 
     def find(path):
-        held.append(either.locate(either.roots.place(path), follow=False))
-        return held[-1].__enter__()
+        opened.append(either.locate(either.roots.place(path), follow=False))
+        return opened[-1].__enter__()
 
     yield find
-    for one in reversed(held):
+    for one in reversed(opened):
         one.__exit__(None, None, None)
 
 

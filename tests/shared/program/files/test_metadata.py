@@ -68,7 +68,7 @@ def beneath(*roots):
     return RootedFiles(Roots(roots, writable=True))
 
 
-def dress(path, mode=0o664):
+def set_metadata(path, mode=0o664):
     """Gives a file all metadata that this process may set."""
     for name, value in {**ATTRIBUTES, **(PRIVILEGED if IS_ROOT else {})}.items():
         os.setxattr(path, name, value)
@@ -77,7 +77,7 @@ def dress(path, mode=0o664):
         os.chown(path, 1001, 1002)
 
 
-def looks(path):
+def metadata_of(path):
     """Returns the owner, group, mode and extended attributes of a path."""
     found = path.lstat()
     attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
@@ -102,11 +102,11 @@ ACTS = [edit, overwrite, append]
 @pytest.mark.parametrize("act", ACTS)
 def test_a_written_file_keeps_its_metadata(place, act):
     (place / "file").write_text("old\n")
-    dress(place / "file")
-    before = looks(place / "file")
+    set_metadata(place / "file")
+    before = metadata_of(place / "file")
     act(beneath(place), place / "file")
     assert "new" in (place / "file").read_text()
-    assert looks(place / "file") == before
+    assert metadata_of(place / "file") == before
     assert before[3].items() >= ATTRIBUTES.items()
 
 
@@ -116,7 +116,7 @@ def test_a_written_file_inherits_no_access_control_list(place, act):
     (place / "file").chmod(0o640)
     os.setxattr(place, DEFAULT_ACL, DENIED)
     act(beneath(place), place / "file")
-    assert looks(place / "file")[2:] == (0o100640, {})
+    assert metadata_of(place / "file")[2:] == (0o100640, {})
 
 
 def test_a_new_file_inherits_the_default_access_control_list(place):
@@ -130,9 +130,9 @@ def test_an_unreadable_file_keeps_its_access_control_list(place):
     os.setxattr(
         place / "file", ACL, acl((1, 2, ANYBODY), (2, 0, 1234), (4, 0, ANYBODY), (16, 0, ANYBODY), (32, 0, ANYBODY))
     )
-    before = looks(place / "file")
+    before = metadata_of(place / "file")
     overwrite(beneath(place), place / "file")
-    assert looks(place / "file") == before
+    assert metadata_of(place / "file") == before
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -142,7 +142,7 @@ def test_a_written_file_loses_its_capabilities(place, act):
     (place / "file").write_text("old\n")
     os.setxattr(place / "file", "security.capability", struct.pack("<IIIII", 0x02000000, 1, 0, 0, 0))
     act(beneath(place), place / "file")
-    assert "security.capability" not in looks(place / "file")[3]
+    assert "security.capability" not in metadata_of(place / "file")[3]
 
 
 @pytest.mark.parametrize("act", [edit, overwrite])
@@ -172,18 +172,20 @@ def filled(folder):
     (folder / "dir/inner").mkdir(parents=True)
     (folder / "dir/inner/file").write_text("old\n")
     (folder / "dir/link").symlink_to("inner/file")
-    dress(folder / "dir/inner/file", 0o604)
-    dress(folder / "dir/inner", 0o750)
-    dress(folder / "dir", 0o3770)
+    set_metadata(folder / "dir/inner/file", 0o604)
+    set_metadata(folder / "dir/inner", 0o750)
+    set_metadata(folder / "dir", 0o3770)
     os.setxattr(folder / "dir", DEFAULT_ACL, DENIED)
     if IS_ROOT:
         os.lchown(folder / "dir/link", 1003, 1004)
     return folder / "dir"
 
 
-def looks_of_all(folder):
+def metadata_of_all(folder):
     below = [folder, *sorted(folder.rglob("*"))]
-    return {path.relative_to(folder): looks(path) if not path.is_symlink() else path.lstat()[4:6] for path in below}
+    return {
+        path.relative_to(folder): metadata_of(path) if not path.is_symlink() else path.lstat()[4:6] for path in below
+    }
 
 
 def times_of_all(folder):
@@ -198,13 +200,13 @@ def test_a_copy_keeps_all_metadata(place):
     source = filled(place)
     os.setxattr(place, DEFAULT_ACL, DENIED)
     assert acted(copy, beneath(place), source, place / "copy").lost == []
-    assert looks_of_all(place / "copy") == looks_of_all(source)
+    assert metadata_of_all(place / "copy") == metadata_of_all(source)
 
 
 def test_a_copy_to_another_file_system_keeps_all_metadata(place, elsewhere):
     source = filled(place)
     assert acted(copy, beneath(place, elsewhere), source, elsewhere / "copy").lost == []
-    assert looks_of_all(elsewhere / "copy") == looks_of_all(source)
+    assert metadata_of_all(elsewhere / "copy") == metadata_of_all(source)
 
 
 def test_a_copy_reports_lost_attributes(place, monkeypatch):
@@ -216,10 +218,10 @@ def test_a_copy_reports_lost_attributes(place, monkeypatch):
 @pytest.mark.parametrize("act", [copy, move])
 def test_copy_and_move_refuse_to_lose_an_access_control_list(place, elsewhere, act, monkeypatch):
     source = filled(place)
-    before = looks_of_all(source)
+    before = metadata_of_all(source)
     monkeypatch.setattr(os, "setxattr", refusing(ACL))
     assert code(lambda *paths: acted(act, beneath(place, elsewhere), *paths), source, elsewhere / "new") == "metadata"
-    assert (looks_of_all(source), os.listdir(elsewhere)) == (before, [])
+    assert (metadata_of_all(source), os.listdir(elsewhere)) == (before, [])
 
 
 @pytest.mark.parametrize("name", ["dir", "dir/inner/file", "dir/link"])
@@ -228,20 +230,20 @@ def test_a_move_to_another_file_system_keeps_metadata_and_times(place, elsewhere
     for path in (place / "dir/inner/file", place / "dir/inner", place / "dir"):
         os.utime(path, ns=(1_000_000_007, 2_000_000_011))
     source = place / name
-    before, times = looks_of_all(source) if not source.is_symlink() else os.readlink(source), times_of_all(source)
+    before, times = metadata_of_all(source) if not source.is_symlink() else os.readlink(source), times_of_all(source)
     acted(move, beneath(place, elsewhere), source, elsewhere / "new")
     new = elsewhere / "new"
-    assert (looks_of_all(new) if not new.is_symlink() else os.readlink(new), times_of_all(new)) == (before, times)
+    assert (metadata_of_all(new) if not new.is_symlink() else os.readlink(new), times_of_all(new)) == (before, times)
     assert (os.path.lexists(source), os.listdir(elsewhere)) == (False, ["new"])
 
 
 def test_a_move_that_would_lose_an_attribute_is_refused(place, elsewhere, monkeypatch):
     source = filled(place)
-    before = looks_of_all(source)
+    before = metadata_of_all(source)
     monkeypatch.setattr(os, "setxattr", refusing("user.origin"))
     with pytest.raises(FilesError, match=r"would lose: user\.origin\. Copy it, then delete it"):
         acted(move, beneath(place, elsewhere), source, elsewhere / "new")
-    assert (looks_of_all(source), os.listdir(elsewhere)) == (before, [])
+    assert (metadata_of_all(source), os.listdir(elsewhere)) == (before, [])
 
 
 @pytest.mark.parametrize("change", ["inner/file", "inner/new", "link"])
@@ -275,7 +277,7 @@ def test_a_tree_with_a_mount_does_not_move_across_file_systems(place, elsewhere)
 
 
 @contextmanager
-def without_rights():
+def without_privileges():
     """Runs the block as the user nobody."""
     groups = os.getgroups()
     os.setgroups([])
@@ -289,9 +291,9 @@ def without_rights():
         os.setgroups(groups)
 
 
-def acts_without_rights(place, elsewhere):
+def acts_without_privileges(place, elsewhere):
     """Returns the lost metadata or the error code of each act."""
-    files, said = beneath(place, elsewhere), {}
+    files, results = beneath(place, elsewhere), {}
     for name, act in {
         "edit": lambda: edit(files, place / "mine")[0].lost,
         "overwrite": lambda: overwrite(files, place / "mine").lost,
@@ -306,10 +308,10 @@ def acts_without_rights(place, elsewhere):
         "edit listed": lambda: edit(files, place / "listed")[0].lost,
     }.items():
         try:
-            said[name] = act()
+            results[name] = act()
         except FilesError as error:
-            said[name] = error.code
-    return said
+            results[name] = error.code
+    return results
 
 
 @needs_root
@@ -327,17 +329,17 @@ def test_without_privileges_lost_metadata_is_reported_or_refused(place, elsewher
     os.chown(place / "listed", NOBODY, 1002)
     for folder in (place, elsewhere):
         folder.chmod(0o777)
-    mine = looks(place / "mine")
+    mine = metadata_of(place / "mine")
     # Modules loaded later could not be read without privileges.
     edit(beneath(place), place / "first")
-    with without_rights():
-        said = acts_without_rights(place, elsewhere)
+    with without_privileges():
+        results = acts_without_privileges(place, elsewhere)
     # Some kernels let all users label their files.
     label = "security.selinux"
     assert os.getxattr(place / "labelled", label) == PRIVILEGED[label]
-    assert said.pop("edit labelled") in ([], "metadata")
-    assert said.pop("copy labelled") == [label] * (label not in os.listxattr(place / "label copy"))
-    assert said == {
+    assert results.pop("edit labelled") in ([], "metadata")
+    assert results.pop("copy labelled") == [label] * (label not in os.listxattr(place / "label copy"))
+    assert results == {
         "edit": [],
         "overwrite": [],
         "append": [],
@@ -348,5 +350,5 @@ def test_without_privileges_lost_metadata_is_reported_or_refused(place, elsewher
         "move theirs": "cross_device",
         "edit theirs": ["owner", "group"],
     }
-    assert looks(place / "copy") == looks(elsewhere / "mine") == mine
+    assert metadata_of(place / "copy") == metadata_of(elsewhere / "mine") == mine
     assert (place / "listed").read_text() == "old\n"

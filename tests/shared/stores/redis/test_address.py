@@ -19,7 +19,7 @@ PASSWORD = "p@ss/word"  # with characters that are special in a URL
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "reason"),
     [
         ("localhost:6379", "starts with one of redis://"),
         (f"redis://:{SECRET}/1@host", "percent-encoded"),
@@ -35,10 +35,10 @@ PASSWORD = "p@ss/word"  # with characters that are special in a URL
         (f"redis://host/0?health_check_interval={SECRET}", "has an unknown option"),
     ],
 )
-def test_an_invalid_url_is_refused_without_quoting_it(url: str, said: str) -> None:
+def test_an_invalid_url_is_refused_without_quoting_it(url: str, reason: str) -> None:
     with pytest.raises(ValueError, match="--store: ") as refused:
         client_factory(url, None)
-    assert said in str(refused.value)
+    assert reason in str(refused.value)
     assert SECRET not in str(refused.value)
 
 

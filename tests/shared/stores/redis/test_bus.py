@@ -11,8 +11,8 @@ from tests.shared.stores.redis.breaking import Watching, fresh, until
 async def test_changes_published_while_lost_are_delivered_after_rejoining(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
-        watching, heard = Watching(here), list[Change]()
-        there.bus.listen(lambda _run, change: heard.append(change))
+        watching, received = Watching(here), list[Change]()
+        there.bus.listen(lambda _run, change: received.append(change))
         changes = [Change("resource", f"a://{name}") for name in ("told", "queued", "later")]
         here.bus.publish("", changes[0])
         await quiet()
@@ -22,17 +22,17 @@ async def test_changes_published_while_lost_are_delivered_after_rejoining(redis_
         here.bus.publish("", changes[2])
         await until(lambda: len(watching.heard) == 2)
         await rest(here, there)
-        assert heard == changes
+        assert received == changes
 
 
 async def test_changes_queued_while_lost_have_a_limit(redis_server: RedisServer) -> None:
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
-        watching, heard = Watching(here), list[Change]()
-        there.bus.listen(lambda _run, change: heard.append(change))
+        watching, received = Watching(here), list[Change]()
+        there.bus.listen(lambda _run, change: received.append(change))
         here.link.lose("the test says so")
         for number in range(2 * MAX_CHANGES):
             here.bus.publish("", Change("resource", f"a://{number}"))
         await until(lambda: len(watching.heard) == 2)
         await rest(here, there)
-        assert len(heard) == MAX_CHANGES
+        assert len(received) == MAX_CHANGES

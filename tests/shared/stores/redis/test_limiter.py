@@ -16,8 +16,8 @@ HOUR = 3_600_000_000
 def trips(server: RedisServer) -> int:
     """Returns the number of scripts that a server has run."""
     with plain(server) as client:
-        said = client.info("commandstats")
-    return sum(said.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("eval", "evalsha"))
+        stats = client.info("commandstats")
+    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("eval", "evalsha"))
 
 
 async def test_ten_permits_of_a_wide_burst_take_one_round_trip(redis_server: RedisServer) -> None:

@@ -37,7 +37,7 @@ def own_server(tmp_path: Path) -> Iterator[RedisServer]:
     server.stop(kill=True)
 
 
-def heard_by(replica: RedisReplica) -> list[str]:
+def methods_received(replica: RedisReplica) -> list[str]:
     """Returns the list in which the methods of received news are recorded."""
     methods: list[str] = []
     replica.bus.receive(lambda news: methods.append(getattr(news.message, "method", "")))
@@ -61,13 +61,13 @@ class TestConnectionsThatBreak:
         async with proxied(redis_server) as proxy:
             stores = fresh(redis_server, proxy.url)
             async with stores.join() as here, stores.join() as there:
-                heard = heard_by(here)
+                received = methods_received(here)
                 for number in range(5):
                     await there.bus.deliver(here.number, news(number))
                     proxy.to_break = [how, how]
                     assert await here.blobs.claim(str(number), 60)
                     assert not proxy.to_break
-                assert heard == ["0", "1", "2", "3", "4"]
+                assert received == ["0", "1", "2", "3", "4"]
 
     async def test_a_late_batch_changes_nothing(self, redis_server: RedisServer) -> None:
         async with proxied(redis_server) as proxy:
@@ -96,13 +96,13 @@ class TestRedisAway:
             await here.sessions.create(RECORD)
             await here.sessions.enter("s", None, (1,))
             await here.bus.deliver(there.number, news("a"))
-            heard, numbers = heard_by(there), (here.number, there.number)
+            received, numbers = methods_received(there), (here.number, there.number)
             own_server.stop(kill=True)
             own_server.start()
             assert await there.sessions.owner("s", 1) == here.number
             assert (await there.sessions.enter("s", None, (1,)) or [None, None])[1] is False
-            await until(lambda: heard)
-            assert (heard, numbers) == (["a"], (here.number, there.number))
+            await until(lambda: received)
+            assert (received, numbers) == (["a"], (here.number, there.number))
 
     @pytest.mark.slow
     async def test_unanswered_calls_raise_unavailable_and_queued_operations_run_later(
@@ -112,14 +112,14 @@ class TestRedisAway:
         async with stores.join() as here:
             await rest(here)
             own_server.stop()
-            asked = [asyncio.create_task(here.blobs.claim("a", 60))]
+            pending = [asyncio.create_task(here.blobs.claim("a", 60))]
             here.sessions.watch("s", "u", is_watched=True)
             here.link.enqueue("put_blob", "told", b"1", 60_000)
             await until(lambda: here.reason is not None)
             assert "Redis can't be reached" in (here.reason or "")
             forward(2.1)
             with pytest.raises(Unavailable):
-                await asked[0]
+                await pending[0]
             with pytest.raises(Unavailable):
                 await asyncio.wait_for(here.blobs.claim("b", 60), 0.01)  # at once
             own_server.start()
@@ -133,13 +133,13 @@ class TestRedisAway:
             await rest(here)
             own_server.send(signal.SIGSTOP)
             try:
-                asked = asyncio.create_task(here.blobs.claim("a", 60))
+                pending = asyncio.create_task(here.blobs.claim("a", 60))
                 await under_way(here)
                 await quiet()
                 forward(3)
                 await until(lambda: here.reason is not None)
                 with pytest.raises(Unavailable):
-                    await asked
+                    await pending
             finally:
                 own_server.send(signal.SIGCONT)
             await until(lambda: here.reason is None)
@@ -154,14 +154,14 @@ class TestRedisAway:
             watching, number = Watching(here), here.number
             await here.sessions.create(RECORD)
             own_server.stop()
-            asked = asyncio.create_task(here.blobs.put(b"1", 60, "asked"))
+            pending = asyncio.create_task(here.blobs.put(b"1", 60, "asked"))
             here.link.enqueue("put_blob", "told", b"1", 60_000)
             await until(lambda: here.reason is not None)
             forward(LEASE + 1)
             await until(lambda: watching.heard)
             assert watching.heard == [("lost", number)]
             with pytest.raises(Unavailable):
-                await asked
+                await pending
             with pytest.raises(Unavailable):
                 await here.sessions.enter("s", None)
             here.link.enqueue("put_blob", "between", b"1", 60_000)
@@ -211,13 +211,13 @@ class TestReplicasThatStop:
         async with fresh(redis_server, lease_seconds=1.0).join() as here:
             await here.sessions.create(RECORD)
             await quiet()
-            asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+            pending = asyncio.create_task(here.sessions.enter("s", None, (1,)))
             await under_way(here)
             with plain(redis_server) as other:
                 while other.exists(f"{here.link.prefix}replica:{here.number}"):
                     pass
             with pytest.raises(Unavailable):
-                await asked
+                await pending
 
     async def test_an_update_raises_unavailable_when_the_replica_is_lost(self, redis_server: RedisServer) -> None:
         changed = replace(NEW, roots_changed=1)
@@ -244,12 +244,12 @@ class TestReplicasThatStop:
     async def test_a_rejoined_replica_receives_news_at_once(self, redis_server: RedisServer) -> None:
         stores = fresh(redis_server)
         async with stores.join() as here, stores.join() as there:
-            watching, heard = Watching(here), heard_by(here)
+            watching, received = Watching(here), methods_received(here)
             here.link.lose("the test says so")
             await until(lambda: len(watching.heard) >= 2)
             await rest(here)
             await there.bus.deliver(here.number, news("a"))
-            await until(lambda: heard)  # renewals come every thousand seconds
+            await until(lambda: received)  # renewals come every thousand seconds
 
     async def test_leaving_runs_all_queued_operations(self, redis_server: RedisServer) -> None:
         stores = fresh(redis_server)
@@ -279,12 +279,12 @@ class TestQueue:
             watching = Watching(here)
             await rest(here)
             own_server.stop()
-            told = 0
-            while not watching.heard and told < 2 * QUEUED_BYTES:
+            queued = 0
+            while not watching.heard and queued < 2 * QUEUED_BYTES:
                 here.link.enqueue("put_blob", "a", text, 60_000)
-                told += len(text)
+                queued += len(text)
                 await asyncio.sleep(0)
-            assert told <= QUEUED_BYTES + 2 * len(text)
+            assert queued <= QUEUED_BYTES + 2 * len(text)
             assert here.reason == "too much data is waiting for Redis"
             own_server.start()
             await until(lambda: len(watching.heard) == 2)
@@ -293,15 +293,15 @@ class TestQueue:
         async with fresh(redis_server).join() as here:
             await here.sessions.create(RECORD)
             for turns in range(6):  # before it is sent, on its way, in the turn of the answer
-                asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+                pending = asyncio.create_task(here.sessions.enter("s", None, (1,)))
                 await asyncio.sleep(0)
                 if turns:
                     plain(redis_server).ping()
                 for _ in range(turns - 1):
                     await asyncio.sleep(0)
-                asked.cancel()
-                came = await asyncio.gather(asked, return_exceptions=True)
-                if not isinstance(came[0], asyncio.CancelledError):
+                pending.cancel()
+                results = await asyncio.gather(pending, return_exceptions=True)
+                if not isinstance(results[0], asyncio.CancelledError):
                     here.sessions.leave("s", (1,))
                 await rest(here)
                 assert await here.sessions.owner("s", 1) is None
@@ -355,7 +355,7 @@ async def test_a_demoted_primary_is_looked_up_by_name_again(failing_over: Failin
         assert await here.blobs.claim("a", 60)
 
 
-class Held(UnixDomainSocketConnection):
+class PausedConnection(UnixDomainSocketConnection):
     """While `holds` is set, the next connection waits for `go_on` before the last command of its handshake, which the
     library sends twice over a UNIX socket."""
 
@@ -366,9 +366,9 @@ class Held(UnixDomainSocketConnection):
     async def _send_packed_command(self, command: Any) -> None:  # the library has no public hook
         if b"LIB-VER" in b"".join(command):
             self.said += 1
-            if Held.holds and self.said == 2:
-                Held.holds = False
-                await Held.go_on.wait()
+            if PausedConnection.holds and self.said == 2:
+                PausedConnection.holds = False
+                await PausedConnection.go_on.wait()
         await super()._send_packed_command(command)
 
 
@@ -377,18 +377,18 @@ async def test_a_failover_while_connecting_does_not_end_the_replica(
 ) -> None:
     def connect() -> Redis:
         client = connecting(f"unix://{failing_over.socket}")()
-        client.connection_pool.connection_class = Held
+        client.connection_pool.connection_class = PausedConnection
         return client
 
-    Held.go_on = asyncio.Event()
+    PausedConnection.go_on = asyncio.Event()
     async with Stores(connect, "held:", 60.0, b"secret").join() as here:
         watching = Watching(here)
-        Held.holds = True
+        PausedConnection.holds = True
         failing_over.fail_over()
         with suppress(Unavailable):
             await here.blobs.claim("a", 60)
-        assert not Held.holds, "the connection on which it listens was open before"
-        Held.go_on.set()
+        assert not PausedConnection.holds, "the connection on which it listens was open before"
+        PausedConnection.go_on.set()
         await until(lambda: len(watching.heard) == 2 and here.reason is None)
         assert await here.blobs.claim("a", 60)
 

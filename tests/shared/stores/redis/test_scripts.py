@@ -193,6 +193,6 @@ async def test_a_change_reaches_all_live_replicas_but_its_sender(redis_server: R
     async with scripted(redis_server, 4) as (one, two, three, four):
         await four.die()
         await one.do("publish", "change", "run", "[]")
-        told = [b"change", b"run", b"[]"]
-        assert [await each.inbox() for each in (one, two, three)] == [[], [told], [told]]
+        entry = [b"change", b"run", b"[]"]
+        assert [await each.inbox() for each in (one, two, three)] == [[], [entry], [entry]]
         assert await one.left(f"inbox:{four.number}") == -2

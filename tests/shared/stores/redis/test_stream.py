@@ -18,7 +18,7 @@ from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Watching, fresh, plain, until
 from tests.shared.stores.redis.scripted import Scripted, scripted
-from tests.shared.stores.test_memory_log import Heard, found, read, texts
+from tests.shared.stores.test_memory_log import RecordingReader, found, read, texts
 
 LIMITS = SessionLimits()
 KEPT = 5_000
@@ -57,7 +57,7 @@ async def test_news_for_a_former_reader_are_ignored_by_the_next(redis_server: Re
         stream.show()
         await rest(here)
         first = await read(stream, 0)
-        other, second = Sudden(redis_server, here.link.prefix), Heard()
+        other, second = Sudden(redis_server, here.link.prefix), RecordingReader()
         other.do("read", "s", stream.name, 0, 0)
         stream.read(second, 0)
         other.do("append", "s", stream.name, 0, "m", "", 1_000, 10, 3_000, 5, 60_000)
@@ -104,7 +104,7 @@ async def test_pending_replication_raises_unavailable_when_the_replica_is_lost(
         watching, session = Watching(here), await create(here)
         unshown, shown, own = session.stream((1,)), session.stream((2,)), await found(session)
         shown.show()
-        own.read(Heard())
+        own.read(RecordingReader())
         here.link.lose("the test says so")
         unshown.show()
         for stream in (shown, own, unshown):

@@ -228,12 +228,12 @@ read x
 async def test_descendants_of_a_child_end_with_it(tmp_path: Path) -> None:
     """A descendant inherits the pipes, which therefore do not end with the child."""
     os.mkfifo(tmp_path / "held")
-    held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    pipe = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
         with anyio.fail_after(30):
             async with start_process(["/bin/sh", "-c", LEAVES], cwd=tmp_path, stderr="keep") as process:
                 assert await messages(process).receive() == [HELLO]  # the descendant has started
         # The pipe ends when no process has its other side open.
-        assert select.select([held], [], [], 10)[0] == [held]
+        assert select.select([pipe], [], [], 10)[0] == [pipe]
     finally:
-        os.close(held)
+        os.close(pipe)

@@ -76,7 +76,7 @@ def stream(text: str, *, whole: bool = True) -> Answer:
     return Answer(headers={"content-type": "text/event-stream"}, pieces=[text.encode()], whole=whole)
 
 
-def said(message: dict[str, Any], status: int = 200, **headers: str) -> Answer:
+def json_answer(message: dict[str, Any], status: int = 200, **headers: str) -> Answer:
     """A JSON-RPC message."""
     text = json.dumps({"jsonrpc": "2.0", **message})
     return Answer(status, text, {"content-type": "application/json", **headers})
@@ -84,7 +84,7 @@ def said(message: dict[str, Any], status: int = 200, **headers: str) -> Answer:
 
 def result(id: int, result: dict[str, Any], **headers: str) -> Answer:
     """Makes the successful answer to request `id`."""
-    return said({"id": id, "result": result}, **headers)
+    return json_answer({"id": id, "result": result}, **headers)
 
 
 class Script:

@@ -66,8 +66,8 @@ class SseClient:
     async def call(self, name: str, arguments: Json | None = None, **meta: Any) -> str:
         """Calls a tool; returns the text of its result."""
         answer = await self.ask("tools/call", {"name": name, "arguments": arguments or {}, "_meta": meta})
-        said: str = answer["result"]["content"][0]["text"]
-        return said
+        text: str = answer["result"]["content"][0]["text"]
+        return text
 
     async def initialize(self, version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None) -> Json:
         """Runs the handshake; returns the result of `initialize`."""

@@ -68,14 +68,14 @@ async def test_allowed_hosts_and_origins_are_accepted() -> None:
 async def test_pages_of_an_allowed_origin_pass_cors() -> None:
     async with served(tokens=("secret",)) as site:
         origin = {"Origin": "http://localhost:6274"}
-        asked = {
+        preflight_headers = {
             "Access-Control-Request-Method": "POST",
             "Access-Control-Request-Headers": "authorization, mcp-param-x",
         }
-        preflight = await site.client.options("/mcp", headers={**origin, **asked})
+        preflight = await site.client.options("/mcp", headers={**origin, **preflight_headers})
         assert preflight.status_code == 200
         assert preflight.headers["access-control-allow-headers"] == "authorization, mcp-param-x"
-        evil = await site.client.options("/mcp", headers={"Origin": "http://evil.example", **asked})
+        evil = await site.client.options("/mcp", headers={"Origin": "http://evil.example", **preflight_headers})
         assert (evil.status_code, evil.headers.get("access-control-allow-origin")) == (403, None)
         refused = await site.post(site.message("ping"), origin)
         assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, "*")
@@ -260,10 +260,10 @@ async def _settled(tasks: int) -> None:
 
 async def test_a_busy_port_raises_os_error() -> None:
     app = make_server()
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
         async with app.open() as running:
             with pytest.raises(OSError, match="in use"):
-                await run_http(running, HttpOptions(port=taken.getsockname()[1]))
+                await run_http(running, HttpOptions(port=busy.getsockname()[1]))
 
 
 @pytest.mark.parametrize(
@@ -278,19 +278,19 @@ async def test_unusable_options_are_refused(options: HttpOptions) -> None:
 
 @pytest.mark.slow
 async def test_a_reset_connection_is_freed() -> None:
-    def kept() -> int:
+    def count_connections() -> int:
         gc.collect()
         return sum(isinstance(one, http_connections.Connection) for one in gc.get_objects())
 
     async with served() as site:
-        previous = kept()
+        previous = count_connections()
         async with site.raw(request="GET /healthz") as stream:
             await stream.receive()
-            assert kept() == previous + 1
+            assert count_connections() == previous + 1
             # It is reset, not closed in order.
             raw = stream.extra(SocketAttribute.raw_socket)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        while kept() > previous:
+        while count_connections() > previous:
             await anyio.lowlevel.checkpoint()
 
 

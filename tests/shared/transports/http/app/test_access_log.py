@@ -46,14 +46,14 @@ async def test_a_request_is_one_line(lines: Lines) -> None:
         assert answer.status_code == 200
         while len(lines.json) < 3:
             await site.client.get("/healthz")
-    said = lines.json[2]
+    entry = lines.json[2]
     digest = session_digest(headers["Mcp-Session-Id"])
-    assert said.pop("time")
-    assert said.pop("seconds") > 0
-    assert said.pop("bytes") > 0
-    assert said.pop("message").startswith(f'127.0.0.1 {said["principal"]} "POST /mcp" 200 ')
-    assert said.pop("principal").startswith("token-")
-    assert said == {
+    assert entry.pop("time")
+    assert entry.pop("seconds") > 0
+    assert entry.pop("bytes") > 0
+    assert entry.pop("message").startswith(f'127.0.0.1 {entry["principal"]} "POST /mcp" 200 ')
+    assert entry.pop("principal").startswith("token-")
+    assert entry == {
         "level": "info",
         "logger": "shared.access",
         "trace_id": TRACE,

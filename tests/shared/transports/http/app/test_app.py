@@ -19,7 +19,7 @@ Header = tuple[bytes, bytes]
 PLACES = [("POST", "/mcp"), ("GET", "/x"), ("GET", "/healthz"), ("GET", "/metrics"), ("POST", "/healthz")]
 
 
-class Asked:
+class FixedAuthenticator:
     """An authenticator that yields to the event loop and always gives the same answer."""
 
     def __init__(self, answer: Principal | Denial | None) -> None:
@@ -32,7 +32,9 @@ class Asked:
         return self.answer
 
 
-async def request(asked: Asked, method: str, path: str, *headers: Header) -> tuple[int, dict[bytes, bytes]]:
+async def request(
+    authenticator: FixedAuthenticator, method: str, path: str, *headers: Header
+) -> tuple[int, dict[bytes, bytes]]:
     """Returns the status and headers of the answer to a request without a body."""
     sent: list[Any] = []
     scope = {"type": "http", "method": method, "path": path, "client": ("127.0.0.1", 1), "query_string": b""}
@@ -45,7 +47,7 @@ async def request(asked: Asked, method: str, path: str, *headers: Header) -> tup
         sent.append(message)
 
     async with make_server().open() as running:
-        app = http_app(running, HttpOptions(authenticator=asked))
+        app = http_app(running, HttpOptions(authenticator=authenticator))
         await app(scope, receive, send)
     return sent[0]["status"], dict(sent[0]["headers"])
 
@@ -54,22 +56,24 @@ async def request(asked: Asked, method: str, path: str, *headers: Header) -> tup
 async def test_the_authenticator_is_called_once_per_request(headers: tuple[Header, ...]) -> None:
     for method, path in PLACES:
         for answer in (None, Principal("ada"), Denial("no", "Bearer")):
-            asked = Asked(answer)
-            await request(asked, method, path, *headers)
-            assert len(asked.headers) == 1, (method, path, answer)
+            authenticator = FixedAuthenticator(answer)
+            await request(authenticator, method, path, *headers)
+            assert len(authenticator.headers) == 1, (method, path, answer)
 
 
 @pytest.mark.parametrize("headers", [(), (PAGE,)], ids=["program", "page"])
 async def test_a_denial_is_a_401_with_its_challenge(headers: tuple[Header, ...]) -> None:
     for method, path in (("POST", "/mcp"), ("GET", "/x"), ("GET", "/metrics"), ("PUT", "/healthz")):
-        status, sent = await request(Asked(Denial("no", 'DPoP error="invalid_token"')), method, path, *headers)
+        status, sent = await request(
+            FixedAuthenticator(Denial("no", 'DPoP error="invalid_token"')), method, path, *headers
+        )
         assert (status, sent[b"www-authenticate"]) == (401, b'DPoP error="invalid_token"'), (method, path)
 
 
 async def test_a_foreign_origin_is_refused_before_authentication() -> None:
-    asked = Asked(None)
-    status, _ = await request(asked, "POST", "/mcp", (b"origin", b"http://evil.example"))
-    assert (status, asked.headers) == (403, [])
+    authenticator = FixedAuthenticator(None)
+    status, _ = await request(authenticator, "POST", "/mcp", (b"origin", b"http://evil.example"))
+    assert (status, authenticator.headers) == (403, [])
 
 
 # No echo of the request

@@ -196,10 +196,10 @@ async def test_a_batched_call_without_its_scope_is_answered_with_an_error() -> N
         async with site.stream(batch, session) as answer:
             assert answer.status_code == 200
             if answer.headers["content-type"].startswith("application/json"):
-                told = (await answer.aread()) and answer.json()
+                answers = (await answer.aread()) and answer.json()
             else:
-                told = [one async for one in events(answer)]
-        assert [one["error"]["data"] for one in told if "error" in one] == [{"scopes": ["sample:write"]}]
+                answers = [one async for one in events(answer)]
+        assert [one["error"]["data"] for one in answers if "error" in one] == [{"scopes": ["sample:write"]}]
 
 
 # Settings per principal
@@ -242,7 +242,7 @@ async def narrowed() -> AsyncIterator[Site]:
         yield site
 
 
-def said(answer: Any) -> str:
+def text_of(answer: Any) -> str:
     text: str = answer["result"]["content"][0]["text"]
     return text
 
@@ -250,15 +250,15 @@ def said(answer: Any) -> str:
 async def test_each_principal_gets_its_own_settings_on_every_transport() -> None:
     async with narrowed() as site:
         for name, notes in (("ada", "ada's"), ("bob", "all")):
-            who = {"X-Name": name}
+            sender = {"X-Name": name}
             message, headers = site.stateless("tools/call", CALL)
-            assert said((await site.post(message, {**headers, **who})).json()) == notes
-            session = await site.initialize(headers=who)
-            assert said((await site.post(site.message("tools/call", CALL), session)).json()) == notes
+            assert text_of((await site.post(message, {**headers, **sender})).json()) == notes
+            session = await site.initialize(headers=sender)
+            assert text_of((await site.post(site.message("tools/call", CALL), session)).json()) == notes
             async with web_socket(site, {"X-Name": name}) as socket:
                 await socket.initialize()
-                assert said(await socket.request("tools/call", CALL)) == notes
-            async with streaming(site, headers=who) as stream:
+                assert text_of(await socket.request("tools/call", CALL)) == notes
+            async with streaming(site, headers=sender) as stream:
                 await stream.initialize()
                 assert await stream.call("whose") == notes
 

@@ -50,9 +50,9 @@ class Hosted(Site):
 
     async def until(self, name: str, status: str) -> Json:
         """Waits until a server has this status; returns its entry."""
-        while (said := (await self.ready())[name])["status"] != status:
+        while (entry := (await self.ready())[name])["status"] != status:
             await anyio.lowlevel.checkpoint()
-        return said
+        return entry
 
 
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=0)
@@ -160,8 +160,8 @@ async def test_a_server_that_crashes_at_startup_does_not_affect_the_others(caplo
         yield
 
     async with hosted(a_server("one"), a_server("bad", crash)) as site:
-        said = await site.until("bad", "failed")
-        assert said["reason"] == "it could not start (RuntimeError); the log says more"
+        entry = await site.until("bad", "failed")
+        assert entry["reason"] == "it could not start (RuntimeError); the log says more"
         answer = await echoed(site.at("bad"))
         assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
         assert answer.json()["error"]["message"] == (
@@ -209,10 +209,10 @@ async def test_a_failed_server_ends_its_own_sessions_and_calls_only() -> None:
         while (await site.health())["streams"] < 2:
             await anyio.lowlevel.checkpoint()
         fail.set()
-        said = await site.until("sample", "failed")
+        entry = await site.until("sample", "failed")
         while len(answers) < 2:
             await anyio.lowlevel.checkpoint()
-        assert said["reason"] == "it failed while serving (RuntimeError); the log says more"
+        assert entry["reason"] == "it failed while serving (RuntimeError); the log says more"
         assert sorted(one.status_code for one in answers) == [404, 503]
         assert (await bad.post(bad.message("ping"), session)).status_code == 503
         assert (await site.health())["sessions"] == 0
@@ -300,11 +300,11 @@ async def test_a_hanging_server_is_abandoned_at_shutdown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervised, "LAST_SECONDS", 0.05)
-    told, go_on = list[str](), anyio.Event()
+    closed, go_on = list[str](), anyio.Event()
 
     async def orderly(_settings: object) -> AsyncIterator[Any]:
         yield
-        told.append("closed")
+        closed.append("closed")
 
     async def cling(_settings: object) -> AsyncIterator[Any]:
         yield
@@ -317,7 +317,7 @@ async def test_a_hanging_server_is_abandoned_at_shutdown(
     async with hosted(*apps) as site:
         for name in ("one", "bad", "two"):
             await site.until(name, "ready")
-    assert (site.ended, told) == (False, ["closed", "closed"])
+    assert (site.ended, closed) == (False, ["closed", "closed"])
     assert "the server did not stop in time and was abandoned" in caplog.text
     go_on.set()
 

@@ -60,8 +60,8 @@ async def test_readyz_reports_the_reason_of_a_failed_check() -> None:
 
     async with served(app) as site:
         answer = await site.client.get("/readyz")
-        told = {"status": "degraded", "reason": "the disk is full"}
-        assert (answer.status_code, answer.json()) == (503, {"status": "not ready", "servers": {"sample": told}})
+        degraded = {"status": "degraded", "reason": "the disk is full"}
+        assert (answer.status_code, answer.json()) == (503, {"status": "not ready", "servers": {"sample": degraded}})
         assert (await site.client.get("/healthz")).status_code == 200
         assert (await site.client.get("/readyz")).status_code == 200
 
@@ -130,11 +130,11 @@ async def test_an_exception_in_a_check_is_logged_but_not_shown(caplog: pytest.Lo
 
 async def test_a_hanging_check_does_not_delay_readyz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.02)
-    app, begun, go_on = make_server(), list[int](), anyio.Event()
+    app, starts, go_on = make_server(), list[int](), anyio.Event()
 
     @app.on_ready
     async def hang(_running: object) -> str | None:
-        begun.append(1)
+        starts.append(1)
         await go_on.wait()
         return None
 
@@ -143,12 +143,12 @@ async def test_a_hanging_check_does_not_delay_readyz(monkeypatch: pytest.MonkeyP
             for _ in range(10):
                 tasks.start_soon(_not_ready, site)
         await _not_ready(site)
-        assert len(begun) == 1
+        assert len(starts) == 1
         monkeypatch.setattr(readiness, "CHECK_SECONDS", 60)
         go_on.set()
         while (await site.client.get("/readyz")).status_code != 200:
             await anyio.lowlevel.checkpoint()
-        assert len(begun) <= 2
+        assert len(starts) <= 2
 
 
 async def _not_ready(site: Site) -> None:
@@ -158,12 +158,12 @@ async def _not_ready(site: Site) -> None:
 
 async def test_a_hanging_check_is_cancelled_and_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "MAX_CHECK_SECONDS", 0.02)
-    app, begun = make_server(), list[int]()
+    app, starts = make_server(), list[int]()
 
     @app.on_ready
     async def hang_once(_running: object) -> str | None:
-        begun.append(1)
-        if len(begun) == 1:
+        starts.append(1)
+        if len(starts) == 1:
             await anyio.sleep_forever()
         return None
 
@@ -311,9 +311,9 @@ async def test_probes_without_a_store_report_no_store() -> None:
 
 async def test_each_replica_reports_its_number() -> None:
     async with replicas(make_server(), 2) as (one, other), listening(one) as here, listening(other) as there:
-        told: list[Json] = [(await stated(site))["replica"] for site in (here, there)]
-        assert told == [{"number": run.replication.replica.number, "reason": None} for run in (one, other)]
-        assert told[0] != told[1]
+        reported: list[Json] = [(await stated(site))["replica"] for site in (here, there)]
+        assert reported == [{"number": run.replication.replica.number, "reason": None} for run in (one, other)]
+        assert reported[0] != reported[1]
         assert await counted_of_store(here) == {"mcp_store_up": 1, "mcp_store_lost_total": 0}
 
 

@@ -19,7 +19,7 @@ ADA = {"Authorization": "Bearer ada"}
 ARGUMENT = "an-argument-of-the-test"
 
 
-async def told(site: Site, headers: Json | None = None) -> Any:
+async def debug_state(site: Site, headers: Json | None = None) -> Any:
     answer = await site.client.get("/debug/state", headers=headers)
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     assert "ada" not in answer.text.split()
@@ -34,7 +34,7 @@ async def test_state_shows_a_session_and_its_call() -> None:
         waiting = site.message("tools/call", {"name": "wait", "_meta": {"org.example/own": ARGUMENT}})
         group.start_soon(site.post, waiting, headers)
         await site.probe.started.wait()
-        here = await told(site, ADA)
+        here = await debug_state(site, ADA)
         text = json.dumps(here)
         site.probe.release.set()
     digest, client = session_digest(headers["Mcp-Session-Id"]), {"name": "test", "version": "1"}
@@ -80,12 +80,12 @@ async def test_state_shows_a_stateless_call_and_queued_calls() -> None:
     async with served(app) as site, anyio.create_task_group() as group:
         group.start_soon(site.call, "tools/call", {"name": "wait"})
         await site.probe.started.wait()
-        (call,) = (await told(site))["calls"]["shown"]
+        (call,) = (await debug_state(site))["calls"]["shown"]
         assert (call["method"], call["protocol"], "session" in call) == ("tools/call", "2026-07-28", False)
         headers = await site.initialize()
         for _ in range(3):
             group.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
-        while (await told(site))["waiting"]["calls"] < 2:
+        while (await debug_state(site))["waiting"]["calls"] < 2:
             await anyio.lowlevel.checkpoint()
         site.probe.release.set()
 
@@ -105,7 +105,7 @@ async def test_state_shows_a_task_without_a_connection() -> None:
     async with opened as running, listening(running) as site:
         answer = await site.call("tools/call", {"name": "last"}, **able)
         assert answer.json()["result"]["resultType"] == "task"
-        here = await told(site)
+        here = await debug_state(site)
         (call,) = here["calls"]["shown"]
         assert (call["name"], call["task"]) == ("last", True)
         assert here["limits"]["tasks"]["used"] == 1
@@ -117,7 +117,7 @@ async def test_state_counts_the_entries_that_it_omits(monkeypatch: pytest.Monkey
     async with served() as site:
         for _ in range(5):
             await site.initialize()
-        connections = (await told(site))["connections"]
+        connections = (await debug_state(site))["connections"]
         assert (len(connections["shown"]), connections["more"]) == (2, 3)
 
 
@@ -161,7 +161,7 @@ async def test_state_shows_a_narrow_token_only_its_own_entries(name: str, seen: 
         headers = await site.initialize(headers=ADA)
         group.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
         await site.probe.started.wait()
-        here = await told(site, {"Authorization": f"Bearer {name}"})
+        here = await debug_state(site, {"Authorization": f"Bearer {name}"})
         site.probe.release.set()
     assert [one["principal"] for one in here["connections"]["shown"]] == seen
     assert [one["principal"] for one in here["calls"]["shown"]] == seen

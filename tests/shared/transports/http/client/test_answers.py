@@ -16,7 +16,7 @@ from tests.shared.transports.http.scripted import (
     Answer,
     Script,
     answer_to,
-    said,
+    json_answer,
     say,
     shake_hands,
     stream,
@@ -65,7 +65,7 @@ async def test_a_non_http_answer_leaves_the_fate_unknown() -> None:
 async def test_retry_after_is_passed_on_from_busy_servers(status: int) -> None:
     waits: list[tuple[dict[str, str], Any]] = [({}, None), ({"retry-after": "7"}, {"retryAfter": 7})]
     for header, data in (*waits, ({"retry-after": "soon"}, None)):
-        answer = said({"error": {"code": -32600, "message": "full"}}, status, **header)
+        answer = json_answer({"error": {"code": -32600, "message": "full"}}, status, **header)
         assert await answer_to(answer) == Failure(2, status, f"HTTP {status}: full", data)
 
 
@@ -104,10 +104,10 @@ async def test_a_redirect_is_not_followed() -> None:
 
 @pytest.mark.parametrize("is_stream", [False, True])
 async def test_an_answer_with_its_id_as_a_string_opens_the_session(is_stream: bool) -> None:
-    opened = said({"id": "1", "result": OPENED}, 200, **SESSION)
+    opened = json_answer({"id": "1", "result": OPENED}, 200, **SESSION)
     if is_stream:
         opened = Answer(200, f"data: {opened.body!s}\n\n", {"content-type": "text/event-stream", **SESSION})
-    script = Script(initialize=opened, initialized=Answer(202), call=said({"id": "2", "result": {}}))
+    script = Script(initialize=opened, initialized=Answer(202), call=json_answer({"id": "2", "result": {}}))
     async with transport_to(script) as transport:
         await shake_hands(transport)
         await say(transport, CALL)

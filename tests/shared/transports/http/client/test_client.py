@@ -28,8 +28,8 @@ from tests.shared.transports.http.scripted import (
     Asked,
     Script,
     handshake,
+    json_answer,
     result,
-    said,
     say,
     serving,
     shake_hands,
@@ -162,8 +162,8 @@ async def test_a_server_without_sessions_gets_no_delete() -> None:
         (Answer(500, "oh"), PeerError, "HTTP 500"),
         (Answer(200, "oh"), ConnectionError, "not an answer"),
         (Answer(202), ConnectionError, "not an answer"),
-        (said({"error": {"code": -32600, "message": "gone"}}, 404), PeerError, "404: gone"),
-        (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
+        (json_answer({"error": {"code": -32600, "message": "gone"}}, 404), PeerError, "404: gone"),
+        (json_answer({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
     ],
 )
 async def test_invalid_answers_raise(answer: Answer, error: type[Exception], text: str) -> None:
@@ -182,7 +182,7 @@ async def test_an_old_server_gets_a_handshake(discovered: Answer) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "handshake", "stateless"])
 async def test_a_json_rpc_error_in_a_400_causes_no_fallback_to_sse(mode: str) -> None:
-    refused = said({"id": None, "error": {"code": -32600, "message": "bad"}}, 400)
+    refused = json_answer({"id": None, "error": {"code": -32600, "message": "bad"}}, 400)
     server = Script(discover=refused, initialize=refused)
     with pytest.raises(PeerError, match="bad") as caught:
         async with _scripted(server, mode):
@@ -237,11 +237,11 @@ async def test_a_404_to_a_notification_breaks_the_connection() -> None:
 
 
 async def test_a_cancelled_call_needs_no_answer_to_its_cancellation() -> None:
-    asked = anyio.Event()
+    requested = anyio.Event()
 
     async def answer(request: Asked) -> Answer | bytes:
         if request.name == "call":
-            asked.set()
+            requested.set()
             await anyio.sleep_forever()
         return {"initialize": result(1, OPENED, **SESSION), "cancelled": b"", "list": result(3, {})}.get(
             request.name, Answer(202)
@@ -250,7 +250,7 @@ async def test_a_cancelled_call_needs_no_answer_to_its_cancellation() -> None:
     async with transport_to(answer) as transport:
         await shake_hands(transport)
         await say(transport, CALL)
-        await asked.wait()
+        await requested.wait()
         await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
         await say(transport, Request(3, "tools/list"))
         assert await transport.receive() == [Response(3, {})]
@@ -259,13 +259,13 @@ async def test_a_cancelled_call_needs_no_answer_to_its_cancellation() -> None:
 async def test_an_unsent_request_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "MAX_CALLS", 1)
     cancelled: list[int] = []
-    asked = anyio.Event()
+    requested = anyio.Event()
 
     async def answer(request: Asked) -> Answer:
         if request.name == "cancelled":
             cancelled.append(json.loads(request.body)["params"]["requestId"])
             return Answer(202)
-        asked.set()
+        requested.set()
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -274,7 +274,7 @@ async def test_an_unsent_request_is_not_cancelled_at_the_server(monkeypatch: pyt
 
     async with transport_to(answer) as transport:
         await say(transport, CALL)
-        await asked.wait()
+        await requested.wait()
         await say(transport, Request(3, "tools/call"))
         await anyio.lowlevel.checkpoint()
         await transport.send([Outgoing(Request(4, "tools/call"), None), withdrawn(4), withdrawn(3), withdrawn(2)])
@@ -374,17 +374,17 @@ async def test_cancelling_a_request_closes_its_stream() -> None:
 
 
 async def test_closing_the_transport_ends_running_requests() -> None:
-    asked = anyio.Event()
+    requested = anyio.Event()
 
     async def answer(_request: Asked) -> Answer:
-        asked.set()
+        requested.set()
         await anyio.sleep_forever()
         return Answer()
 
     previous = settled_descriptors()
     async with transport_to(answer) as transport:
         await say(transport, CALL)
-        await asked.wait()
+        await requested.wait()
         await transport.aclose()
         await transport.aclose()
         with pytest.raises(anyio.EndOfStream):

@@ -110,7 +110,7 @@ async def test_the_http_error_is_raised_when_the_fallback_fails(path: str, optio
 
 @asynccontextmanager
 async def answering(
-    said: str,
+    text: str,
     media_type: str = "text/event-stream",
     *,
     status: str = "200 OK",
@@ -118,14 +118,14 @@ async def answering(
     body: str = "",
     stays: bool = True,
 ) -> AsyncIterator[str]:
-    """Serves a raw answer `said` to GET, and `body` to POST (no answer without a status); yields the URL."""
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n\r\n{said}" if status else ""
+    """Serves a raw answer `text` to GET, and `body` to POST (no answer without a status); yields the URL."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n\r\n{text}" if status else ""
     answer = f"HTTP/1.1 {post}\r\nContent-Length: {len(body)}\r\n\r\n{body}" if post else ""
 
     async def handle(stream: SocketStream) -> None:
         async with stream:
-            asked = await stream.receive()
-            if asked.startswith(b"POST"):
+            request = await stream.receive()
+            if request.startswith(b"POST"):
                 await stream.send(answer.encode())
                 return
             await stream.send(head.encode())
@@ -163,16 +163,16 @@ async def test_a_refused_endpoint_releases_its_connection_in_a_given_session() -
 
 @pytest.mark.parametrize("named", ["/messages", "http://{}/messages", "http://somebody:else@{}/messages"])
 async def test_credentials_in_the_url_are_sent_to_the_endpoint(named: str) -> None:
-    said = "Basic dXM6cHc="
+    authorization = "Basic dXM6cHc="
     script = Script()
 
-    async def answer(asked: Asked) -> Answer:
-        script.requests.append(asked)
-        if asked.headers.get("authorization") != said:
+    async def answer(request: Asked) -> Answer:
+        script.requests.append(request)
+        if request.headers.get("authorization") != authorization:
             return Answer(401)
-        if asked.method == "POST":
+        if request.method == "POST":
             return Answer(403)
-        event = f"event: endpoint\ndata: {named.format(asked.headers['host'])}\n\n"
+        event = f"event: endpoint\ndata: {named.format(request.headers['host'])}\n\n"
         return Answer(headers={"content-type": "text/event-stream"}, pieces=_and_stays(event))
 
     async with serving(answer) as url:
@@ -196,8 +196,8 @@ async def test_an_accepted_post_counts_even_if_its_body_breaks_off() -> None:
         yield b'data: {"jsonrpc": "2.0", "id": 7, "result": {"n": 1}}\n\n'
         await anyio.sleep_forever()
 
-    async def answer(asked: Asked) -> Answer:
-        if asked.method == "POST":
+    async def answer(request: Asked) -> Answer:
+        if request.method == "POST":
             return Answer(202, pieces=cut())
         return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
 
@@ -278,8 +278,8 @@ async def test_an_endless_answer_is_not_read() -> None:
         yield b"event: endpoint\ndata: /messages\n\n"
         await given_up.wait()
 
-    async def answer(asked: Asked) -> Answer:
-        if asked.method == "POST":
+    async def answer(request: Asked) -> Answer:
+        if request.method == "POST":
             return Answer(202, pieces=endless())
         return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
 
@@ -294,16 +294,16 @@ SUSPENDED = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is 
 NAMED = "event: endpoint\ndata: /messages\n\n"
 ODD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a stream that ends before it names an endpoint": (
-        {"said": ": hello\n\n", "stays": False},
+        {"text": ": hello\n\n", "stays": False},
         ConnectionError,
         "ended before",
     ),
-    "a stream that ends": ({"said": NAMED, "stays": False}, ConnectionError, "ended the connection"),
-    "a page": ({"said": "<html>", "media_type": "text/html"}, PeerError, "not an event stream"),
-    "a POST that is not taken": ({"said": NAMED, "post": "404 Not Found"}, PeerError, "HTTP 404: Not Found"),
-    "a POST without an answer": ({"said": NAMED, "post": ""}, ConnectionError, "closed the connection without"),
+    "a stream that ends": ({"text": NAMED, "stays": False}, ConnectionError, "ended the connection"),
+    "a page": ({"text": "<html>", "media_type": "text/html"}, PeerError, "not an event stream"),
+    "a POST that is not taken": ({"text": NAMED, "post": "404 Not Found"}, PeerError, "HTTP 404: Not Found"),
+    "a POST without an answer": ({"text": NAMED, "post": ""}, ConnectionError, "closed the connection without"),
     "a refusal": (
-        {"said": NAMED, "post": "403 Forbidden", "body": SUSPENDED},
+        {"text": NAMED, "post": "403 Forbidden", "body": SUSPENDED},
         PeerError,
         "HTTP 403: tenant is suspended",
     ),

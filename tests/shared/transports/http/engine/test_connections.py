@@ -40,14 +40,14 @@ ENDLESS = {
 @pytest.mark.parametrize("token", ["secret", "wrong"])
 async def test_endless_heads_bodies_and_trailers_are_cut_off(token: str) -> None:
     async with served(tokens=("secret",)) as site:
-        for what, (lines, start, bytes_per_body_byte) in ENDLESS.items():
+        for part, (lines, start, bytes_per_body_byte) in ENDLESS.items():
             async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
                 sent = requested(site, f"Authorization: Bearer {token}", *lines) + start
                 with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012
                     for _ in range(1_000):
                         await stream.send(sent)
                         sent = bytes_per_body_byte
-                    pytest.fail(f"{what} went on")
+                    pytest.fail(f"{part} went on")
         assert (await site.client.get("/healthz")).status_code == 200
 
 

@@ -71,13 +71,13 @@ async def test_the_endpoint_address_is_relative_and_unguessable(standing: Site) 
 async def test_the_stream_matches_the_example_in_the_documentation(standing: Site) -> None:
     shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
     async with visited(standing) as site, site.client.stream("GET", "/sse") as answer:
-        text, said = answer.aiter_text(), ""
-        while not (found := re.findall("data: (.*)\n\n", said)):
-            said += await anext(text)
+        text, received = answer.aiter_text(), ""
+        while not (found := re.findall("data: (.*)\n\n", received)):
+            received += await anext(text)
         await site.client.post(found[0], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        while not said.endswith("}\n\n"):  # it may arrive in several pieces, and on a slow machine after comments
-            said = (said + await anext(text)).replace(":\n\n", "")
-    assert re.sub(r"(?<=_id=)[\w-]+", "", said) == re.sub(r"(?<=_id=)[\w-]+", "", shown) + "\n"
+        while not received.endswith("}\n\n"):  # it may arrive in several pieces, and on a slow machine after comments
+            received = (received + await anext(text)).replace(":\n\n", "")
+    assert re.sub(r"(?<=_id=)[\w-]+", "", received) == re.sub(r"(?<=_id=)[\w-]+", "", shown) + "\n"
 
 
 async def test_a_session_counts_as_one_stream() -> None:

@@ -141,8 +141,8 @@ async def test_a_dialect_is_decoded_by_the_replica_with_the_stream() -> None:
         await client.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
         assert (await client.next())["result"]["name"] == "sample"
         client.posts_at(there)
-        asked = {"toolId": "sample/echo", "inputs": {"text": "hi"}}
-        await client.send({"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute", "params": asked})
+        params = {"toolId": "sample/echo", "inputs": {"text": "hi"}}
+        await client.send({"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute", "params": params})
         assert (await client.next())["result"] == "hi"
 
 

@@ -98,8 +98,8 @@ def limits_named(answer: httpx.Response) -> tuple[int, str, str]:
 
 
 async def counted(site: Site, headers: Json | None = None) -> list[str]:
-    said = (await site.client.get("/metrics", headers=merged(headers))).text
-    return [line for line in said.splitlines() if re.match(r"mcp_limited_total\{.* [1-9]", line)]
+    text = (await site.client.get("/metrics", headers=merged(headers))).text
+    return [line for line in text.splitlines() if re.match(r"mcp_limited_total\{.* [1-9]", line)]
 
 
 def test_an_account_is_the_principal_or_else_the_address() -> None:
@@ -264,10 +264,10 @@ async def test_websockets_count_as_sessions() -> None:
 
 
 async def test_token_guesses_over_the_limit_get_429_without_verification() -> None:
-    asked = Named(knows=False)
-    async with limited(ClientLimits(), authenticator=asked) as (site, clock):
+    authenticator = Named(knows=False)
+    async with limited(ClientLimits(), authenticator=authenticator) as (site, clock):
         assert await attempts(site, *guesses(210)) == [401] * 201 + [429] * 9
-        assert asked.asked == 201
+        assert authenticator.asked == 201
         clock.now += 1
         assert (await ask(site, {"Authorization": "Bearer x"})).status_code == 401
         assert await counted(site, ADA) == ['mcp_limited_total{limit="attempts",server="sample"} 9.0']
@@ -365,10 +365,10 @@ async def test_denials_not_caused_by_the_token_are_not_counted_as_guesses(denial
 
 async def test_a_trusted_proxy_names_the_limited_address() -> None:
     async with limited(trusted_proxies=("127.0.0.0/8",)) as (site, _):
-        told = [{"X-Forwarded-For": f"198.51.100.1, {address}"} for address in ("192.0.2.1", "192.0.2.2")]
+        forwarded = [{"X-Forwarded-For": f"198.51.100.1, {address}"} for address in ("192.0.2.1", "192.0.2.2")]
         for _ in range(5):
-            await ask(site, told[0])
-        assert [(await ask(site, one)).status_code for one in told] == [429, 200]
+            await ask(site, forwarded[0])
+        assert [(await ask(site, one)).status_code for one in forwarded] == [429, 200]
 
 
 async def test_an_untrusted_proxy_is_limited_by_its_own_address() -> None:
@@ -388,7 +388,7 @@ async def test_ipv4_clients_of_a_dual_stack_socket_are_limited_separately() -> N
 
 async def test_a_trusted_proxy_is_recognized_on_a_dual_stack_socket() -> None:
     async with limited(host="::", allowed_hosts=("127.0.0.1",), trusted_proxies=("127.0.0.1",)) as (site, _):
-        told = [{"X-Forwarded-For": address} for address in ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2")]
+        forwarded = [{"X-Forwarded-For": address} for address in ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2")]
         for _ in range(5):
-            await ask(site, told[0])
-        assert [(await ask(site, one)).status_code for one in told] == [429, 429, 200]
+            await ask(site, forwarded[0])
+        assert [(await ask(site, one)).status_code for one in forwarded] == [429, 429, 200]

@@ -97,7 +97,7 @@ async def resume(site: Site, session: Json, event_id: str | None) -> list[Server
         return [one async for one in read_events(response)]
 
 
-def said(event: ServerSentEvent) -> Any:
+def text_of(event: ServerSentEvent) -> Any:
     message: Any = decode(event.data)
     return message.params["data"] if hasattr(message, "params") else message.result["content"][0]["text"]
 
@@ -140,7 +140,7 @@ async def log_errors(site: Site, session: Json) -> list[Any]:
     if answer.headers["content-type"] == "application/json":
         return [answer.json()["result"]["content"][0]["text"]]
     return [
-        said(ServerSentEvent(line.removeprefix("data: ").encode()))
+        text_of(ServerSentEvent(line.removeprefix("data: ").encode()))
         for line in answer.text.splitlines()
         if line.startswith("data: {")
     ]
@@ -180,7 +180,7 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
         session = await here.initialize()
         async with here.stream(call(here, "part", "p"), session) as response:
             lost = await first_events(response, 2)
-        assert [said(one) for one in lost if one.data] == ["before"]
+        assert [text_of(one) for one in lost if one.data] == ["before"]
         await here.idle()
         rest: list[ServerSentEvent] = []
 
@@ -192,8 +192,8 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
             while not (await there.health())["streams"]:
                 await anyio.lowlevel.checkpoint()
             here.probe.release.set()
-        assert [said(one) for one in rest] == ["after", "released"]
-        assert [said(one) for one in await resume(there, session, lost[0].id)] == ["before", "after", "released"]
+        assert [text_of(one) for one in rest] == ["after", "released"]
+        assert [text_of(one) for one in await resume(there, session, lost[0].id)] == ["before", "after", "released"]
         numbers = [int(str(one.id).partition("_")[2]) for one in (*lost, *rest)]
         assert numbers == [0, 1, 2, 3]
 
@@ -206,9 +206,9 @@ async def test_a_flood_waits_for_its_reader_at_another_replica(two: Two, monkeyp
     async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
         session = await here.initialize()
         async with here.stream(call(here, "flood_later", "f"), session) as response:
-            begun = await first_events(response, 1)
+            first = await first_events(response, 1)
         await here.idle()
-        headers = merged({**session, "Last-Event-ID": begun[0].id})
+        headers = merged({**session, "Last-Event-ID": first[0].id})
         async with there.client.stream("GET", "/mcp", headers=headers) as response:
             here.probe.release.set()
             sizes = [len(one.data) async for one in read_events(response)]
@@ -232,18 +232,18 @@ async def test_a_session_has_one_get_stream_across_replicas(two: Two) -> None:
 async def test_an_elicitation_is_answered_through_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize(capabilities=FORMS)
-        asked = []
+        ids = []
         for asking, answering, form in ((here, there, int), (there, here, str)):
             async with asking.stream(call(asking, "favourite", "f"), session) as response:
                 messages = events(response)
                 question = await anext(messages)
-                asked.append(question["id"])
+                ids.append(question["id"])
                 given = {"action": "accept", "content": {"colour": "red"}}
                 # Some clients write each id as a string.
                 reply = {"jsonrpc": "2.0", "id": form(question["id"]), "result": given}
                 assert (await answering.post(reply, session)).status_code == 202
                 assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
-        assert asked == [site.running.replication.replica.number << 32 | 1 for site in (here, there)]
+        assert ids == [site.running.replication.replica.number << 32 | 1 for site in (here, there)]
 
 
 async def test_an_elicitation_of_a_stopping_replica_is_answered_through_another(two: Two) -> None:
@@ -277,13 +277,13 @@ async def test_a_stopping_replica_serves_its_open_connections(two: Two) -> None:
 async def test_request_ids_of_a_replica_are_unique_across_sessions(two: Two) -> None:
     # An evicted session that returns is a session like any other: its request ids are never reused.
     async with two() as (_, there):
-        asked = []
+        ids = []
         for _ in range(2):
             session = await there.initialize(capabilities=FORMS)
             async with there.stream(call(there, "favourite", "f"), session) as response:
-                asked.append((await anext(events(response)))["id"])
+                ids.append((await anext(events(response)))["id"])
         first = there.running.replication.replica.number << 32 | 1
-        assert asked == [first, first + 1]
+        assert ids == [first, first + 1]
 
 
 @IN_BOTH
@@ -304,9 +304,9 @@ async def test_a_list_change_is_notified_once_across_replicas(two: Two) -> None:
         for site, other in ((here, there), (there, here)):
             async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
                 messages = events(stream)
-                for what in ("tools", "prompts", "resources"):
-                    getattr(other.running.changes, what)()
-                    assert (await anext(messages))["method"] == f"notifications/{what}/list_changed"
+                for kind in ("tools", "prompts", "resources"):
+                    getattr(other.running.changes, kind)()
+                    assert (await anext(messages))["method"] == f"notifications/{kind}/list_changed"
                     await quiet()
             await site.idle()
 

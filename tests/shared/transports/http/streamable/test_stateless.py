@@ -93,8 +93,8 @@ async def test_errors_have_their_http_status(standing: Site) -> None:
     async with visited(standing) as site:
         for method, params, status, code in ERRORS:
             answer = await site.call(method, params, id=1)
-            said = answer.json()
-            if (answer.status_code, said["error"]["code"]) != (status, code) or "secret" in answer.text:
+            body = answer.json()
+            if (answer.status_code, body["error"]["code"]) != (status, code) or "secret" in answer.text:
                 wrong.append((method, params, answer.text))
     assert not wrong
 
@@ -198,13 +198,13 @@ async def test_a_disconnect_cancels_a_stateless_call() -> None:
 
 async def test_a_listen_stream_is_acknowledged_and_sends_changes() -> None:
     async with served() as site:
-        wanted = {"toolsListChanged": True, "resourceSubscriptions": ["memo://one"]}
-        message, headers = site.stateless(LISTEN, {"notifications": wanted})
+        notifications = {"toolsListChanged": True, "resourceSubscriptions": ["memo://one"]}
+        message, headers = site.stateless(LISTEN, {"notifications": notifications})
         async with site.stream({**message, "id": "sub"}, headers) as answer:
             stream = events(answer)
             ack = await anext(stream)
             assert ack["method"] == "notifications/subscriptions/acknowledged"
-            assert ack["params"]["notifications"] == wanted
+            assert ack["params"]["notifications"] == notifications
             assert ack["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "sub"}
             site.running.changes.prompts()
             site.running.changes.resource("memo://one")
@@ -346,10 +346,10 @@ async def test_a_dialect_initialize_opens_no_session() -> None:
         answer = await site.post({"jsonrpc": "2.0", "id": 1, "method": "mcp/initialize", "params": {}})
         assert (await site.health())["sessions"] == 0
     assert "mcp-session-id" not in answer.headers
-    told = answer.json()["result"]
-    assert told["name"] == "sample"
-    assert {"mcp/listTools", "mcp/tools/call", "mcp/subscriptions/listen"} < set(told["methods"])
-    assert not {"mcp/resources/subscribe", "mcp/logging/setLevel"} & set(told["methods"])
+    greeting = answer.json()["result"]
+    assert greeting["name"] == "sample"
+    assert {"mcp/listTools", "mcp/tools/call", "mcp/subscriptions/listen"} < set(greeting["methods"])
+    assert not {"mcp/resources/subscribe", "mcp/logging/setLevel"} & set(greeting["methods"])
 
 
 async def test_a_dialect_notification_is_accepted() -> None:
@@ -392,8 +392,8 @@ async def test_a_dialect_listen_request_must_accept_a_stream() -> None:
 async def test_the_first_websocket_message_selects_the_dialect() -> None:
     async with spoken() as site, web_socket(site) as socket:
         await socket.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
-        told = await socket.receive()
-        assert (told["id"], told["result"]["name"]) == (None, "sample")
+        greeting = await socket.receive()
+        assert (greeting["id"], greeting["result"]["name"]) == (None, "sample")
         await socket.send(
             {"jsonrpc": "2.0", "id": 1, "method": "mcp/resources/subscribe", "params": [{"uri": "memo://one"}]}
         )
@@ -405,8 +405,8 @@ async def test_the_first_websocket_message_selects_the_dialect() -> None:
 async def test_the_first_sse_message_selects_the_dialect() -> None:
     async with spoken() as site, streaming(site) as client:
         await client.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
-        told = await client.next()
-        assert (told["id"], told["result"]["name"]) == (None, "sample")
+        greeting = await client.next()
+        assert (greeting["id"], greeting["result"]["name"]) == (None, "sample")
         await client.send(execute("echo", text="hi"))
         assert (await client.next())["result"] == "hi"
         await client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
@@ -444,9 +444,9 @@ async def test_standard_errors_are_the_same_with_and_without_dialects() -> None:
     off = replace(LIMITS, dialects=False)
     async with spoken() as site, make_server().open() as running, listening(running, limits=off) as other:
         for headers, body in STANDARD:
-            told, usual = await site.post(body, headers), await other.post(body, headers)
-            assert told.status_code == usual.status_code >= 400
-            assert (told.content, headers_of(told)) == (usual.content, headers_of(usual)), (headers, body)
+            answer, usual = await site.post(body, headers), await other.post(body, headers)
+            assert answer.status_code == usual.status_code >= 400
+            assert (answer.content, headers_of(answer)) == (usual.content, headers_of(usual)), (headers, body)
 
 
 def headers_of(answer: httpx.Response) -> list[tuple[str, str]]:

@@ -81,8 +81,10 @@ def call(site: Site, name: str, **arguments: Any) -> Json:
 
 def data(events: list[ServerSentEvent]) -> list[Any]:
     """Returns the data of log messages and the texts of answers."""
-    said = [decode(event.data) for event in events if event.data]
-    return [one.params["data"] if isinstance(one, Notification) else one.result["content"][0]["text"] for one in said]
+    messages = [decode(event.data) for event in events if event.data]
+    return [
+        one.params["data"] if isinstance(one, Notification) else one.result["content"][0]["text"] for one in messages
+    ]
 
 
 @asynccontextmanager
@@ -507,7 +509,7 @@ async def test_server_requests_move_from_a_lost_post_to_the_get_stream() -> None
     await sessions.create(SessionRecord("s", None, "", 60, NEW))
     await sessions.enter("s", None, (1, 2))
     one = made_streams(sessions=sessions)
-    lost, kept = one.post((1,)), one.post((2,))
+    lost, open_post = one.post((1,)), one.post((2,))
     one.leave(lost)
     one.send(
         [
@@ -518,7 +520,7 @@ async def test_server_requests_move_from_a_lost_post_to_the_get_stream() -> None
             Outgoing(Notification("notifications/cancelled", {"requestId": 7}), 1),
         ]
     )
-    assert [message["id"] for message in await take_all(kept)] == [8]
+    assert [message["id"] for message in await take_all(open_post)] == [8]
     assert [message.get("id", message["method"]) for message in await take_all(await one.listen())] == [
         7,
         "notifications/cancelled",

@@ -95,11 +95,11 @@ BROKEN = {
 
 async def test_invalid_frames_close_only_their_connection_with_the_right_code(standing: Site) -> None:
     async with visited(standing) as site:
-        for what, (data, code) in BROKEN.items():
+        for fault, (data, code) in BROKEN.items():
             async with web_socket(site) as socket:
                 await socket.stream.send(data)
-                told, reason = await socket.closed()
-                assert told == code, what
+                close_code, reason = await socket.closed()
+                assert close_code == code, fault
                 assert reason
                 await serves(site)
 
@@ -147,8 +147,8 @@ async def test_a_peer_that_reads_nothing_does_not_delay_shutdown(caplog: pytest.
     limits = Limits(drain_seconds=0.9, waiting_messages=5)
     ping = b'{"jsonrpc": "2.0", "id": "%b", "method": "ping"}'
     pings = frame(TEXT, ping % (b"x" * 9_000)) + frame(TEXT, ping % b"") * 20
-    async with AsyncExitStack() as kept, make_server().open(limits=limits) as running, listening(running) as site:
-        socket = await kept.enter_async_context(web_socket(site))
+    async with AsyncExitStack() as stack, make_server().open(limits=limits) as running, listening(running) as site:
+        socket = await stack.enter_async_context(web_socket(site))
         with suppress(TimeoutError):
             while True:
                 with anyio.fail_after(0.3):
@@ -168,9 +168,9 @@ async def test_a_silent_peer_is_pinged_and_then_cut_off() -> None:
 async def test_a_peer_that_answers_pings_stays_connected() -> None:
     async with small(pause=0.05) as site, web_socket(site) as socket:
         for _ in range(6):
-            asked = await socket.next()
-            assert asked.opcode == PING
-            await socket.frame(PONG, asked.data)
+            ping = await socket.next()
+            assert ping.opcode == PING
+            await socket.frame(PONG, ping.data)
         assert (await site.health())["sessions"] == 1
 
 
