@@ -21,7 +21,7 @@ from shared.auth.web import Web
 from shared.protocol.http.protected import WELL_KNOWN, ProtectedResource
 from shared.protocol.http.rules import Denial, Headers, HttpRequest
 from shared.protocol.identity import Principal
-from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
+from tests.shared.auth.sites import NOT_FOUND, Answer, Received, Site, as_json, serving
 
 RESOURCE = "https://rs.example/mcp"
 METADATA = f"https://rs.example{WELL_KNOWN}/mcp"
@@ -54,7 +54,7 @@ class FakeIssuer:
     site: Site = field(default_factory=lambda: Site(0))
     keys: list[Key] = field(default_factory=lambda: [rsa(), EC])
     claims: dict[str, Any] = field(default_factory=dict)
-    answers: dict[str, Callable[[Asked], Awaitable[Said]]] = field(default_factory=dict)
+    answers: dict[str, Callable[[Received], Awaitable[Answer]]] = field(default_factory=dict)
     """By the path, what is answered in place of the usual."""
     active: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What is answered about a token; about any other, that it is not active."""
@@ -63,25 +63,25 @@ class FakeIssuer:
     def url(self) -> str:
         return self.site.url
 
-    def put(self, path: str, answer: Said) -> None:
+    def put(self, path: str, answer: Answer) -> None:
         """Sets the answer of `path`."""
 
-        async def given(asked: Asked) -> Said:
+        async def given(received: Received) -> Answer:
             return answer
 
         self.answers[path] = given
 
-    async def answer(self, asked: Asked) -> Said:
-        path = asked.path
+    async def answer(self, received: Received) -> Answer:
+        path = received.path
         if path in self.answers:
-            return await self.answers[path](asked)
+            return await self.answers[path](received)
         match path:
             case "/.well-known/oauth-authorization-server":
-                return said(self.document())
+                return as_json(self.document())
             case "/jwks":
-                return said({"keys": [key.as_dict(private=False) for key in self.keys]})
+                return as_json({"keys": [key.as_dict(private=False) for key in self.keys]})
             case "/introspect":
-                return said(self.active.get(asked.form["token"][0], {"active": False}))
+                return as_json(self.active.get(received.form["token"][0], {"active": False}))
         return NOT_FOUND
 
     def document(self, **other: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 
 @dataclass
-class Asked:
+class Received:
     """A received request."""
 
     method: str
@@ -24,7 +24,7 @@ class Asked:
 
 
 @dataclass
-class Said:
+class Answer:
     """An answer to send."""
 
     status: int = 200
@@ -32,25 +32,25 @@ class Said:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def said(document: Any, status: int = 200, **headers: str) -> Said:
+def as_json(document: Any, status: int = 200, **headers: str) -> Answer:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Said(status, json.dumps(document).encode(), {"content-type": "application/json", **named})
+    return Answer(status, json.dumps(document).encode(), {"content-type": "application/json", **named})
 
 
 class Silence:
-    """Never answers; `asked` is set at the first request."""
+    """Never answers; `received` is set at the first request."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.received = asyncio.Event()
 
-    async def __call__(self, asked: Asked) -> Said:
-        self.asked.set()
+    async def __call__(self, received: Received) -> Answer:
+        self.received.set()
         await asyncio.Event().wait()
         return NOT_FOUND
 
 
-NOT_FOUND = Said(404, b"not found")
-ReplyContext = Callable[[Asked], Awaitable[Said]]
+NOT_FOUND = Answer(404, b"not found")
+ReplyContext = Callable[[Received], Awaitable[Answer]]
 
 
 @dataclass
@@ -58,14 +58,14 @@ class Site:
     """The port of a server, and its received requests."""
 
     port: int
-    asked: list[Asked] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def count(self, path: str) -> int:
-        return sum(one.path.partition("?")[0] == path for one in self.asked)
+        return sum(one.path.partition("?")[0] == path for one in self.received)
 
 
 @asynccontextmanager
@@ -77,9 +77,9 @@ async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
         try:
-            asked = await _read(reader)
-            site.asked.append(asked)
-            given = await answer(asked)
+            received = await _read(reader)
+            site.received.append(received)
+            given = await answer(received)
             head = {"content-length": str(len(given.body)), "connection": "close", **given.headers}
             lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
             writer.write(f"HTTP/1.1 {given.status} X\r\n{lines}\r\n".encode() + given.body)
@@ -102,8 +102,8 @@ async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
                 await writer.wait_closed()
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+async def _read(reader: asyncio.StreamReader) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, path, _ = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
-    return Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+    return Received(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))

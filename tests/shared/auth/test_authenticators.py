@@ -108,24 +108,24 @@ async def test_the_same_subject_of_two_issuers_is_two_principals() -> None:
 async def test_a_known_token_returns_the_cached_principal() -> None:
     async with issuing() as issuer:
         tokens, token = trusting(issuer), issuer.sign()
-        asked = request(authorization=f"Bearer {token}")
-        assert not tokens.knows(asked)
-        result = await tokens.authenticate(asked)
-        assert tokens.knows(asked)
-        assert await tokens.authenticate(asked) is result
+        incoming = request(authorization=f"Bearer {token}")
+        assert not tokens.knows(incoming)
+        result = await tokens.authenticate(incoming)
+        assert tokens.knows(incoming)
+        assert await tokens.authenticate(incoming) is result
 
 
 async def test_a_cached_token_is_checked_again_and_ends_when_it_expires() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens, token = trusting(issuer, clock=clock), issuer.sign()
-        asked = request(authorization=f"Bearer {token}")
-        await tokens.authenticate(asked)
+        incoming = request(authorization=f"Bearer {token}")
+        await tokens.authenticate(incoming)
         clock.now += 301
-        assert not tokens.knows(asked)
-        assert isinstance(await tokens.authenticate(asked), Principal)
+        assert not tokens.knows(incoming)
+        assert isinstance(await tokens.authenticate(incoming), Principal)
         clock.now += 400
-        assert isinstance(await tokens.authenticate(asked), Denial)
+        assert isinstance(await tokens.authenticate(incoming), Denial)
 
 
 async def test_a_cached_token_that_expires_before_its_next_check_is_denied() -> None:
@@ -152,7 +152,7 @@ async def test_static_tokens_of_the_operator_need_no_issuer() -> None:
         assert await bear(tokens, "own") == Principal("token-own")
         assert await tokens.authenticate(request(x_api_key="own")) == Principal("token-own")
         assert tokens.knows(request(authorization="Bearer own"))
-        assert not issuer.site.asked
+        assert not issuer.site.received
 
 
 # Places of a token

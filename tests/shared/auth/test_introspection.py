@@ -12,7 +12,7 @@ from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
 from tests.clock import forward
 from tests.shared.auth.issuing import RESOURCE, Clock, bear, issuing
-from tests.shared.auth.sites import Said, Silence, said
+from tests.shared.auth.sites import Answer, Silence, as_json
 
 
 def introspecting(url: str, clock: Clock, patience: float = 2) -> OAuthTokens:
@@ -26,10 +26,10 @@ async def test_an_opaque_token_is_introspected_once() -> None:
         issuer.active["opaque"] = {"active": True, "aud": RESOURCE, "sub": "alice", "scope": "x"}
         tokens = introspecting(issuer.url, Clock())
         result = [await bear(tokens, "opaque") for _ in range(3)]
-        asked = [one for one in issuer.site.asked if one.path == "/introspect"]
+        received = [one for one in issuer.site.received if one.path == "/introspect"]
     assert isinstance(result[0], Principal)
     assert result[0].scopes == {"x"}
-    assert [one.headers["authorization"] for one in asked] == ["Basic dGhlK3NlcnZlcjphJTJCc2VjcmV0"]
+    assert [one.headers["authorization"] for one in received] == ["Basic dGhlK3NlcnZlcjphJTJCc2VjcmV0"]
 
 
 async def test_concurrent_requests_share_an_introspection() -> None:
@@ -53,9 +53,9 @@ async def test_an_introspection_is_cached_for_a_minute() -> None:
         assert isinstance(await bear(tokens, "opaque"), Denial)
 
 
-ANSWERS: list[Said] = [
+ANSWERS: list[Answer] = [
     *(
-        said(answer)
+        as_json(answer)
         for answer in (
             {"active": False, "aud": RESOURCE, "sub": "alice"},
             {"active": "true", "aud": RESOURCE, "sub": "alice"},
@@ -68,14 +68,17 @@ ANSWERS: list[Said] = [
             {"active": True, "aud": RESOURCE, "sub": "alice", "cnf": {"jkt": "x"}},
         )
     ),
-    said({"error": "unsupported_token_type"}, 400),
+    as_json({"error": "unsupported_token_type"}, 400),
 ]
 """What an issuer says of a token that does not count."""
 
 
 async def test_invalid_introspection_answers_are_denied() -> None:
     async with issuing() as issuer:
-        for answer, status in [*((answer, 401) for answer in ANSWERS), (said({"error": "invalid_client"}, 401), 503)]:
+        for answer, status in [
+            *((answer, 401) for answer in ANSWERS),
+            (as_json({"error": "invalid_client"}, 401), 503),
+        ]:
             issuer.put("/introspect", answer)
             result = await bear(introspecting(issuer.url, Clock()), "opaque")
             assert isinstance(result, Denial)
@@ -87,7 +90,7 @@ async def test_concurrent_requests_share_the_timeout_of_an_introspection() -> No
         issuer.answers["/introspect"] = silence = Silence()
         tokens = introspecting(issuer.url, Clock(), patience=10)
         asking = asyncio.gather(*(bear(tokens, "opaque") for _ in range(20)))
-        await silence.asked.wait()
+        await silence.received.wait()
         forward(10)
         assert {one.status for one in await asking if isinstance(one, Denial)} == {503}
         assert issuer.site.count("/introspect") == 1

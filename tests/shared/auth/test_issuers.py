@@ -15,7 +15,7 @@ from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
 from tests.clock import forward
 from tests.shared.auth.issuing import EC, Clock, bear, issuing, rsa, trusting
-from tests.shared.auth.sites import Asked, Said, Silence, said
+from tests.shared.auth.sites import Answer, Received, Silence, as_json
 
 NEW = ECKey.generate_key("P-256", {"kid": "new"}, private=True)
 METADATA = "/.well-known/oauth-authorization-server"
@@ -25,33 +25,33 @@ def status(result: Principal | Denial) -> int:
     return result.status if isinstance(result, Denial) else 200
 
 
-async def drop(asked: Asked) -> Said:
+async def drop(received: Received) -> Answer:
     raise ConnectionResetError
 
 
-def gives(answer: Said) -> Callable[[Asked], Awaitable[Said]]:
-    async def given(asked: Asked) -> Said:
+def gives(answer: Answer) -> Callable[[Received], Awaitable[Answer]]:
+    async def given(received: Received) -> Answer:
         return answer
 
     return given
 
 
-MANY = said({"keys": [EC.as_dict(private=False) | {"kid": str(n)} for n in range(101)]})
-Fault = tuple[str, Callable[[Asked], Awaitable[Said]]]
+MANY = as_json({"keys": [EC.as_dict(private=False) | {"kid": str(n)} for n in range(101)]})
+Fault = tuple[str, Callable[[Received], Awaitable[Answer]]]
 FAULTS: dict[str, Fault] = {
     "gone": ("/jwks", drop),
-    "huge": ("/jwks", gives(Said(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER + b'"}'))),
+    "huge": ("/jwks", gives(Answer(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER + b'"}'))),
     "too many keys": ("/jwks", gives(MANY)),
-    "no JSON": ("/jwks", gives(Said(200, b"<html>"))),
-    "no keys": ("/jwks", gives(said({}))),
-    "no list of keys": ("/jwks", gives(said({"keys": {"kid": "ec"}}))),
-    "broken": ("/jwks", gives(said({}, 500))),
-    "redirects": ("/jwks", gives(Said(302, b"", {"location": "/elsewhere"}))),
-    "metadata broken": (METADATA, gives(said({}, 500))),
-    "metadata redirects": (METADATA, gives(Said(307, b"", {"location": "/elsewhere"}))),
-    "metadata of another": (METADATA, gives(said({"issuer": "https://evil.example", "jwks_uri": "/jwks"}))),
-    "metadata is a list": (METADATA, gives(said([]))),
-    "without a place of keys": (METADATA, gives(said({"issuer": ""}))),
+    "no JSON": ("/jwks", gives(Answer(200, b"<html>"))),
+    "no keys": ("/jwks", gives(as_json({}))),
+    "no list of keys": ("/jwks", gives(as_json({"keys": {"kid": "ec"}}))),
+    "broken": ("/jwks", gives(as_json({}, 500))),
+    "redirects": ("/jwks", gives(Answer(302, b"", {"location": "/elsewhere"}))),
+    "metadata broken": (METADATA, gives(as_json({}, 500))),
+    "metadata redirects": (METADATA, gives(Answer(307, b"", {"location": "/elsewhere"}))),
+    "metadata of another": (METADATA, gives(as_json({"issuer": "https://evil.example", "jwks_uri": "/jwks"}))),
+    "metadata is a list": (METADATA, gives(as_json([]))),
+    "without a place of keys": (METADATA, gives(as_json({"issuer": ""}))),
 }
 
 
@@ -73,7 +73,7 @@ async def test_tokens_of_a_silent_issuer_get_503() -> None:
         slow.answers["/jwks"] = silence = Silence()
         tokens = trusting(slow, good, patience=10)
         asking = asyncio.ensure_future(bear(tokens, slow.sign()))
-        await silence.asked.wait()
+        await silence.received.wait()
         forward(10)
         assert status(await asking) == 503
         assert isinstance(await bear(tokens, good.sign()), Principal)
@@ -82,7 +82,7 @@ async def test_tokens_of_a_silent_issuer_get_503() -> None:
 async def test_a_failed_issuer_is_not_requested_for_each_token() -> None:
     clock = Clock()
     async with issuing() as issuer:
-        issuer.put("/jwks", said({}, 500))
+        issuer.put("/jwks", as_json({}, 500))
         tokens = trusting(issuer, clock=clock)
         result = await asyncio.gather(*(bear(tokens, issuer.sign(jti=str(n))) for n in range(50)))
         assert {status(one) for one in result} == {503}
@@ -95,7 +95,7 @@ async def test_a_failed_issuer_is_not_requested_for_each_token() -> None:
 async def test_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     async with issuing() as issuer:
-        issuer.put("/jwks", said({}, 500))
+        issuer.put("/jwks", as_json({}, 500))
         tokens = trusting(issuer, clock=clock)
         for number in range(3):
             await bear(tokens, issuer.sign(jti=str(number)))
@@ -108,7 +108,7 @@ async def test_keys_that_are_not_public_signing_keys_are_not_used() -> None:
     odd = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
     for keys in ([], [*odd, EC.as_dict(private=False) | {"use": "enc"}]):
         async with issuing() as issuer:
-            issuer.put("/jwks", said({"keys": keys}))
+            issuer.put("/jwks", as_json({"keys": keys}))
             assert status(await bear(trusting(issuer), issuer.sign())) == 401
 
 
@@ -122,7 +122,7 @@ async def test_a_weak_key_is_not_used() -> None:
 
 async def test_a_key_is_used_only_with_its_own_algorithm() -> None:
     async with issuing() as issuer:
-        issuer.put("/jwks", said({"keys": [rsa().as_dict(private=False, alg="RS256")]}))
+        issuer.put("/jwks", as_json({"keys": [rsa().as_dict(private=False, alg="RS256")]}))
         tokens = trusting(issuer)
         assert status(await bear(tokens, issuer.sign({"alg": "PS256"}, key=rsa()))) == 401
         assert status(await bear(tokens, issuer.sign(key=rsa()))) == 200
@@ -159,7 +159,7 @@ async def test_old_keys_are_used_for_a_limited_time_while_their_issuer_is_down()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
-        issuer.put("/jwks", said({}, 500))
+        issuer.put("/jwks", as_json({}, 500))
         token = issuer.sign(exp=int(clock.now) + 10**6)
         clock.now += 3_600
         assert status(await bear(tokens, token)) == 200
@@ -171,10 +171,10 @@ async def test_a_withdrawn_key_is_valid_until_the_keys_are_stale() -> None:
     clock = Clock()
     async with issuing() as issuer:
         keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
-        issuer.put("/jwks", Said(200, keys, {"cache-control": "public, max-age=120"}))
+        issuer.put("/jwks", Answer(200, keys, {"cache-control": "public, max-age=120"}))
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
-        issuer.put("/jwks", said({"keys": [NEW.as_dict(private=False)]}))
+        issuer.put("/jwks", as_json({"keys": [NEW.as_dict(private=False)]}))
         clock.now += 119
         assert status(await bear(tokens, issuer.sign(jti="1"))) == 200
         clock.now += 2
@@ -185,13 +185,13 @@ async def test_keys_are_fetched_again_30_seconds_after_a_failure() -> None:
     clock = Clock()
     async with issuing() as issuer:
         keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
-        issuer.put("/jwks", Said(200, keys, {"cache-control": "max-age=120"}))
+        issuer.put("/jwks", Answer(200, keys, {"cache-control": "max-age=120"}))
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
-        issuer.put("/jwks", said({}, 500))
+        issuer.put("/jwks", as_json({}, 500))
         clock.now += 121
         assert status(await bear(tokens, issuer.sign(jti="1"))) == 200
-        issuer.put("/jwks", said({"keys": [NEW.as_dict(private=False)]}))
+        issuer.put("/jwks", as_json({"keys": [NEW.as_dict(private=False)]}))
         clock.now += 31
         assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
 
@@ -204,7 +204,7 @@ async def test_old_keys_are_used_while_new_ones_are_fetched() -> None:
         clock.now += 601
         issuer.answers["/jwks"] = silence = Silence()
         fetching = asyncio.ensure_future(bear(tokens, issuer.sign(exp=int(clock.now) + 60, jti="1")))
-        await silence.asked.wait()
+        await silence.received.wait()
         async with asyncio.timeout(30):
             assert status(await bear(tokens, issuer.sign(exp=int(clock.now) + 60, jti="2"))) == 200
         assert not fetching.done()
@@ -216,9 +216,9 @@ async def test_keys_at_a_new_url_are_found() -> None:
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
-        issuer.put("/elsewhere", said({"keys": [NEW.as_dict(private=False)]}))
-        issuer.put(METADATA, said({"issuer": issuer.url, "jwks_uri": f"{issuer.url}/elsewhere"}))
-        issuer.put("/jwks", said({}, 404))
+        issuer.put("/elsewhere", as_json({"keys": [NEW.as_dict(private=False)]}))
+        issuer.put(METADATA, as_json({"issuer": issuer.url, "jwks_uri": f"{issuer.url}/elsewhere"}))
+        issuer.put("/jwks", as_json({}, 404))
         statuses = []
         for number in range(2):
             clock.now += 631
@@ -232,9 +232,9 @@ async def test_keys_at_a_more_private_address_than_their_issuer_are_not_fetched(
         return ["127.0.0.1"] if host == "localhost" else ["10.0.0.1"]
 
     async with issuing() as issuer:
-        issuer.put(METADATA, said(issuer.document(jwks_uri="http://169.254.169.254/jwks")))
+        issuer.put(METADATA, as_json(issuer.document(jwks_uri="http://169.254.169.254/jwks")))
         assert status(await bear(trusting(issuer), issuer.sign())) == 503
-        issuer.put(METADATA, said(issuer.document(jwks_uri="https://169.254.169.254/jwks")))
+        issuer.put(METADATA, as_json(issuer.document(jwks_uri="https://169.254.169.254/jwks")))
         with pytest.raises(ForbiddenAddress):
             await Issuer(issuer.url, Web(resolve=public)).keys("ec", "ES256")
 
@@ -250,8 +250,8 @@ async def test_keys_of_an_issuer_do_not_verify_tokens_of_another() -> None:
 
 async def test_openid_metadata_is_used_without_oauth_metadata() -> None:
     async with issuing() as issuer:
-        issuer.put(METADATA, Said(404))
-        issuer.put("/.well-known/openid-configuration", said(issuer.document()))
+        issuer.put(METADATA, Answer(404))
+        issuer.put("/.well-known/openid-configuration", as_json(issuer.document()))
         assert status(await bear(trusting(issuer), issuer.sign())) == 200
 
 

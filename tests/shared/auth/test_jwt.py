@@ -24,7 +24,7 @@ async def test_bad_tokens_are_denied() -> None:
         tokens = trusting(issuer)
         assert isinstance(await bear(tokens, issuer.sign()), Principal)
         result = {name: await bear(tokens, token) for name, token in bad_tokens(issuer).items()}
-        paths = {asked.path for asked in issuer.site.asked}
+        paths = {received.path for received in issuer.site.received}
     wrong = {name: one for name, one in result.items() if not isinstance(one, Denial) or one.status not in (400, 401)}
     assert not wrong
     assert paths == {"/.well-known/oauth-authorization-server", "/jwks"}
@@ -36,7 +36,7 @@ async def test_tokens_with_wrong_claims_cause_no_request_to_the_issuer() -> None
         tokens = trusting(issuer)
         for token in (issuer.sign(aud="other"), issuer.sign(exp=1), issuer.sign(iss="https://evil.example"), "a.b.c"):
             assert isinstance(await bear(tokens, token), Denial)
-        assert not issuer.site.asked
+        assert not issuer.site.received
 
 
 @pytest.mark.parametrize(("late", "gets_in"), [(59, True), (61, False)])

@@ -43,9 +43,9 @@ async def test_a_bound_token_sent_as_bearer_is_refused() -> None:
 async def test_a_repeated_proof_is_refused_for_a_cached_token() -> None:
     clock = Clock()
     async with issuing() as issuer:
-        tokens, asked = trusting(issuer, clock=clock), proven(issuer.sign(**BOUND), clock.now)
-        assert isinstance(await tokens.authenticate(asked), Principal)
-        assert refused(await tokens.authenticate(asked), "DPoP", "invalid_dpop_proof")
+        tokens, incoming = trusting(issuer, clock=clock), proven(issuer.sign(**BOUND), clock.now)
+        assert isinstance(await tokens.authenticate(incoming), Principal)
+        assert refused(await tokens.authenticate(incoming), "DPoP", "invalid_dpop_proof")
 
 
 async def test_a_proof_repeated_at_another_replica_is_refused() -> None:
@@ -67,8 +67,8 @@ async def test_a_proof_is_claimed_for_longer_than_it_is_valid() -> None:
 
     async with issuing() as issuer:
         for ahead in (-WINDOW_SECONDS, 0.0, WINDOW_SECONDS):
-            asked = replace(proven(issuer.sign(**BOUND), clock.now + ahead), claim=claim)
-            assert isinstance(await trusting(issuer, clock=clock).authenticate(asked), Principal)
+            incoming = replace(proven(issuer.sign(**BOUND), clock.now + ahead), claim=claim)
+            assert isinstance(await trusting(issuer, clock=clock).authenticate(incoming), Principal)
     assert claimed == [WINDOW_SECONDS, 2 * WINDOW_SECONDS, 3 * WINDOW_SECONDS]
 
 

@@ -6,11 +6,14 @@ import pytest
 
 from shared.auth.addresses import ForbiddenAddress
 from shared.auth.web import MAX_ANSWER, Unreachable, Web, WebError
-from tests.shared.auth.sites import Asked, Said, Silence, said, serving
+from tests.shared.auth.sites import Answer, Received, Silence, as_json, serving
 
 
-async def echo(asked: Asked) -> Said:
-    return said({"method": asked.method, "path": asked.path, "form": asked.form, "headers": asked.headers}, x_one="1")
+async def echo(received: Received) -> Answer:
+    return as_json(
+        {"method": received.method, "path": received.path, "form": received.form, "headers": received.headers},
+        x_one="1",
+    )
 
 
 async def test_get_json_returns_document_status_and_headers() -> None:
@@ -31,7 +34,7 @@ async def test_a_form_repeats_a_field_with_several_values() -> None:
 async def test_a_document_is_posted_as_json() -> None:
     async with serving(echo) as site:
         await Web().post_json(f"{site.url}/register", {"a": 1})
-    assert (site.asked[0].body, site.asked[0].headers["content-type"]) == (b'{"a":1}', "application/json")
+    assert (site.received[0].body, site.received[0].headers["content-type"]) == (b'{"a":1}', "application/json")
 
 
 async def test_an_invalid_url_is_refused() -> None:
@@ -49,26 +52,26 @@ async def test_a_lone_surrogate_is_refused() -> None:
 
 
 async def test_a_redirect_is_returned_and_not_followed() -> None:
-    async def redirect(asked: Asked) -> Said:
-        return Said(302, b"", {"location": "/elsewhere"})
+    async def redirect(received: Received) -> Answer:
+        return Answer(302, b"", {"location": "/elsewhere"})
 
     async with serving(redirect) as site:
         answer = await Web().get_json(f"{site.url}/a")
-    assert (answer.status, answer.document, len(site.asked)) == (302, None, 1)
+    assert (answer.status, answer.document, len(site.received)) == (302, None, 1)
 
 
 @pytest.mark.parametrize("body", [b"no json", b"[" * 100_000, b"\xff", b""], ids=["text", "nested", "bytes", "empty"])
 async def test_an_answer_that_is_not_json_has_no_document(body: bytes) -> None:
-    async def answer(asked: Asked) -> Said:
-        return Said(200, body)
+    async def answer(received: Received) -> Answer:
+        return Answer(200, body)
 
     async with serving(answer) as site:
         assert (await Web().get_json(site.url)).document is None
 
 
 async def test_a_too_large_answer_is_refused() -> None:
-    async def huge(asked: Asked) -> Said:
-        return Said(200, b" " * (MAX_ANSWER + 1))
+    async def huge(received: Received) -> Answer:
+        return Answer(200, b" " * (MAX_ANSWER + 1))
 
     async with serving(huge) as site:
         with pytest.raises(WebError, match="more than"):
@@ -76,8 +79,8 @@ async def test_a_too_large_answer_is_refused() -> None:
 
 
 async def test_a_compressed_answer_is_refused() -> None:
-    async def bomb(asked: Asked) -> Said:
-        return Said(200, gzip.compress(b"{}"), {"content-encoding": "gzip"})
+    async def bomb(received: Received) -> Answer:
+        return Answer(200, gzip.compress(b"{}"), {"content-encoding": "gzip"})
 
     async with serving(bomb) as site:
         with pytest.raises(WebError, match="compressed"):
@@ -110,7 +113,7 @@ async def test_a_forbidden_address_gets_no_request() -> None:
     async with serving(echo) as site:
         with pytest.raises(ForbiddenAddress):
             await Web().get_json(site.url, referrer="https://1.1.1.1/")
-    assert not site.asked
+    assert not site.received
 
 
 async def test_no_proxy_of_the_environment_bypasses_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,4 +128,4 @@ async def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPa
     async with serving(echo) as site:
         monkeypatch.setenv("HTTP_PROXY", site.url)
         await Web().get_json("http://issuer.localhost:9/jwks")
-    assert site.asked[0].path == "http://issuer.localhost:9/jwks"
+    assert site.received[0].path == "http://issuer.localhost:9/jwks"

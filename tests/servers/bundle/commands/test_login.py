@@ -23,7 +23,7 @@ from shared.client.auth.store import FileTokens
 from shared.errors import LoginRequired
 from tests.servers.bundle.refusals import exit_code
 from tests.servers.bundle.terminal.test_waking import interrupt, tells_who_waits
-from tests.shared.auth.sites import Said
+from tests.shared.auth.sites import Answer
 from tests.shared.client.auth.world import Person, World, open_world
 from tests.shared.client.small import Small, listening
 
@@ -139,7 +139,7 @@ async def test_logout_reports_whether_the_tokens_were_revoked(
     async with open_world() as world:
         world.issuer.metadata["revocation_endpoint"] = f"{world.issuer.site.url}/revoke"
         if revokes:
-            world.issuer.answers["/revoke"] = lambda asked: Said()
+            world.issuer.answers["/revoke"] = lambda asked: Answer()
         await logged_in(world, tokens)
         url = world.url.replace("http", "ws", 1)
         assert await login._log_out(Accounts(tokens.path.parent), url) == 0
@@ -164,7 +164,7 @@ async def test_an_insufficient_scope_error_names_the_login_command(tokens: FileT
         world.now = time.time()
         await logged_in(world, tokens)
         challenge = 'Bearer error="insufficient_scope", scope="write"'
-        world.judge = lambda asked, token: Said(403, b"", {"www-authenticate": challenge})
+        world.judge = lambda asked, token: Answer(403, b"", {"www-authenticate": challenge})
         credentials = stored_credentials(world.url, tokens.path.parent)
         assert credentials is not None
         message = f"the login lacks the scope write; run `mcp-server-bundle login {world.url} --scope write`"

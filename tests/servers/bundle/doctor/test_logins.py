@@ -6,7 +6,7 @@ from servers.bundle.doctor.findings import Severity
 from servers.bundle.doctor.logins import check_logins
 from shared.protocol.http.protected import WELL_KNOWN
 from tests.shared.auth.issuing import issuing
-from tests.shared.auth.sites import said
+from tests.shared.auth.sites import as_json
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -24,12 +24,12 @@ async def test_a_url_that_needs_a_login_is_found() -> None:
     async with issuing() as site:
         # A server without login metadata gives no finding.
         assert await check_logins("here", "there", f"{site.url}/mcp") is None
-        site.put(f"{WELL_KNOWN}/mcp", said({"resource": f"{site.url}/mcp"}))
+        site.put(f"{WELL_KNOWN}/mcp", as_json({"resource": f"{site.url}/mcp"}))
         assert await check_logins("here", "there", f"{site.url}/mcp") is None
         for resource, issuer, severity, what in TOLD:
             document: dict[str, Any] = {"resource": resource.format(url=site.url)}
             document["authorization_servers"] = [issuer.format(url=site.url)]
-            site.put(f"{WELL_KNOWN}/mcp", said(document))
+            site.put(f"{WELL_KNOWN}/mcp", as_json(document))
             found = await check_logins("here", "there", f"{site.url}/mcp")
             assert found is not None
             assert found.severity is severity

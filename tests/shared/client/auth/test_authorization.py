@@ -8,7 +8,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from shared.client.auth import AuthorizationCode, ClientInformation, MemoryTokens
 from shared.errors import AuthError, LoginRequired
-from tests.shared.auth.sites import Said, said
+from tests.shared.auth.sites import Answer, as_json
 from tests.shared.client.auth.world import REDIRECT, Person, World
 
 
@@ -23,10 +23,10 @@ async def test_a_login_sends_a_pkce_challenge_and_the_resource(world: World) -> 
 
 async def test_registration_declares_a_native_client_with_refresh_tokens(world: World) -> None:
     await world.get(world.client())
-    (asked,) = [one for one in world.issuer.site.asked if one.path == "/register"]
-    assert b'"application_type":"native"' in asked.body.replace(b": ", b":")
-    assert b"refresh_token" in asked.body
-    assert REDIRECT.encode() in asked.body
+    (received,) = [one for one in world.issuer.site.received if one.path == "/register"]
+    assert b'"application_type":"native"' in received.body.replace(b": ", b":")
+    assert b"refresh_token" in received.body
+    assert REDIRECT.encode() in received.body
 
 
 async def test_a_callback_with_a_wrong_state_is_refused(world: World) -> None:
@@ -103,7 +103,7 @@ async def test_client_credentials_are_sent_only_to_their_own_issuer(world: World
     given = ClientInformation("mine", "a-secret", issuer="https://elsewhere.example")
     with pytest.raises(AuthError, match="no longer names"):
         await world.get(world.client(AuthorizationCode(Person(), given)))
-    assert not world.issuer.site.asked
+    assert not world.issuer.site.received
 
 
 async def test_an_issuer_without_dynamic_registration_is_an_error(world: World) -> None:
@@ -113,7 +113,7 @@ async def test_an_issuer_without_dynamic_registration_is_an_error(world: World) 
 
 
 async def test_a_refused_registration_is_an_error_with_its_reason(world: World) -> None:
-    world.issuer.answers["/register"] = lambda asked: said({"error": "invalid_redirect_uri"}, 400)
+    world.issuer.answers["/register"] = lambda received: as_json({"error": "invalid_redirect_uri"}, 400)
     with pytest.raises(AuthError, match="invalid_redirect_uri"):
         await world.get(world.client())
 
@@ -138,9 +138,9 @@ async def test_a_client_authenticates_by_the_method_that_the_issuer_supports(wor
     world.issuer.metadata["token_endpoint_auth_methods_supported"] = [method]
     given = ClientInformation("made:up", "s&/t")
     assert await world.get(world.client(AuthorizationCode(Person(), given))) == 200
-    (asked,) = [one for one in world.issuer.site.asked if one.path == "/token"]
-    sent = dict(parse_qsl(asked.body.decode())).get("client_secret")
-    assert (asked.headers.get("authorization"), sent) == METHODS[method]
+    (received,) = [one for one in world.issuer.site.received if one.path == "/token"]
+    sent = dict(parse_qsl(received.body.decode())).get("client_secret")
+    assert (received.headers.get("authorization"), sent) == METHODS[method]
 
 
 async def test_offline_access_is_requested_if_the_issuer_supports_it(world: World) -> None:
@@ -164,8 +164,8 @@ async def test_a_challenge_without_scope_requests_the_scopes_of_the_metadata(wor
 
 async def test_a_server_of_2025_03_26_issues_its_own_tokens(world: World) -> None:
     world.challenge = "Bearer"
-    world.issuer.answers["/mcp"] = lambda asked: (
-        said({}) if asked.headers.get("authorization", "")[7:] in world.issuer.issued else said({}, 401)
+    world.issuer.answers["/mcp"] = lambda received: (
+        as_json({}) if received.headers.get("authorization", "")[7:] in world.issuer.issued else as_json({}, 401)
     )
     world.site, mcp = world.issuer.site, world.site
     assert mcp is not world.site
@@ -174,15 +174,15 @@ async def test_a_server_of_2025_03_26_issues_its_own_tokens(world: World) -> Non
 
 
 async def test_a_server_of_2025_03_26_needs_no_metadata(world: World) -> None:
-    world.issuer.answers["/.well-known/oauth-authorization-server"] = lambda asked: Said(404)
+    world.issuer.answers["/.well-known/oauth-authorization-server"] = lambda received: Answer(404)
     await test_a_server_of_2025_03_26_issues_its_own_tokens(world)
 
 
 async def test_an_error_of_the_token_endpoint_shows_no_secret(world: World) -> None:
-    def echo(asked: object) -> Said:
-        form = world.issuer.site.asked[-1].body.decode()
+    def echo(received: object) -> Answer:
+        form = world.issuer.site.received[-1].body.decode()
         code = re.findall("code=([^&]+)", form)[0]
-        return said({"error": "invalid_grant", "error_description": f"unknown code {code}"}, 400)
+        return as_json({"error": "invalid_grant", "error_description": f"unknown code {code}"}, 400)
 
     world.issuer.answers["/token"] = echo
     with pytest.raises(AuthError, match="invalid_grant") as caught:

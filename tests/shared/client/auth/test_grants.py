@@ -8,7 +8,7 @@ from joserfc.jwk import ECKey
 from shared.auth.dpop import check_proof
 from shared.client.auth import ClientCredentials, ClientInformation, EnterpriseManaged, MemoryTokens, WorkloadIdentity
 from shared.errors import AuthError
-from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.auth.sites import Answer, Received, as_json
 from tests.shared.client.auth.world import World, claims
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -16,8 +16,8 @@ JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 async def test_client_credentials_authenticate_with_a_secret(world: World) -> None:
     assert await world.get(world.client(ClientCredentials(ClientInformation("me", "secret")))) == 200
-    (asked,) = [one for one in world.issuer.site.asked if one.path == "/token"]
-    assert b64decode(asked.headers["authorization"].removeprefix("Basic ")) == b"me:secret"
+    (received,) = [one for one in world.issuer.site.received if one.path == "/token"]
+    assert b64decode(received.headers["authorization"].removeprefix("Basic ")) == b"me:secret"
     (form,) = world.issuer.forms
     assert form == {"grant_type": "client_credentials", "resource": world.url, "scope": "read"}
 
@@ -68,7 +68,7 @@ async def test_a_token_of_a_wrong_type_is_not_sent_as_an_identity_assertion(worl
 
 
 async def test_a_refused_workload_identity_is_not_sent_again(world: World) -> None:
-    world.issuer.answers["/token"] = lambda asked: said({"error": "invalid_grant"}, 400)
+    world.issuer.answers["/token"] = lambda received: as_json({"error": "invalid_grant"}, 400)
     client = world.client(WorkloadIdentity("signed"))
     for _ in range(2):
         with pytest.raises(AuthError, match="invalid_grant"):
@@ -93,15 +93,15 @@ async def test_each_token_request_sends_a_new_workload_identity(world: World) ->
 def _demand_nonces(world: World) -> None:
     """Makes the issuer and the server refuse proofs without their nonce."""
 
-    def nonce(asked: Asked, wanted: str) -> bool:
-        return claims(asked.headers["dpop"]).get("nonce") == wanted
+    def nonce(received: Received, wanted: str) -> bool:
+        return claims(received.headers["dpop"]).get("nonce") == wanted
 
-    def at_issuer(asked: Asked) -> Said | None:
-        return None if nonce(asked, "one") else said({"error": "use_dpop_nonce"}, 400, dpop_nonce="one")
+    def at_issuer(received: Received) -> Answer | None:
+        return None if nonce(received, "one") else as_json({"error": "use_dpop_nonce"}, 400, dpop_nonce="one")
 
-    def at_server(asked: Asked, token: str) -> Said | None:
+    def at_server(received: Received, token: str) -> Answer | None:
         challenge = 'DPoP error="use_dpop_nonce"'
-        return None if nonce(asked, "two") else said({}, 401, www_authenticate=challenge, dpop_nonce="two")
+        return None if nonce(received, "two") else as_json({}, 401, www_authenticate=challenge, dpop_nonce="two")
 
     world.issuer.answers["/token"], world.judge = at_issuer, at_server
 
@@ -116,7 +116,7 @@ async def test_each_request_with_a_bound_token_has_its_own_dpop_proof(world: Wor
     client = world.client()
     await world.get(client)
     await world.get(client)
-    sent = [one.headers for one in world.site.asked if "dpop" in one.headers]
+    sent = [one.headers for one in world.site.received if "dpop" in one.headers]
     assert {headers["authorization"] for headers in sent} == {f"DPoP {world.issuer.issued[0]}"}
     token = world.issuer.issued[0]
     proofs = [check_proof(headers["dpop"], "GET", world.url, world.now, token=token) for headers in sent]
@@ -129,9 +129,9 @@ async def test_dpop_nonces_of_the_issuer_and_the_server_are_remembered(world: Wo
     _demand_nonces(world)
     client = world.client()
     assert await world.get(client) == 200
-    before = len(world.site.asked)
+    before = len(world.site.received)
     assert await world.get(client) == 200
-    assert len(world.site.asked) == before + 1
+    assert len(world.site.received) == before + 1
     assert world.issuer.site.count("/token") == 2
 
 
@@ -140,7 +140,7 @@ async def test_the_dpop_key_is_stored_with_its_token(world: World) -> None:
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     await world.get(world.client(tokens=tokens))
-    proofs = [one.headers["dpop"] for one in world.site.asked if "dpop" in one.headers]
+    proofs = [one.headers["dpop"] for one in world.site.received if "dpop" in one.headers]
     token = world.issuer.issued[0]
     assert len({check_proof(one, "GET", world.url, world.now, token=token).thumbprint for one in proofs}) == 1
     assert len(world.issuer.logins) == 1
@@ -151,4 +151,4 @@ async def test_an_unbound_token_is_refused_if_proofs_are_required(world: World) 
     world.issuer.token["token_type"] = "Bearer"
     with pytest.raises(AuthError, match="not bound"):
         await world.get(world.client())
-    assert not [one for one in world.site.asked if "authorization" in one.headers]
+    assert not [one for one in world.site.received if "authorization" in one.headers]

@@ -7,14 +7,14 @@ import pytest
 from shared.auth.web import Web
 from shared.client.auth import AuthorizationCode, OAuth
 from shared.errors import AuthError
-from tests.shared.auth.sites import Said, said
+from tests.shared.auth.sites import Answer, as_json
 from tests.shared.client.auth.world import Person, World
 
 METADATA = "/.well-known/oauth-authorization-server"
 
 
-def elsewhere(world: World, path: str, status: int) -> Said:
-    return Said(status, b"", {"location": f"{world.other.site.url}{path}"})
+def elsewhere(world: World, path: str, status: int) -> Answer:
+    return Answer(status, b"", {"location": f"{world.other.site.url}{path}"})
 
 
 MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
@@ -34,8 +34,8 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
     # Metadata of the issuer
     "redirects": lambda world: world.issuer.answers.update({METADATA: lambda _: elsewhere(world, METADATA, 302)}),
     "lies": lambda world: world.issuer.metadata.update(issuer=world.other.site.url),
-    "talks nonsense": lambda world: world.issuer.answers.update({METADATA: lambda _: Said(200, b"[" * 100_000)}),
-    "never ends": lambda world: world.issuer.answers.update({METADATA: lambda _: Said(200, b" " * 600_000)}),
+    "talks nonsense": lambda world: world.issuer.answers.update({METADATA: lambda _: Answer(200, b"[" * 100_000)}),
+    "never ends": lambda world: world.issuer.answers.update({METADATA: lambda _: Answer(200, b" " * 600_000)}),
     "names no endpoint": lambda world: world.issuer.metadata.update(token_endpoint=None),
     "has tokens at half an address": lambda world: world.issuer.metadata.update(token_endpoint="https://["),
     "names a page of another kind": lambda world: world.issuer.metadata.update(
@@ -48,7 +48,7 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
     "tokens elsewhere": lambda world: world.issuer.answers.update(
         {"/token": lambda _: elsewhere(world, "/token", 307)}
     ),
-    "issues nothing": lambda world: world.issuer.answers.update({"/token": lambda _: said({})}),
+    "issues nothing": lambda world: world.issuer.answers.update({"/token": lambda _: as_json({})}),
     "issues for another scheme": lambda world: world.issuer.token.update(token_type="mac"),
     "issues what no header takes": lambda world: world.issuer.token.update(access_token="a\r\nx-evil: 1"),
     "registers nobody": lambda world: world.issuer.registration.clear(),
@@ -65,19 +65,19 @@ async def test_a_misbehaving_issuer_or_server_gets_no_token_and_one_line_is_rais
     with pytest.raises(AuthError) as caught:
         await world.get(world.client())
     assert str(caught.value).isprintable()
-    assert not world.other.site.asked
-    assert not [one for one in world.site.asked if "authorization" in one.headers]
+    assert not world.other.site.received
+    assert not [one for one in world.site.received if "authorization" in one.headers]
 
 
 async def test_a_public_server_may_not_name_an_issuer_in_a_private_network() -> None:
-    asked: list[str] = []
+    received: list[str] = []
 
     async def resolve(host: str, port: int) -> Sequence[str]:
-        asked.append(host)
+        received.append(host)
         return ["93.184.216.34" if host == "public.example" else "10.0.0.1"]
 
     client = OAuth("https://public.example/mcp", AuthorizationCode(Person()), web=Web(resolve=resolve))
     named = 'Bearer resource_metadata="https://inside.example/metadata"'
     with pytest.raises(AuthError, match="more private"):
         await client.answered("POST", "https://public.example/mcp", 401, {"WWW-Authenticate": named})
-    assert asked == ["inside.example", "public.example"]
+    assert received == ["inside.example", "public.example"]

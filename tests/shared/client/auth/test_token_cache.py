@@ -21,7 +21,7 @@ from shared.client.auth import (
 )
 from shared.client.auth.store import FileTokens
 from shared.errors import AuthError, LoginRequired
-from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.auth.sites import Answer, Received, as_json
 from tests.shared.client.auth.world import CHALLENGE, Person, World, claims
 
 HOUR = 3_600
@@ -32,11 +32,11 @@ def rotate(world: World) -> None:
     """Makes the issuer accept each refresh token only once."""
     count = 0
 
-    def answer(asked: Asked) -> Said | None:
+    def answer(received: Received) -> Answer | None:
         nonlocal count
-        given = asked.form.get("refresh_token", [None])[0]
+        given = received.form.get("refresh_token", [None])[0]
         if given not in (None, f"refresh-{count}"):
-            return said({"error": "invalid_grant"}, 400)
+            return as_json({"error": "invalid_grant"}, 400)
         count += 1
         world.issuer.token = {"refresh_token": f"refresh-{count}"}
         return None
@@ -73,7 +73,7 @@ async def test_the_result_of_a_cancelled_refresh_is_stored(world: World) -> None
     world.now += HOUR
     issue = world.issuer.answers["/token"]
     with anyio.CancelScope() as scope:
-        world.issuer.answers["/token"] = lambda asked: scope.cancel() or issue(asked)
+        world.issuer.answers["/token"] = lambda received: scope.cancel() or issue(received)
         await world.get(client)
     assert scope.cancelled_caught
     assert await world.get(client) == 200
@@ -118,15 +118,15 @@ async def test_several_processes_refresh_once(world: World, tmp_path: Path) -> N
     world.now = time.time()
     await world.get(world.client(tokens=FileTokens(tmp_path / "accounts")))
     command = [sys.executable, "-c", PROCESS, world.url, str(tmp_path / "accounts")]
-    said: list[bytes] = []
+    as_json: list[bytes] = []
 
     async def run() -> None:
-        said.append((await anyio.run_process(command, check=False)).stdout.strip())
+        as_json.append((await anyio.run_process(command, check=False)).stdout.strip())
 
     async with anyio.create_task_group() as group:
         for _ in range(3):
             group.start_soon(run)
-    assert said == [b"200"] * 3
+    assert as_json == [b"200"] * 3
     assert world.issuer.site.count("/token") == 2
 
 
@@ -142,7 +142,7 @@ async def test_a_second_registration_does_not_change_the_first_login(world: Worl
     world.now += HOUR
     assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
     assert [login["client_id"] for login in world.issuer.logins] == ["a", "b"]
-    assert world.issuer.site.asked[-1].headers["authorization"] == "Basic YTpzZWNyZXQtYQ=="  # a:secret-a
+    assert world.issuer.site.received[-1].headers["authorization"] == "Basic YTpzZWNyZXQtYQ=="  # a:secret-a
 
 
 class Full(MemoryTokens):
@@ -231,8 +231,8 @@ async def test_concurrent_requests_share_a_new_dpop_nonce(world: World) -> None:
     await world.get(client)
     given = {"dpop_nonce": "new", "www_authenticate": 'DPoP error="use_dpop_nonce"'}
 
-    def judge(asked: Asked, _token: str) -> Said | None:
-        return None if claims(asked.headers["dpop"]).get("nonce") == "new" else said({}, 401, **given)
+    def judge(received: Received, _token: str) -> Answer | None:
+        return None if claims(received.headers["dpop"]).get("nonce") == "new" else as_json({}, 401, **given)
 
     world.judge, statuses = judge, []
 
@@ -249,7 +249,7 @@ async def test_a_server_that_rejects_a_refreshed_token_requires_a_login(world: W
     rotate(world)
     client = world.client()
     await world.get(client)
-    world.judge = lambda asked, token: world.refuse()
+    world.judge = lambda received, token: world.refuse()
     with pytest.raises(AuthError, match="rejects every token"):
         await world.get(client)
     assert world.grants == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
@@ -268,7 +268,7 @@ async def test_a_token_is_used_until_it_expires_while_the_issuer_is_down(world: 
     rotate(world)
     client = world.client()
     await world.get(client)
-    world.issuer.answers["/token"] = lambda asked: Said(503)
+    world.issuer.answers["/token"] = lambda received: Answer(503)
     world.now += HOUR - 20
     assert await world.get(client) == 200
     world.now += 20
@@ -276,14 +276,14 @@ async def test_a_token_is_used_until_it_expires_while_the_issuer_is_down(world: 
         await world.get(client)
 
 
-def need_write(asked: Asked, token: str) -> Said:
-    return said({}, 403, www_authenticate='Bearer error="insufficient_scope", scope="write"')
+def need_write(received: Received, token: str) -> Answer:
+    return as_json({}, 403, www_authenticate='Bearer error="insufficient_scope", scope="write"')
 
 
 async def test_a_scope_that_is_not_granted_is_requested_once(world: World) -> None:
     world.issuer.token = {"scope": "read"}
     client = world.client()
-    for judge in (lambda asked, token: None, need_write) * 2:
+    for judge in (lambda received, token: None, need_write) * 2:
         world.judge = judge
         get = partial(world.get, client)
         if judge is need_write:

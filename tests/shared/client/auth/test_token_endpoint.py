@@ -12,7 +12,7 @@ from shared.client.auth.registration import ClientInformation
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.auth.tokens import Token
 from shared.errors import AuthError
-from tests.shared.auth.sites import said
+from tests.shared.auth.sites import as_json
 from tests.shared.client.auth.world import World
 
 
@@ -56,7 +56,7 @@ async def test_a_client_id_or_secret_with_a_lone_surrogate_is_refused(world: Wor
 @pytest.mark.parametrize("echo", ["s3cret/code", "s3cret%2Fcode", "x" * 95 + "s3cret/code"])
 @pytest.mark.parametrize("field", ["error", "error_description"])
 async def test_a_secret_in_the_error_of_the_issuer_is_not_shown(world: World, field: str, echo: str) -> None:
-    world.issuer.answers["/token"] = lambda asked: said({"error": "invalid_grant", field: echo}, 400)
+    world.issuer.answers["/token"] = lambda received: as_json({"error": "invalid_grant", field: echo}, 400)
     with pytest.raises(AuthError, match="the issuer refused to issue a token: ") as caught:
         await obtained(world, code="s3cret/code")
     assert "s3cret" not in str(caught.value)
@@ -64,6 +64,6 @@ async def test_a_secret_in_the_error_of_the_issuer_is_not_shown(world: World, fi
 
 async def test_the_error_of_the_issuer_may_name_a_scope(world: World) -> None:
     answer = {"error": "invalid_scope", "error_description": "nobody has notes:write"}
-    world.issuer.answers["/token"] = lambda asked: said(answer, 400)
+    world.issuer.answers["/token"] = lambda received: as_json(answer, 400)
     with pytest.raises(AuthError, match="invalid_scope: nobody has notes:write"):
         await obtained(world, scope="notes:write")

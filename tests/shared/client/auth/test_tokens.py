@@ -10,7 +10,7 @@ from shared.client.auth import AuthorizationCode, ClientInformation, HttpxAuth, 
 from shared.client.auth.store import FileTokens
 from shared.errors import AuthError
 from tests.raw import NO_TLS
-from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.auth.sites import Answer, Received, as_json
 from tests.shared.client.auth.world import Person, World
 
 REFRESHED = {"refresh_token": "first"}
@@ -93,8 +93,8 @@ async def test_a_refused_token_is_refreshed(world: World) -> None:
 async def test_a_refused_refresh_token_requires_a_login(world: World) -> None:
     world.issuer.token, client = REFRESHED, world.client()
     await world.get(client)
-    world.issuer.answers["/token"] = lambda asked: (
-        said({"error": "invalid_grant"}, 400) if b"grant_type=refresh" in asked.body else None
+    world.issuer.answers["/token"] = lambda received: (
+        as_json({"error": "invalid_grant"}, 400) if b"grant_type=refresh" in received.body else None
     )
     world.now += 3_600
     assert await world.get(client) == 200
@@ -105,7 +105,7 @@ async def test_a_temporary_failure_of_a_refresh_requires_no_login(world: World) 
     world.issuer.token, client = REFRESHED, world.client()
     await world.get(client)
     world.now += 3_600
-    world.issuer.answers["/token"] = lambda asked: Said(503)
+    world.issuer.answers["/token"] = lambda received: Answer(503)
     with pytest.raises(AuthError, match="HTTP 503"):
         await world.get(client)
     world.issuer.answers.clear()
@@ -144,12 +144,12 @@ async def test_a_token_is_sent_only_to_its_server(world: World) -> None:
 
 
 async def test_a_redirect_to_another_server_gets_no_token_and_no_login(world: World) -> None:
-    world.judge = lambda asked, token: Said(307, b"", {"location": f"{world.other.site.url}/mcp"})
-    world.other.answers["/mcp"] = lambda asked: world.refuse()
+    world.judge = lambda received, token: Answer(307, b"", {"location": f"{world.other.site.url}/mcp"})
+    world.other.answers["/mcp"] = lambda received: world.refuse()
     async with httpx.AsyncClient(auth=HttpxAuth(world.client()), follow_redirects=True, verify=NO_TLS) as http:
         assert (await http.get(world.url)).status_code == 401
-    (asked,) = world.other.site.asked
-    assert "authorization" not in asked.headers
+    (received,) = world.other.site.received
+    assert "authorization" not in received.headers
     assert len(world.issuer.logins) == 1
 
 
@@ -157,11 +157,11 @@ def _needing(world: World, *scopes: str) -> None:
     """Makes calls require each of `scopes`, one after the other."""
     world.issuer.token["scope"] = None
 
-    def judge(asked: Asked, token: str) -> Said | None:
+    def judge(received: Received, token: str) -> Answer | None:
         granted = world.issuer.logins[-1]["scope"].split()
         missing = [scope for scope in scopes if scope not in granted][:1]
         error = f'Bearer error="insufficient_scope", scope="{missing[0]}"' if missing else ""
-        return said({}, 403, www_authenticate=error) if missing else None
+        return as_json({}, 403, www_authenticate=error) if missing else None
 
     world.judge = judge
 
@@ -180,7 +180,7 @@ async def test_a_request_obtains_at_most_three_tokens(world: World) -> None:
 
 
 async def test_scopes_of_the_token_are_not_requested_again(world: World) -> None:
-    world.judge = lambda asked, token: said(
+    world.judge = lambda received, token: as_json(
         {}, 403, www_authenticate='Bearer error="insufficient_scope", scope="read"'
     )
     with pytest.raises(AuthError, match="scope read"):
@@ -189,7 +189,7 @@ async def test_scopes_of_the_token_are_not_requested_again(world: World) -> None
 
 
 async def test_a_403_without_a_challenge_is_returned(world: World) -> None:
-    world.judge = lambda asked, token: said({}, 403)
+    world.judge = lambda received, token: as_json({}, 403)
     assert await world.get(world.client()) == 403
 
 
@@ -201,6 +201,6 @@ async def test_a_new_issuer_gets_no_credentials_of_the_old_issuer(world: World) 
     world.issuer.issued.clear()
     assert await world.get(client) == 200
     assert [login["client_id"] for login in world.other.logins] == ["anew"]
-    shown = b"".join(one.path.encode() + one.body for one in world.other.site.asked)
+    shown = b"".join(one.path.encode() + one.body for one in world.other.site.received)
     assert b"made-up" not in shown
     assert b"first" not in shown

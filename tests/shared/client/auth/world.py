@@ -14,7 +14,7 @@ from shared.auth.web import Web
 from shared.client.auth import AuthorizationCode, HttpxAuth, OAuth, OAuthOptions, TokenStore
 from shared.client.auth.grants import Grant
 from tests.raw import NO_TLS
-from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
+from tests.shared.auth.sites import NOT_FOUND, Answer, Received, Site, as_json, serving
 
 REDIRECT = "http://127.0.0.1:1/callback"
 CHALLENGE = 'Bearer resource_metadata="{}/.well-known/oauth-protected-resource/mcp", scope="read"'
@@ -31,26 +31,26 @@ class Issuer:
     """Overrides members of the token response."""
     callback: dict[str, str | None] = field(default_factory=dict)
     """Overrides parameters of the callback; None removes one."""
-    answers: dict[str, Callable[[Asked], Said | None]] = field(default_factory=dict)
+    answers: dict[str, Callable[[Received], Answer | None]] = field(default_factory=dict)
     """Replaces the answers of these paths."""
     issued: list[str] = field(default_factory=list)
     logins: list[dict[str, str]] = field(default_factory=list)
     forms: list[dict[str, str]] = field(default_factory=list)
 
-    async def answer(self, asked: Asked) -> Said:
-        path = asked.path.partition("?")[0]
+    async def answer(self, received: Received) -> Answer:
+        path = received.path.partition("?")[0]
         own = self.answers.get(path)
-        if own is not None and (answer := own(asked)) is not None:
+        if own is not None and (answer := own(received)) is not None:
             return answer
         match path:
             case "/.well-known/oauth-authorization-server":
-                return said(self.document)
+                return as_json(self.document)
             case "/register":
-                return said(self.registration, 201)
+                return as_json(self.registration, 201)
             case "/authorize":
-                return self._redirect(asked)
+                return self._redirect(received)
             case "/token":
-                return self._issue(asked)
+                return self._issue(received)
         return NOT_FOUND
 
     @property
@@ -60,17 +60,17 @@ class Issuer:
         own |= {"issuer": url, "code_challenge_methods_supported": ["S256"]}
         return {key: value for key, value in {**own, **self.metadata}.items() if value is not None}
 
-    def _redirect(self, asked: Asked) -> Said:
-        query = dict(parse_qsl(urlsplit(asked.path).query))
+    def _redirect(self, received: Received) -> Answer:
+        query = dict(parse_qsl(urlsplit(received.path).query))
         self.logins.append(query)
         given = {"code": f"code-{len(self.logins)}", "state": query["state"], **self.callback}
         back = httpx.URL(query["redirect_uri"], params={key: value for key, value in given.items() if value})
-        return Said(302, b"", {"location": str(back)})
+        return Answer(302, b"", {"location": str(back)})
 
-    def _issue(self, asked: Asked) -> Said:
-        self.forms.append(dict(parse_qsl(asked.body.decode())))
+    def _issue(self, received: Received) -> Answer:
+        self.forms.append(dict(parse_qsl(received.body.decode())))
         self.issued.append(f"token-{self.site.port}-{len(self.issued)}")
-        return said({"access_token": self.issued[-1], "token_type": "Bearer", "expires_in": 3600, **self.token})
+        return as_json({"access_token": self.issued[-1], "token_type": "Bearer", "expires_in": 3600, **self.token})
 
 
 ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "register"}
@@ -96,7 +96,7 @@ class World:
     site: Site = field(default_factory=lambda: Site(0))
     resource: dict[str, Any] = field(default_factory=dict)
     """Overrides members of the metadata of the server."""
-    judge: Callable[[Asked, str], Said | None] = lambda asked, token: None
+    judge: Callable[[Received, str], Answer | None] = lambda received, token: None
     """The server's answer to a request with a token; None means 200."""
     now: float = 1_000_000.0
     challenge: str = CHALLENGE
@@ -110,18 +110,18 @@ class World:
         """The grant type of each token request."""
         return [form["grant_type"] for form in self.issuer.forms]
 
-    async def answer(self, asked: Asked) -> Said:
-        if asked.path == "/.well-known/oauth-protected-resource/mcp":
-            return said({"resource": self.url, "authorization_servers": [self.issuer.site.url], **self.resource})
-        if asked.path != "/mcp":
+    async def answer(self, received: Received) -> Answer:
+        if received.path == "/.well-known/oauth-protected-resource/mcp":
+            return as_json({"resource": self.url, "authorization_servers": [self.issuer.site.url], **self.resource})
+        if received.path != "/mcp":
             return NOT_FOUND
-        _, _, token = asked.headers.get("authorization", "").partition(" ")
+        _, _, token = received.headers.get("authorization", "").partition(" ")
         if token not in (*self.issuer.issued, *self.other.issued):
             return self.refuse()
-        return self.judge(asked, token) or said({})
+        return self.judge(received, token) or as_json({})
 
-    def refuse(self, status: int = 401, **headers: str) -> Said:
-        return said({}, status, www_authenticate=self.challenge.format(self.site.url), **headers)
+    def refuse(self, status: int = 401, **headers: str) -> Answer:
+        return as_json({}, status, www_authenticate=self.challenge.format(self.site.url), **headers)
 
     def client(self, grant: Grant | None = None, *, tokens: TokenStore | None = None, **options: Any) -> OAuth:
         given = OAuthOptions(now=lambda: self.now, **options)

@@ -24,7 +24,7 @@ from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.shared.auth.issuing import FakeIssuer, issuing, trusting
-from tests.shared.auth.sites import said
+from tests.shared.auth.sites import as_json
 from tests.shared.transports.http.http_wire import Site, listening, make_server, merged
 from tests.shared.transports.http.sse_wire import initialized
 from tests.shared.transports.http.web_socket import UPGRADE, upgrading, web_socket
@@ -207,7 +207,7 @@ async def test_a_403_names_the_missing_scope() -> None:
 
 async def test_tokens_verified_before_are_accepted_while_the_issuer_is_unreachable() -> None:
     async with protected(own=StaticTokens(["own"])) as door:
-        door.issuer.put("/jwks", said({}, 500))
+        door.issuer.put("/jwks", as_json({}, 500))
         for _ in range(2):
             unknown = await door.call(door.bearer())
             assert (unknown.status_code, "retry-after" in unknown.headers) == (503, True)
@@ -215,7 +215,7 @@ async def test_tokens_verified_before_are_accepted_while_the_issuer_is_unreachab
     async with protected() as door:
         seen = door.bearer()
         assert (await door.call(seen)).status_code == 200
-        door.issuer.put("/jwks", said({}, 500))
+        door.issuer.put("/jwks", as_json({}, 500))
         assert (await door.call(seen)).status_code == 200
 
 
