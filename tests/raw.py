@@ -141,10 +141,10 @@ class Raw:
         """Waits until a tool reports that it has started."""
         self.until(lambda message: message.get("params", {}).get("data") == "begun")
 
-    def until(self, wanted: Any) -> Json:
+    def until(self, matches: Any) -> Json:
         while True:
             message = self.receive()
-            if wanted(message):
+            if matches(message):
                 return message
 
     def rest(self) -> list[Json]:
@@ -202,13 +202,13 @@ def with_length(body: bytes) -> bytes:
 
 def listening(server: Raw, patience: float = PATIENCE) -> str:
     """Waits until the server listens; returns its URL."""
-    said, stderr = "", server.process.stderr
+    output, stderr = "", server.process.stderr
     assert stderr is not None
-    while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):
-        assert select.select([stderr], [], [], patience)[0], f"it said nothing more:\n{said}"
+    while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", output)):
+        assert select.select([stderr], [], [], patience)[0], f"it said nothing more:\n{output}"
         chunk = os.read(stderr.fileno(), 1)
-        assert chunk, f"it ended:\n{said}"
-        said += chunk.decode()
+        assert chunk, f"it ended:\n{output}"
+        output += chunk.decode()
     return found.group(1)
 
 

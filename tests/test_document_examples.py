@@ -41,20 +41,20 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def shows(said: Any, printed: Any) -> bool:
-    """Returns whether `printed` equals `said`, or is the part of it that a document shows."""
+def shows(actual: Any, printed: Any) -> bool:
+    """Returns whether `printed` equals `actual`, or is the part of it that a document shows."""
     match printed:
         case "...":
             return True
         case dict():
-            return isinstance(said, dict) and all(
-                name in said and shows(said[name], printed[name]) for name in printed
+            return isinstance(actual, dict) and all(
+                name in actual and shows(actual[name], printed[name]) for name in printed
             )
         case list():
-            return isinstance(said, list) and all(any(shows(one, item) for one in said) for item in printed)
+            return isinstance(actual, list) and all(any(shows(one, item) for one in actual) for item in printed)
         case _:
-            is_number = {type(said), type(printed)} == {int, float}
-            return (is_number or type(said) is type(printed)) and said == printed
+            is_number = {type(actual), type(printed)} == {int, float}
+            return (is_number or type(actual) is type(printed)) and actual == printed
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -141,9 +141,9 @@ class AskedPeer:
         self.meanwhile = meanwhile
         self.questions: list[str] = []
 
-    def answer(self, asked: Json) -> Json:
+    def answer(self, question: Json) -> Json:
         """Returns the answer of the user."""
-        self.questions.append(asked["params"]["message"])
+        self.questions.append(question["params"]["message"])
         self.meanwhile()
         action = self.actions.pop(0)
         return {"action": action, "content": {}} if action == "accept" else {"action": action}

@@ -34,7 +34,7 @@ async def subscribe_to(peer: Peer, *uris: str) -> None:
         assert "result" in await peer.request("resources/subscribe", {"uri": uri})
 
 
-async def told_only(peer: Peer, *uris: str) -> None:
+async def expect_updates(peer: Peer, *uris: str) -> None:
     """Waits for updates of these URIs, each once, and checks that no other update came."""
     heard = [(await peer.other(UPDATED))["params"]["uri"] for _ in uris]
     await quiet()

@@ -18,7 +18,7 @@ POLLED = "polling every second, because the system reports no changes"
 
 both_eras = pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, STATELESS])
 
-Said = tuple[str, str]
+LogMessage = tuple[str, str]
 
 
 class RefusedNotices(Notices):
@@ -40,22 +40,22 @@ class Reader:
         self._logger = logger
         self._meta = {} if level is None or peer.version != STATELESS else {LEVEL: level}
 
-    async def told(self, method: str, /, **params: Any) -> list[Said]:
+    async def messages_of(self, method: str, /, **params: Any) -> list[LogMessage]:
         """Returns the log messages during a request."""
         await self.peer.request(method, params, **self._meta)
-        told = [self._said(one) for one in self.peer.others if one["method"] == LOGGED]
+        messages = [self._log_message(one) for one in self.peer.others if one["method"] == LOGGED]
         self.peer.others.clear()
-        return told
+        return messages
 
-    async def told_by(self, tool: str, /, **arguments: Any) -> list[Said]:
+    async def messages_of_tool(self, tool: str, /, **arguments: Any) -> list[LogMessage]:
         """Returns the log messages during the call of a tool."""
-        return await self.told("tools/call", name=tool, arguments=arguments)
+        return await self.messages_of("tools/call", name=tool, arguments=arguments)
 
-    async def told_next(self) -> Said:
+    async def next_message(self) -> LogMessage:
         """Returns the next log message."""
-        return self._said(await self.peer.other(LOGGED))
+        return self._log_message(await self.peer.other(LOGGED))
 
-    def _said(self, message: dict[str, Any]) -> Said:
+    def _log_message(self, message: dict[str, Any]) -> LogMessage:
         params = message["params"]
         assert params["logger"] == self._logger
         return params["level"], params["data"]

@@ -80,8 +80,8 @@ def answer(method: str, params: dict) -> dict | None:
         case "prompts/list":
             return {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
         case "prompts/get" if params["name"] == "greet":
-            said = [("user", "Hello"), ("assistant", params["arguments"]["who"])]
-            return {"messages": [{"role": role, "content": {"type": "text", "text": text}} for role, text in said]}
+            turns = [("user", "Hello"), ("assistant", params["arguments"]["who"])]
+            return {"messages": [{"role": role, "content": {"type": "text", "text": text}} for role, text in turns]}
         case "resources/read" if params["uri"] == "tiny://picture":
             return {"contents": [{"uri": params["uri"], "mimeType": "image/png", "blob": PICTURE["data"]}]}
         case "resources/read" if params["uri"] == "tiny://text":
@@ -92,10 +92,10 @@ def answer(method: str, params: dict) -> dict | None:
 
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    params = asked.get("params") or {}
-    if "id" not in asked or params.get("name") == "hang":
+    request = json.loads(line)
+    params = request.get("params") or {}
+    if "id" not in request or params.get("name") == "hang":
         continue
-    result = answer(asked["method"], params)
-    said = {"error": {"code": -32601, "message": "there is no such thing"}} if result is None else {"result": result}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+    result = answer(request["method"], params)
+    reply = {"error": {"code": -32601, "message": "there is no such thing"}} if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **reply}), flush=True)

@@ -14,11 +14,11 @@ CAPABILITIES: Json = {"sampling": {"tools": {}}, "elicitation": {"form": {}, "ur
 ROUNDS = 5
 
 
-def answer_to(asked: Json) -> Json:
+def answer_to(request: Json) -> Json:
     """Returns the answer to a request of the server: a filled-in form, a greeting, one root."""
-    match asked["method"]:
+    match request["method"]:
         case "elicitation/create":
-            schema = asked["params"].get("requestedSchema")
+            schema = request["params"].get("requestedSchema")
             filled = {} if schema is None else {"content": _filled(schema)}
             return {"action": "accept", **filled}
         case "sampling/createMessage":

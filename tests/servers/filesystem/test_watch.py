@@ -16,7 +16,7 @@ from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.servers.filesystem.serving import http, inside, served, subscribe, updated, uri_of
 from tests.servers.peers import ERAS, Peer
-from tests.servers.replicas import LISTED, opened, subscribe_to, told_only, two
+from tests.servers.replicas import LISTED, expect_updates, opened, subscribe_to, two
 from tests.shared.server.peer import PATIENCE, talking
 from tests.shared.transports.http.http_wire import Json, Site, events
 from tests.wire import Wire
@@ -274,16 +274,16 @@ async def test_writes_of_another_replica_send_updates(stores: Stores, tmp_path: 
         await subscribe_to(here, file, sub, glob, deep)
         await there.text("write_file", path=str(root / "file.txt"), content="new")
         await here.other(LISTED)
-        await told_only(here, file, glob)
+        await expect_updates(here, file, glob)
         edits = [{"oldText": "old", "newText": "new"}]
         await there.text("edit_file", path=str(root / "sub" / "deep.txt"), edits=edits)
-        await told_only(here, sub, deep)
+        await expect_updates(here, sub, deep)
         await there.text("move_file", source=str(root / "sub"), destination=str(root / "other"))
         await here.other(LISTED)
-        await told_only(here, sub, deep)
+        await expect_updates(here, sub, deep)
         await there.text("delete_file", path=str(root / "file.txt"))
         await here.other(LISTED)
-        await told_only(here, file, glob)
+        await expect_updates(here, file, glob)
 
 
 @pytest.mark.slow
@@ -306,6 +306,6 @@ async def test_a_returning_replica_sends_updates_it_may_have_missed(
             while replica.reason is not None:
                 await anyio.lowlevel.checkpoint()
         await here.other(LISTED)
-        await told_only(here, file.as_uri())
+        await expect_updates(here, file.as_uri())
         await there.text("write_file", path=str(file), content="heard")
-        await told_only(here, file.as_uri())
+        await expect_updates(here, file.as_uri())

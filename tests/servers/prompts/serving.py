@@ -34,17 +34,17 @@ class FillingPeer(AskedPeer):
         self.filled = filled
         self.forms: list[Json] = []
 
-    def answer(self, asked: Json) -> Json:
+    def answer(self, question: Json) -> Json:
         """Returns the answer of the user."""
-        self.forms.append(asked["params"]["requestedSchema"])
+        self.forms.append(question["params"]["requestedSchema"])
         if self.filled is None:
-            return super().answer(asked)
-        self.questions.append(asked["params"]["message"])
+            return super().answer(question)
+        self.questions.append(question["params"]["message"])
         return {"action": "accept", "content": self.filled}
 
 
 @asynccontextmanager
-async def asked(
+async def with_user(
     *options: str | Path, era: str, filled: Json | None = None, actions: str = ""
 ) -> AsyncIterator[FillingPeer]:
     """Opens a server in this process, and a client whose user answers forms; yields the client."""
@@ -100,7 +100,7 @@ class Follower:
     def __init__(self, peer: InnerPeer) -> None:
         self.peer = peer
 
-    async def told(self) -> str:
+    async def next_event(self) -> str:
         """Returns the next notification: the URI of an updated resource, or the method for a list."""
         waiting = self.peer.client.others
         message = waiting.pop(0) if waiting else await self.peer.client.receive()
@@ -109,9 +109,9 @@ class Follower:
 
     async def changed(self) -> None:
         """Waits for a changed list of prompts."""
-        event = await self.told()
+        event = await self.next_event()
         while event == RESOURCES:
-            event = await self.told()
+            event = await self.next_event()
         assert event == PROMPTS
 
 
@@ -132,6 +132,6 @@ async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> Asy
 async def updates(follower: Follower) -> AsyncIterator[str]:
     """Returns the URIs of updated resources."""
     while True:
-        uri = await follower.told()
+        uri = await follower.next_event()
         if uri not in (PROMPTS, RESOURCES):
             yield uri

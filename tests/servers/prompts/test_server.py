@@ -122,12 +122,12 @@ async def test_each_change_by_an_editor_sends_one_notification(
         with (lib / "b.md").open("w") as file:
             file.write("---\ndescription: Some")
             file.flush()
-            await said(caplog, "lib: b.md:1: its front matter has no closing --- line")
+            await wait_for_log(caplog, "lib: b.md:1: its front matter has no closing --- line")
             file.write("thing.\n---\nSay it.")
         await follower.changed()
         assert "b" in await names(follower.peer)
         put(lib, {"a.md": "---\ndescription: ["})
-        await said(caplog, "lib: a.md:1: its front matter has no closing --- line")
+        await wait_for_log(caplog, "lib: a.md:1: its front matter has no closing --- line")
         assert await text_of(follower, "a") == "New."
         (lib / "old").rename(lib / "new")
         await follower.changed()
@@ -139,7 +139,7 @@ async def test_each_change_by_an_editor_sends_one_notification(
     assert str(tmp_path) not in caplog.text
 
 
-async def said(caplog: pytest.LogCaptureFixture, text: str) -> None:
+async def wait_for_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
     """Waits for this text in the log of the operator."""
     with anyio.fail_after(30):
         while text not in caplog.text:

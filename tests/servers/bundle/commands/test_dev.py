@@ -51,10 +51,10 @@ def dice(tmp_path: Path) -> Path:
     return file
 
 
-def read_until(process: Raw, wanted: str) -> str:
-    """Returns the first line on stderr that contains `wanted`."""
+def read_until(process: Raw, text: str) -> str:
+    """Returns the first line on stderr that contains `text`."""
     assert process.process.stderr is not None
-    return next(line for line in map(bytes.decode, process.process.stderr) if wanted in line)
+    return next(line for line in map(bytes.decode, process.process.stderr) if text in line)
 
 
 @pytest.mark.slow

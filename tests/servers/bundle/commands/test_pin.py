@@ -30,9 +30,9 @@ class Place(NamedTuple):
     def offer(self, *tools: Any) -> None:
         (self.path / "tools.json").write_text(json.dumps(tools))
 
-    def write(self, **said: Any) -> None:
+    def write(self, **settings: Any) -> None:
         command = [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")]
-        servers = {"other": {"command": command, "pin": True, **said}, "filesystem": {}}
+        servers = {"other": {"command": command, "pin": True, **settings}, "filesystem": {}}
         (self.path / "bundle.yaml").write_text(json.dumps({"servers": servers}))
 
     def pin(self, *words: str, name: str = "other") -> int:

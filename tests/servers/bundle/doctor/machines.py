@@ -20,13 +20,13 @@ OLD_SERVER = """
 import json, sys
 info = {"name": "filesystem", "version": "0.0.1"}
 for line in sys.stdin:
-    asked = json.loads(line)
-    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
-    if asked["method"] == "initialize":
+    request = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": request.get("id")}
+    if request["method"] == "initialize":
         answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
     else:
         answer["error"] = {"code": -32601, "message": "method not found"}
-    if "id" in asked:
+    if "id" in request:
         print(json.dumps(answer), flush=True)
 """
 

@@ -400,11 +400,11 @@ async def serving(home: Home) -> AsyncIterator[str]:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MCP_TOKEN": TOKEN}
     async with await anyio.open_process(command, env=env, stdout=None) as process:
         try:
-            said = b""
-            while not said.endswith(b"\n"):
+            line = b""
+            while not line.endswith(b"\n"):
                 assert process.stderr is not None
-                said += await process.stderr.receive()
-            yield said.decode().removeprefix("listening on ").strip()
+                line += await process.stderr.receive()
+            yield line.decode().removeprefix("listening on ").strip()
         finally:
             process.terminate()
 

@@ -35,9 +35,9 @@ class Place(NamedTuple):
         self.config.write_text(json.dumps({"servers": servers, **options}))
         self.config.chmod(0o600)
 
-    def other(self, **said: Any) -> dict[str, Any]:
+    def other(self, **settings: Any) -> dict[str, Any]:
         """Returns the configuration of the third-party server."""
-        return {"command": [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")], **said}
+        return {"command": [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")], **settings}
 
     async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
         """Returns the findings about the servers and the file."""

@@ -61,11 +61,11 @@ def go_in_order(
     for name in order:
         text, receipts = edits.remove(text, client, name, receipts)
         del left[name]
-        assert told(read(text)) == told(left)
+        assert plain(read(text)) == plain(left)
     assert text == before
 
 
-def told(value: Any) -> str:
+def plain(value: Any) -> str:
     """Returns a value as text, which also works for NaN and dates."""
     return json.dumps(value, default=repr, sort_keys=True)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.toml_edits import put, remove
-from tests.servers.bundle.hosts.documents import Document, go_in_order, told
+from tests.servers.bundle.hosts.documents import Document, go_in_order, plain
 from tests.servers.bundle.hosts.toml_documents import toml_documents
 
 CODEX = get_client("codex")
@@ -71,7 +71,7 @@ def test_removal_restores_any_document(document: Document) -> None:
         return
     after = {**before, "mcp_servers": {**before.get("mcp_servers", {}), "new": ENTRY}}
     changed = put_and_remove(document.text)
-    assert told(tomllib.loads(changed.decode().removeprefix("\ufeff"))) == told(after)
+    assert plain(tomllib.loads(changed.decode().removeprefix("\ufeff"))) == plain(after)
 
 
 def can_grow(document: dict[str, Any], text: bytes) -> bool:
@@ -102,7 +102,7 @@ def test_removal_without_a_receipt_takes_only_the_entry(document: Document) -> N
         except ValueError as refused:
             assert "by hand" in str(refused)  # noqa: PT017 - it may be one that has no table
         else:
-            assert told(servers_of(text)) == told({other: one for other, one in before.items() if other != name})
+            assert plain(servers_of(text)) == plain({other: one for other, one in before.items() if other != name})
 
 
 OWN = """\

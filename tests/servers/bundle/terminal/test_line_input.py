@@ -105,19 +105,19 @@ def test_watch_prints_a_change_and_runs_the_command(tmp_path: Path) -> None:
 FORGETFUL = """
 import json, os, sys
 for line in sys.stdin:
-    asked = json.loads(line)
-    match asked["method"]:
+    request = json.loads(line)
+    match request["method"]:
         case "initialize":
             capabilities = {"resources": {"subscribe": True}}
             info = {"name": "forgetful", "version": "1"}
-            said = {"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}}
+            outcome = {"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}}
         case "resources/subscribe":
-            said = {"result": {}}
+            outcome = {"result": {}}
         case _:
-            said = {"error": {"code": -32601, "message": "no"}}
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
-    if asked["method"] == "resources/subscribe" and not os.path.exists("ended"):
+            outcome = {"error": {"code": -32601, "message": "no"}}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **outcome}), flush=True)
+    if request["method"] == "resources/subscribe" and not os.path.exists("ended"):
         open("ended", "w").close()
         sys.exit()
 """

@@ -105,7 +105,7 @@ def test_missing_server_arguments_are_explained(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("app = 1", ": the server ended the connection; does it end with `run(app)`?"),
         (
@@ -117,11 +117,11 @@ def test_missing_server_arguments_are_explained(capsys: pytest.CaptureFixture[st
     ],
 )
 def test_a_file_without_a_server_is_explained(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.py").write_text(text)
     assert main(["call", str(tmp_path / "own.py"), "say_it"]) == 3
-    assert capsys.readouterr().err.endswith(f"{said}\n")
+    assert capsys.readouterr().err.endswith(f"{message}\n")
 
 
 STARTING = """
@@ -143,7 +143,7 @@ run(app)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("action", "count", "said"),
+    ("action", "count", "message"),
     [
         ("open('/no/such')", "1", "notes.py: /no/such: No such file or directory"),
         ("pass", "x", "notes.py: MCP_NOTES_COUNT: write a whole number"),
@@ -152,12 +152,12 @@ run(app)
     ],
 )
 def test_a_failing_server_shows_only_its_own_error(
-    action: str, count: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    action: str, count: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "notes.py"
     program.write_text(STARTING.format(root=str(ROOT), action=action))
     assert main(["call", str(program), "say_it", "--env", f"MCP_NOTES_COUNT={count}"]) == 3
-    assert capsys.readouterr().err.endswith(f"{said}\n")
+    assert capsys.readouterr().err.endswith(f"{message}\n")
 
 
 @pytest.mark.slow

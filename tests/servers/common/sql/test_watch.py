@@ -7,7 +7,7 @@ from pathlib import Path
 from servers.sqlite.server import app as sqlite
 from shared.contracts import Stores
 from tests.quiet import quiet
-from tests.servers.replicas import LISTED, subscribe_to, told_only, two
+from tests.servers.replicas import LISTED, expect_updates, subscribe_to, two
 
 
 async def test_writes_of_another_replica_send_updates(stores: Stores, tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ async def test_writes_of_another_replica_send_updates(stores: Stores, tmp_path: 
         await here.request("resources/list")
         await quiet()
         await there.text("write_query", query="INSERT INTO one VALUES (1)")
-        await told_only(here, "sqlite:///shop/one", "sqlite:///shop/seen")
+        await expect_updates(here, "sqlite:///shop/one", "sqlite:///shop/seen")
         await there.text("write_query", query="CREATE TABLE two (b)")
         await here.other(LISTED)
 
@@ -29,4 +29,4 @@ async def test_an_insight_of_another_replica_sends_an_update(stores: Stores, tmp
     async with two(sqlite, stores, "--demo") as (here, there):
         await subscribe_to(here, "memo://insights")
         await there.text("append_insight", insight="It sells.")
-        await told_only(here, "memo://insights")
+        await expect_updates(here, "memo://insights")

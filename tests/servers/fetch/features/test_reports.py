@@ -34,7 +34,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_slow_site_is_logged_on_success_and_failure(site: Site, slow: None, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
         for path in ("/short", "/missing"):
-            ((level, text),) = await client.told_by("fetch", url=site.url(f"{path}?token=secret"))
+            ((level, text),) = await client.messages_of_tool("fetch", url=site.url(f"{path}?token=secret"))
             assert level == "notice"
             assert text.startswith("127.0.0.1 is slow: a page took ")
             assert "secret" not in text
@@ -43,7 +43,7 @@ async def test_a_slow_site_is_logged_on_success_and_failure(site: Site, slow: No
 @pytest.mark.slow
 async def test_an_invalid_url_logs_no_slow_site(slow: None) -> None:
     async with reading(app) as client:
-        assert await client.told_by("fetch", url="http://[secret/") == []
+        assert await client.messages_of_tool("fetch", url="http://[secret/") == []
 
 
 @pytest.mark.slow
@@ -65,8 +65,8 @@ async def test_unread_log_messages_delay_no_other_fetch(slow: None) -> None:
 @both_eras
 async def test_a_page_cut_by_the_size_limit_is_logged(site: Site, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
-        told = await client.told_by("fetch", url=site.url("/long"), max_length=999_999)
-        told += await client.told("resources/read", uri=site.url("/long"))
+        told = await client.messages_of_tool("fetch", url=site.url("/long"), max_length=999_999)
+        told += await client.messages_of("resources/read", uri=site.url("/long"))
     assert [level for level, _ in told] == ["info", "info"]
     assert told[0][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 7")
     assert told[1][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 100,000 of ")
@@ -76,11 +76,11 @@ async def test_a_page_cut_by_the_size_limit_is_logged(site: Site, era: str) -> N
 @both_eras
 async def test_a_page_cut_at_max_length_is_not_logged(site: Site, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
-        assert await client.told_by("fetch", url=site.url("/long"), max_length=100) == []
+        assert await client.messages_of_tool("fetch", url=site.url("/long"), max_length=100) == []
 
 
 @pytest.mark.slow
 @both_eras
 async def test_without_a_log_level_no_message_is_sent(site: Site, slow: None, era: str) -> None:
     async with reading(app, *HERE, era=era, level=None) as client:
-        assert await client.told_by("fetch", url=site.url("/long"), max_length=999_999) == []
+        assert await client.messages_of_tool("fetch", url=site.url("/long"), max_length=999_999) == []

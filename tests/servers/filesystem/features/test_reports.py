@@ -23,8 +23,8 @@ def long(tmp_path: Path) -> Path:
 @both_eras
 async def test_a_truncated_text_is_logged_and_a_missing_file_is_not(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era) as client:
-        told = await client.told_by("read_text_file", path="long.txt")
-        assert await client.told_by("read_text_file", path="no.txt") == []
+        told = await client.messages_of_tool("read_text_file", path="long.txt")
+        assert await client.messages_of_tool("read_text_file", path="no.txt") == []
     assert told == [("info", "long.txt was truncated: 913 of 2,200 bytes shown")]
 
 
@@ -41,16 +41,16 @@ async def test_an_unreachable_directory_is_logged(tmp_path: Path, era: str) -> N
         away.mkdir(exist_ok=True)
         async with reading(app, away, era=era) as client:
             away.rmdir()
-            told = await client.told(method, **params)
+            told = await client.messages_of(method, **params)
         assert told == [("warning", f"the allowed directory {away} can't be reached")], method
 
 
 @both_eras
 async def test_a_client_without_a_log_level_gets_no_log_message(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era, level=None) as client:
-        assert await client.told_by("read_text_file", path="long.txt") == []
+        assert await client.messages_of_tool("read_text_file", path="long.txt") == []
         shutil.rmtree(long)
-        assert await client.told("resources/list") == []
+        assert await client.messages_of("resources/list") == []
 
 
 @both_eras
@@ -59,17 +59,17 @@ async def test_a_search_that_ended_early_is_logged(tmp_path: Path, monkeypatch: 
     (tmp_path / "a.txt").touch()
     async with reading(app, tmp_path, era=era) as client:
         for tool in ("search_files", "search_content"):
-            assert await client.told_by(tool, path=".", pattern="x") == [("notice", ENDED)]
+            assert await client.messages_of_tool(tool, path=".", pattern="x") == [("notice", ENDED)]
 
 
 async def test_polling_is_logged_to_a_subscribed_session(tmp_path: Path) -> None:
     async with reading(app, "--poll", tmp_path) as client:
         await client.peer.request("resources/subscribe", {"uri": tmp_path.as_uri()})
-        assert await client.told_next() == ("notice", POLLED)
+        assert await client.next_message() == ("notice", POLLED)
 
 
 async def test_polling_is_logged_with_discover_in_the_stateless_version(tmp_path: Path) -> None:
     async with reading(app, "--poll", tmp_path, era=STATELESS) as client:
-        assert await client.told("server/discover") == []
-        await client.told_by("changes")
-        assert await client.told("server/discover") == [("notice", POLLED)]
+        assert await client.messages_of("server/discover") == []
+        await client.messages_of_tool("changes")
+        assert await client.messages_of("server/discover") == [("notice", POLLED)]

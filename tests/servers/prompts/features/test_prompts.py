@@ -14,7 +14,7 @@ from shared.protocol.wire.jsonrpc import Request, Response
 from tests.pictures import PNG
 from tests.servers.peers import ERAS, InnerPeer, Json
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, put
-from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
+from tests.servers.prompts.serving import completed, error, folder, got, inside, names, served, with_user
 from tests.wire import PATIENCE, STATELESS, with_envelope
 
 every_era = pytest.mark.parametrize("era", ERAS)
@@ -199,7 +199,7 @@ async def test_a_prompt_is_rendered_in_the_version_its_arguments_were_checked_fo
 @both_eras
 async def test_missing_arguments_are_elicited(tmp_path: Path, era: str) -> None:
     filled = {"code": "{{ x }}", "count": 7}
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
+    async with with_user(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long", "code": ""}})
         assert answer["result"]["messages"][0]["content"]["text"] == "long {{ x }} 7"
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "given"}})
@@ -224,7 +224,7 @@ async def test_every_argument_type_can_be_elicited(tmp_path: Path, era: str) -> 
         "list": "x,y",
         "enum": "b",
     }
-    async with asked(folder(tmp_path, {"types.md": TYPES}), era=era, filled=filled) as peer:
+    async with with_user(folder(tmp_path, {"types.md": TYPES}), era=era, filled=filled) as peer:
         answer = await peer.request("prompts/get", {"name": "types", "arguments": {}})
     assert answer["result"]["messages"][0]["content"]["text"] == "s 2.5 True a/b https://example.org y b"
     (form,) = peer.forms
@@ -241,7 +241,7 @@ BADLY: list[tuple[Json | None, str]] = [
 
 @both_eras
 async def test_a_declined_or_invalid_form_is_an_error(tmp_path: Path, era: str) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions="decline cancel") as peer:
+    async with with_user(folder(tmp_path, {"a.md": ASKS}), era=era, actions="decline cancel") as peer:
         for filled, expected in (BADLY[0], *BADLY):
             peer.filled = filled
             answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
@@ -250,7 +250,7 @@ async def test_a_declined_or_invalid_form_is_an_error(tmp_path: Path, era: str) 
 
 
 async def test_invalid_arguments_prevent_an_elicitation(tmp_path: Path) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era="2025-11-25") as peer:
+    async with with_user(folder(tmp_path, {"a.md": ASKS}), era="2025-11-25") as peer:
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "wide"}})
     assert (answer["error"]["code"], peer.questions) == (-32602, [])
 

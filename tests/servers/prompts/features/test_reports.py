@@ -23,18 +23,18 @@ def lib(tmp_path: Path) -> Path:
 async def test_a_session_is_warned_once_of_a_broken_file(lib: Path) -> None:
     async with reading(app, lib) as client:
         put(lib, {"b.md": BROKEN})
-        level, text = await client.told_next()
+        level, text = await client.next_message()
         assert (level, text[: len(WRONG)]) == ("warning", WRONG)
         put(lib, {"b.md": SIMPLE})
         await client.peer.other("notifications/prompts/list_changed")
-        assert await client.told("logging/setLevel", level="info") == []
+        assert await client.messages_of("logging/setLevel", level="info") == []
 
 
 @both_eras
 async def test_existing_problems_are_logged_with_three_named_files(lib: Path, era: str) -> None:
     put(lib, {f"b{number}.md": BROKEN for number in range(5)})
     async with reading(app, lib, era=era) as client:
-        messages = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+        messages = await client.messages_of("server/discover") if era == STATELESS else [await client.next_message()]
     ((level, text),) = messages
     assert (level, text.startswith(WRONG.replace("b.md", "b0.md"))) == ("warning", True)
     assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
@@ -45,7 +45,7 @@ async def test_existing_problems_are_logged_with_three_named_files(lib: Path, er
 async def test_polling_of_a_folder_is_logged(lib: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
     monkeypatch.setattr(watch, "Notices", RefusedNotices)
     async with reading(app, lib, era=era) as client:
-        messages = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+        messages = await client.messages_of("server/discover") if era == STATELESS else [await client.next_message()]
     assert messages == [("notice", POLLED)]
 
 
@@ -53,10 +53,10 @@ async def test_a_session_without_a_log_level_gets_no_messages(lib: Path) -> None
     async with reading(app, lib, level=None) as client:
         put(lib, {"b.md": BROKEN, "c.md": SIMPLE})
         await client.peer.other("notifications/prompts/list_changed")
-        assert await client.told("prompts/list") == []
+        assert await client.messages_of("prompts/list") == []
 
 
 async def test_a_stateless_request_without_a_log_level_gets_no_messages(lib: Path) -> None:
     put(lib, {"b.md": BROKEN})
     async with reading(app, lib, era=STATELESS, level=None) as client:
-        assert await client.told("server/discover") == []
+        assert await client.messages_of("server/discover") == []

@@ -6,7 +6,7 @@ from servers.prompts.library.lint import estimate_tokens, lint
 from tests.servers.prompts.folders import OURS, SIMPLE, front, library
 
 
-def said(folder: Path, files: dict[str, str]) -> list[str]:
+def findings(folder: Path, files: dict[str, str]) -> list[str]:
     return [str(one) for one in lint(library(folder, files))]
 
 
@@ -23,13 +23,13 @@ CHANGED = {
 
 
 def test_lint_reports_names_that_clients_or_systems_change(tmp_path: Path) -> None:
-    found = said(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(CHANGED)})
+    found = findings(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(CHANGED)})
     for number, (name, part) in enumerate(CHANGED.items()):
         assert any(one.startswith(f"{number}.md:3: the name {name!r}") and part in one for one in found), name
 
 
 def test_lint_reports_names_that_clients_confuse(tmp_path: Path) -> None:
-    found = said(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
+    found = findings(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
     assert "b.md: clients that replace characters or ignore case confuse 'fix' with 'Fix'" in found
 
 
@@ -38,7 +38,7 @@ def test_lint_reports_a_skill_named_unlike_its_directory(tmp_path: Path) -> None
         "pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead.",
         "x/SKILL.md": "---\ndescription: d\n---\nText.",
     }
-    assert said(tmp_path, files) == [
+    assert findings(tmp_path, files) == [
         "pdf/SKILL.md:2: the name 'doc' is not that of the skill's directory, 'pdf'",
         "x/SKILL.md:2: there is no name, which a skill needs",
     ]
@@ -51,7 +51,7 @@ def test_lint_reports_unused_and_undeclared_arguments_with_lines(tmp_path: Path)
         "c.md": front(body="{% include '_part.md' %}"),
         "_part.md": "{{ one }}",
     }
-    assert said(tmp_path, files) == [
+    assert findings(tmp_path, files) == [
         "a.md:5: the argument 'one' is not used",
         "a.md:9: the template uses 'two', which is not an argument",
         "c.md:4: the template uses 'one', which is not an argument",
@@ -60,21 +60,21 @@ def test_lint_reports_unused_and_undeclared_arguments_with_lines(tmp_path: Path)
 
 def test_lint_reports_missing_descriptions(tmp_path: Path) -> None:
     files = {"a.md": front("arguments:", "  - name: one", body="{{ one }}"), ".claude/commands/b.md": "Say it."}
-    assert said(tmp_path, files) == [
+    assert findings(tmp_path, files) == [
         ".claude/commands/b.md:1: there is no description",
         "a.md:4: the argument 'one' has no description",
     ]
 
 
 def test_a_finding_is_on_one_line(tmp_path: Path) -> None:
-    found = said(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
+    found = findings(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
     assert found == ["b.md: it is called 'prompt-one': 'a\\n.md' has a prompt called 'one' already"]
 
 
 def test_lint_reports_long_descriptions_and_prompts(tmp_path: Path) -> None:
     described = f"---\ndescription: {'x' * 1_025}\n---\nSay it."
     size = "20,032 bytes, about 5,008 tokens (an estimate: bytes / 4); 5,000 are a lot for one prompt"
-    assert said(tmp_path, {"a.md": described, "b.md": front(body="x" * 20_000)}) == [
+    assert findings(tmp_path, {"a.md": described, "b.md": front(body="x" * 20_000)}) == [
         "a.md:2: the description has more than 1,024 characters, which a skill can't have",
         f"b.md: it is long: {size}",
     ]
@@ -99,7 +99,7 @@ BROKEN = [
 
 
 def test_lint_reports_a_broken_file_with_line_and_reason(tmp_path: Path) -> None:
-    found = said(tmp_path, {f"{number}.md": text for number, (text, _) in enumerate(BROKEN)})
+    found = findings(tmp_path, {f"{number}.md": text for number, (text, _) in enumerate(BROKEN)})
     assert len(found) == len(BROKEN)
     for number, (_, expected) in enumerate(BROKEN):
         assert any(one.startswith(f"{number}.md{expected}") for one in found), expected
@@ -107,6 +107,6 @@ def test_lint_reports_a_broken_file_with_line_and_reason(tmp_path: Path) -> None
 
 def test_lint_reports_a_link(tmp_path: Path) -> None:
     (tmp_path / "b.md").symlink_to("a.md")
-    assert said(tmp_path, {"a.md": SIMPLE}) == [
+    assert findings(tmp_path, {"a.md": SIMPLE}) == [
         "b.md: it is a link, and links are not followed: pass its target as a separate DIR"
     ]

@@ -18,7 +18,7 @@ from servers.prompts.library.watch import Watch
 from servers.prompts.server import app as prompts
 from shared.contracts import Stores
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
-from tests.servers.replicas import subscribe_to, told_only, two
+from tests.servers.replicas import expect_updates, subscribe_to, two
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def no_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_SWEEP_SECONDS", 3_600.0)
 
 
-class Told:
+class Reports:
     """The reports of a watch."""
 
     def __init__(self) -> None:
@@ -69,9 +69,9 @@ class Opener:
 
 
 @asynccontextmanager
-async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Told]:
+async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Reports]:
     libraries.scan()
-    watcher, reports = Watch(libraries, Notices(opener or Opener())), Told()
+    watcher, reports = Watch(libraries, Notices(opener or Opener())), Reports()
     watcher.arm()
     async with reports.send, reports.receive, anyio.create_task_group() as tasks:
         tasks.start_soon(watcher.run, reports.send.send_nowait)
@@ -98,7 +98,7 @@ async def test_new_changed_and_removed_files_are_reported_once_each(lib: Path) -
 
 async def test_changes_before_the_first_watch_are_reported(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_POLL_SECONDS", 0.01)
-    libraries, reports = Libraries([lib]), Told()
+    libraries, reports = Libraries([lib]), Reports()
     libraries.scan()
     put(lib, {"a.md": SIMPLE})
     watcher = Watch(libraries)
@@ -139,7 +139,7 @@ class Burst(Notices):
 
 async def test_a_scan_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_MAX_WAIT_SECONDS", 60.0)
-    reports = Told()
+    reports = Reports()
     async with reports.send, reports.receive, anyio.create_task_group() as tasks:
         tasks.start_soon(Watch(Libraries([lib]), Burst(lib)).run, reports.send.send_nowait)
         assert await reports.next() == news("a", "b", "c")
@@ -220,8 +220,8 @@ async def test_prompts_saved_by_another_replica_are_reported(stores: Stores, tmp
         await subscribe_to(here, "prompt://", "prompt://known")
         await there.text("save_prompt", name="new", text=SIMPLE)
         await here.other("notifications/prompts/list_changed")
-        await told_only(here, "prompt://")
+        await expect_updates(here, "prompt://")
         # After the notification, the prompt is available.
         assert "result" in await here.request("prompts/get", {"name": "new"})
         await there.text("delete_prompt", name="known")
-        await told_only(here, "prompt://", "prompt://known")
+        await expect_updates(here, "prompt://", "prompt://known")

@@ -41,7 +41,7 @@ async def test_a_new_commit_sends_list_changed(repository: Repository) -> None:
     async with inside("--library", f"git+file://{repository.root}", *OFTEN) as peer:
         assert await names(peer) == ["hello"]
         repository.commit({"bye.md": "Say goodbye."})
-        assert PROMPTS in {await Follower(peer).told() for _ in range(2)}
+        assert PROMPTS in {await Follower(peer).next_event() for _ in range(2)}
         assert await names(peer) == ["bye", "hello"]
 
 

@@ -75,7 +75,7 @@ def test_lost_fields_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("front", "kept"),
+    ("front", "converted"),
     [
         ("description : It\nmodel : opus\n", "description : It\n"),
         ('"model": opus\n"description": It\n', '"description": It\n'),
@@ -83,9 +83,9 @@ def test_lost_fields_are_listed(tmp_path: Path) -> None:
         ("model: &it opus\ndescription: *it\n", "description: opus\n"),
     ],
 )
-def test_front_matter_in_any_yaml_style_is_converted(tmp_path: Path, front: str, kept: str) -> None:
+def test_front_matter_in_any_yaml_style_is_converted(tmp_path: Path, front: str, converted: str) -> None:
     made = convert(tmp_path, "claude", f"---\n{front}---\nSay $ARGUMENTS.\n", "codex")
-    assert made == Command(f"---\n{kept}---\nSay $ARGUMENTS.\n".encode(), ("model",))
+    assert made == Command(f"---\n{converted}---\nSay $ARGUMENTS.\n".encode(), ("model",))
 
 
 def test_lost_shell_insertions_are_listed(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ async def test_a_session_gets_a_notice_that_the_database_is_polled(
     monkeypatch.setattr(watch, "Notices", RefusedNotices)  # the system refuses no watch while few exist
     async with reading(app, file) as client:
         await client.peer.request("resources/subscribe", {"uri": "sqlite:///data"})
-        assert await client.told_next() == ("notice", POLLED)
+        assert await client.next_message() == ("notice", POLLED)
 
 
 @pytest.mark.slow

@@ -174,9 +174,9 @@ async def test_a_locked_database_is_logged(tmp_path: Path, era: str) -> None:
         async with reading(app, "--allow-write", "--busy-timeout", "0", file, era=era) as client:
             other.execute("BEGIN EXCLUSIVE")
             told = [
-                await client.told_by("read_query", query="SELECT * FROM numbers"),
-                await client.told_by("write_query", query="INSERT INTO numbers VALUES (1)"),
-                await client.told("resources/list"),
+                await client.messages_of_tool("read_query", query="SELECT * FROM numbers"),
+                await client.messages_of_tool("write_query", query="INSERT INTO numbers VALUES (1)"),
+                await client.messages_of("resources/list"),
             ]
     locked = "the database 'data' is locked by another process; waited 0 s for it"
     assert told == [[("warning", locked)]] * 3

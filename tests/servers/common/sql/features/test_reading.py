@@ -123,8 +123,8 @@ async def test_a_query_is_stopped_at_the_timeout(file: Path) -> None:
 @both_eras
 async def test_a_result_truncated_by_the_server_is_logged(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "20", file, era=era) as client:
-        told = await client.told_by("read_query", query=ALL)
-        as_asked = await client.told_by("read_query", query=ALL, max_rows=10)
+        told = await client.messages_of_tool("read_query", query=ALL)
+        as_asked = await client.messages_of_tool("read_query", query=ALL, max_rows=10)
     assert told == [("info", "a result from the database 'data' was truncated: 20 rows shown")]
     assert as_asked == []
 
@@ -132,7 +132,7 @@ async def test_a_result_truncated_by_the_server_is_logged(file: Path, era: str) 
 @both_eras
 async def test_a_client_without_a_log_level_gets_no_log_message(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "10", file, era=era, level=None) as client:
-        assert await client.told_by("read_query", query=ALL) == []
+        assert await client.messages_of_tool("read_query", query=ALL) == []
 
 
 async def test_a_plan_of_many_steps_is_truncated(file: Path) -> None:
