@@ -52,8 +52,8 @@ BAD = ["", "/a", "../a", "a/../b", "/", "a" * 2_000, "{a,b}" * 20, "{" + "a," * 
 
 
 def test_patterns_match_the_listed_paths_only():
-    assert [one for one in MATCH if not matches(*one)] == []
-    assert [one for one in NO_MATCH if matches(*one)] == []
+    assert [row for row in MATCH if not matches(*row)] == []
+    assert [row for row in NO_MATCH if matches(*row)] == []
 
 
 def test_invalid_patterns_are_refused():

@@ -75,11 +75,11 @@ def test_a_refused_watch_starts_polling_and_is_logged(root, caplog):
 
 
 def test_a_refused_watch_is_not_retried_at_once(root):
-    asked = []
-    notices = Notices(lambda directories: asked.append(directories) or refusing(directories))
+    requests = []
+    notices = Notices(lambda directories: requests.append(directories) or refusing(directories))
     for _ in range(3):
-        assert notices.arm([str(root)]) is False or len(asked) == 1
-    assert len(asked) == 1
+        assert notices.arm([str(root)]) is False or len(requests) == 1
+    assert len(requests) == 1
 
 
 def test_polling_ends_with_the_next_successful_watch(root):

@@ -179,8 +179,8 @@ def test_an_edit_syncs_the_file_with_simultaneous_additions(files, at, root, syn
             file.write(theirs)
 
     edit_file(files, at("old"), [("old", "newer")], check=add)
-    *found, names = synced
-    assert (found, "old" in names, (root / "old").read_text()) == (sizes, True, f"newer{theirs}")
+    *file_sizes, names = synced
+    assert (file_sizes, "old" in names, (root / "old").read_text()) == (sizes, True, f"newer{theirs}")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])

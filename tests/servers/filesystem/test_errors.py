@@ -89,14 +89,14 @@ NO_PATHS = [
 ]
 
 
-def wrong(refused, rows):
+def mismatches(refused, rows):
     """The rows with another error than expected, with that error."""
-    found = [(written, refused(written), expected) for written, expected in rows]
-    return [row for row in found if row[1] != row[2]]
+    rows_and_errors = [(written, refused(written), expected) for written, expected in rows]
+    return [row for row in rows_and_errors if row[1] != row[2]]
 
 
 def test_errors_of_invalid_paths(files, root):
-    assert wrong(lambda written: refusal(files.roots.place, written).replace(str(root), "ROOT"), NO_PATHS) == []
+    assert mismatches(lambda written: refusal(files.roots.place, written).replace(str(root), "ROOT"), NO_PATHS) == []
 
 
 def test_errors_of_paths_outside_several_roots(tmp_path):
@@ -126,7 +126,7 @@ UNREADABLE = [
 
 
 def test_errors_of_reading_and_listing(files, at, tree):
-    assert wrong(lambda written: refusal(files.open_file(at(written)).__enter__), UNREADABLE) == []
+    assert mismatches(lambda written: refusal(files.open_file(at(written)).__enter__), UNREADABLE) == []
     assert refusal(files.open_directory(at("file")).__enter__) == "not_a_directory: file: is not a directory"
     assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
 
@@ -173,7 +173,7 @@ UNCHANGED = [
 
 
 def test_errors_of_changes(files, at, tree):
-    assert wrong(lambda call: refusal(call, files, at), UNCHANGED) == []
+    assert mismatches(lambda call: refusal(call, files, at), UNCHANGED) == []
 
 
 COPY = "Read the file again and copy the old text exactly."
@@ -197,7 +197,7 @@ UNFIT = [
 
 
 def test_errors_of_edits(files, at, tree):
-    assert wrong(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
+    assert mismatches(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
 
 
 def test_errors_of_outdated_etags_and_read_only_directories(files, at, tree, tmp_path, root):
@@ -226,10 +226,10 @@ def test_errors_of_sizes_over_the_limit(files, at, tree, monkeypatch):
 
 
 def test_errors_of_directories_on_another_file_system(files, tree):
-    found = tree.stat()
-    Bounds(files, "dir", found.st_dev).enter(found, 1)
+    status = tree.stat()
+    Bounds(files, "dir", status.st_dev).enter(status, 1)
     expected = "cross_device: dir: contains a directory on another file system"
-    assert refusal(Bounds(files, "dir", found.st_dev + 1).enter, found, 1) == expected
+    assert refusal(Bounds(files, "dir", status.st_dev + 1).enter, status, 1) == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
@@ -311,24 +311,24 @@ def test_a_listing_names_denied_entries_and_a_tree_does_not_enter_them(files, se
     assert names[:2] == [".env", ".ssh"]
     tree = directory_tree(files, files.roots.place("."), (), Limits(10, 100, 100_000), Control())["root"]
     assert {"name": ".ssh", "kind": "directory", "error": "denied"} in tree["children"]
-    found = search_files(files, files.roots.place("."), Scope("**/config"), PAGE, Control())
-    assert (found["matches"], found["unreadable"]) == ([], 1)
+    result = search_files(files, files.roots.place("."), Scope("**/config"), PAGE, Control())
+    assert (result["matches"], result["unreadable"]) == ([], 1)
 
 
-def told(files, pattern, start="."):
-    found = search_content(
+def search_paths(files, pattern, start="."):
+    result = search_content(
         files, files.roots.place(start), Scope(include_ignored=True), SearchRequest(Query(pattern)), PAGE, Control()
     )
-    return [file["path"] for file in found["files"]], found["unreadable"]
+    return [file["path"] for file in result["files"]], result["unreadable"]
 
 
 def test_a_content_search_skips_denied_files(files, secrets):
     (secrets / "dir" / "key.pem").write_text("PASSWORD=1")
     (secrets / "dir" / "plain").write_text("PASSWORD=1")
-    paths, unreadable = told(files, "PASSWORD")
+    paths, unreadable = search_paths(files, "PASSWORD")
     assert paths == ["dir/plain"]
     assert unreadable == 3
-    assert told(files, "PASSWORD", "dir") == (["plain"], 1)
+    assert search_paths(files, "PASSWORD", "dir") == (["plain"], 1)
 
 
 def test_a_search_across_nested_roots_applies_the_denylist_of_each(root, way):
@@ -343,8 +343,8 @@ def test_a_search_across_nested_roots_applies_the_denylist_of_each(root, way):
         "a/c": (["c", ".ssh/config", "a/b/c"], 1),
     }.items():
         files = opened_by(way, Roots(roots, denylist=Denylist([glob])))
-        assert told(files, "x", str(root)) == expected
-        assert told(files, "x", str(root / "link"))[1] == 1
+        assert search_paths(files, "x", str(root)) == expected
+        assert search_paths(files, "x", str(root / "link"))[1] == 1
         files.close()
 
 
@@ -355,12 +355,12 @@ def test_a_directory_with_a_denied_file_can_be_moved(files, secrets):
 
 
 def test_a_denial_is_the_same_for_existing_and_missing_files(files, secrets):
-    said = set()
+    errors = set()
     for path in (".env", "none.pem", ".ssh/config", ".ssh/none", ".ssh/config/x"):
         with pytest.raises(PathError) as caught:
             read_bytes(files, files.roots.place(path), 100)
-        said.add((caught.value.code, caught.value.reason, caught.value.suggestion))
-    assert len(said) == 1
+        errors.add((caught.value.code, caught.value.reason, caught.value.suggestion))
+    assert len(errors) == 1
 
 
 def test_the_fingerprint_of_a_denied_file_never_changes(files, secrets):
@@ -375,9 +375,9 @@ def test_denied_files_are_not_read_without_a_thread(files, secrets):
             return True
 
     small = SmallFiles(files, Everywhere())
-    held = small.read(files.roots.place("dir/plain"))
-    assert held is not None
-    assert held.data == b"a"
+    contents = small.read(files.roots.place("dir/plain"))
+    assert contents is not None
+    assert contents.data == b"a"
     for path in PATHS:
         assert small.read(files.roots.place(path)) is None
 

@@ -94,9 +94,9 @@ async def test_results_of_changes_are_one_line(hostile: Path) -> None:
             await peer.text("move_file", source=f"{NAME}/c{NAME}", destination=f"{NAME}/e{NAME}"),
             await peer.text("delete_file", path=f"{NAME}/e{NAME}"),
         ]
-    for one in done:
-        assert ORDER in one
-        assert_quoted(one)
+    for text in done:
+        assert ORDER in text
+        assert_quoted(text)
 
 
 async def listed(peer: Peer) -> list[str]:
@@ -119,22 +119,22 @@ async def listed(peer: Peer) -> list[str]:
 
 async def test_names_and_texts_can_not_forge_a_line_of_a_list(hostile: Path) -> None:
     async with inside("--allow-write", hostile) as peer:
-        said = await listed(peer)
+        texts = await listed(peer)
         top = (await peer.request("resources/list"))["result"]
-        directory = next(one["uri"] for one in top["resources"] if ORDER in one["name"])
+        directory = next(text["uri"] for text in top["resources"] if ORDER in text["name"])
         read = (await peer.request("resources/read", uri=directory))["result"]["contents"][0]["text"]
         info = await peer.data("get_file_info", path=f"{NAME}/{NAME}")
-    assert sum(ORDER in one for one in said) == len(said) - 2
-    for one in said:
-        assert not _STRANGE.search(one.replace("\r\n", "\n")), one
-        assert not re.search(r"^\s*SYSTEM", one, re.MULTILINE), one
-    for one in [*strings(top), read, *strings(json.loads(read)), *strings(info)]:
-        assert one.isprintable(), one
+    assert sum(ORDER in text for text in texts) == len(texts) - 2
+    for text in texts:
+        assert not _STRANGE.search(text.replace("\r\n", "\n")), text
+        assert not re.search(r"^\s*SYSTEM", text, re.MULTILINE), text
+    for text in [*strings(top), read, *strings(json.loads(read)), *strings(info)]:
+        assert text.isprintable(), text
 
 
 async def test_questions_to_the_user_quote_names(hostile: Path) -> None:
     async with asked(hostile, actions="decline") as peer:
         await peer.text("delete_file", path=f"{NAME}/{NAME}")
-    (said,) = peer.questions
-    assert ORDER in said
-    assert_quoted(said)
+    (question,) = peer.questions
+    assert ORDER in question
+    assert_quoted(question)

@@ -46,11 +46,11 @@ def at_once(*, brief):
 )
 async def test_a_large_file_takes_a_brief_turn_and_a_far_line_a_long_one(root, size, part):
     (root / "a.txt").write_text("x\n" * (size // 2))
-    asked = []
+    turns = []
 
     @asynccontextmanager
     async def turn(*, brief):
-        asked.append(brief)
+        turns.append(brief)
         yield
 
     async with open_files([root], False, print) as files:
@@ -58,27 +58,27 @@ async def test_a_large_file_takes_a_brief_turn_and_a_far_line_a_long_one(root, s
         is_local = files.small.read(place) is not None
         await files.read_text(place, 1_000_000, turn, part)
         await files.read_bytes(place, 1_000_000, turn)
-    assert asked == ([] if is_local else [part.offset is None, True])
-    assert asked or size < 70_000
+    assert turns == ([] if is_local else [part.offset is None, True])
+    assert turns or size < 70_000
 
 
 async def test_all_written_places_are_reported_in_steps_despite_cancellation(root, monkeypatch):
     monkeypatch.setattr(module, "STEP_PLACES", 2)
     async with open_files([root], True, print) as files:
-        told, turns = [], []
-        files.journal.on_wrote = told.append
+        reported, turns = [], []
+        files.journal.on_wrote = reported.append
         places = [files.place(name) for name in "abcde"]
         with anyio.CancelScope() as scope:
 
             def look():
-                turns.append(len(told))
+                turns.append(len(reported))
                 scope.cancel()
-                if len(told) < 5:
+                if len(reported) < 5:
                     asyncio.get_running_loop().call_soon(look)
 
             asyncio.get_running_loop().call_soon(look)
             await files.report_all_changes(places)
-        assert told == places
+        assert reported == places
         assert list(dict.fromkeys(turns)) == [2, 4, 5]
 
 
@@ -97,8 +97,8 @@ async def test_only_small_local_files_need_no_thread(root, threads):
         assert threads == ["read_text", "read_bytes"]
         threads.clear()
         # Its charset must be detected.
-        found = await files.read_text(files.place("odd.txt"), 1_000, at_once)
-        assert (found.text, found.charset.name, len(threads)) == ("café\n", "cp1252", 1)
+        text = await files.read_text(files.place("odd.txt"), 1_000, at_once)
+        assert (text.text, text.charset.name, len(threads)) == ("café\n", "cp1252", 1)
 
 
 async def test_errors_are_the_same_with_and_without_a_thread(root):
@@ -135,11 +135,11 @@ def test_small_reads_agree_with_reads_in_a_thread(files, root, text, rest, budge
     data = text.encode() + rest
     (root / "file").write_bytes(data)
     place = files.roots.place("file")
-    held = SmallFiles(files, Everywhere()).read(place)
-    assert held.data == data
+    contents = SmallFiles(files, Everywhere()).read(place)
+    assert contents.data == data
     part = Part(head, tail)
-    assert outcome(read_small_text, held, place, budget, part) == outcome(read_text, files, place, budget, part)
-    assert outcome(bytes_of, held, place, budget) == outcome(read_bytes, files, place, budget)
+    assert outcome(read_small_text, contents, place, budget, part) == outcome(read_text, files, place, budget, part)
+    assert outcome(bytes_of, contents, place, budget) == outcome(read_bytes, files, place, budget)
 
 
 class Everywhere:

@@ -72,13 +72,13 @@ async def test_directories_are_listed_and_searched_as_text(tmp_path: Path) -> No
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     async with inside(tmp_path) as peer:
-        said = [await peer.call(tool, **arguments) for tool, arguments, _ in READING]
+        results = [await peer.call(tool, **arguments) for tool, arguments, _ in READING]
         first, _, note = (await peer.text("search_files", path=".", pattern="*.py", limit=1)).partition("\n")
         cursor = note.removeprefix("[stopped: limit; for more, cursor: ").removesuffix("]")
         rest = await peer.text("search_files", path=".", pattern="*.py", cursor=cursor)
         info = await peer.data("get_file_info", path="src/c.txt")
-    assert [one["content"] for one in said] == [[{"type": "text", "text": text}] for *_, text in READING]
-    assert not any("structuredContent" in one for one in said)
+    assert [result["content"] for result in results] == [[{"type": "text", "text": text}] for *_, text in READING]
+    assert not any("structuredContent" in result for result in results)
     assert (first, rest) == ("a.py", "src/b.py")
     assert (info["kind"], info["size"], info["mime"]) == ("file", 11, "text/plain")
 

@@ -80,8 +80,8 @@ def test_a_tilde_without_a_user_is_part_of_the_name(tmp_path, monkeypatch):
 
 def test_a_tilde_in_a_settings_file_is_part_of_the_name(tmp_path):
     (tmp_path / "~Folder").mkdir()
-    found = make_absolute(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
-    assert found == [str(tmp_path / "~Folder")]
+    paths = make_absolute(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
+    assert paths == [str(tmp_path / "~Folder")]
 
 
 # The roots of clients
@@ -193,27 +193,27 @@ async def test_stateless_requests_that_can_not_ask_for_roots_get_nothing(folder:
     for capabilities, count in (({"roots": {}}, 0), ({}, 4)):
         async with rooted(folder, named(), era=STATELESS, capabilities=capabilities) as peer:
             assert len((await peer.request("resources/list", {}))["result"]["resources"]) == count
-            wanted = {"notifications": {"resourceSubscriptions": [uri_of(folder / "secret.txt")]}}
-            await peer.wire.client.begin("subscriptions/listen", wanted)
+            requested = {"notifications": {"resourceSubscriptions": [uri_of(folder / "secret.txt")]}}
+            await peer.wire.client.begin("subscriptions/listen", requested)
             acknowledged = (await peer.wire.client.receive())["params"]["notifications"]
-    assert acknowledged == wanted["notifications"]
+    assert acknowledged == requested["notifications"]
 
 
 async def test_a_client_gets_no_updates_from_outside_its_roots(folder: Path) -> None:
     uri, inner = uri_of(folder), uri_of(folder / "project/sub/file.txt")
     async with rooted(folder, named(folder / "project")) as peer:
-        for one in (f"{uri}/secret.txt", f"{uri}/*.txt", uri):
-            assert await peer.code("resources/subscribe", one) == -32002
+        for address in (f"{uri}/secret.txt", f"{uri}/*.txt", uri):
+            assert await peer.code("resources/subscribe", address) == -32002
         cursor = await cursor_of(peer)
         await peer.request("resources/list", {})
-        for one in (inner, f"{uri}/project/**/*.py"):
-            assert (await peer.request("resources/subscribe", {"uri": one}))["result"] == {}
+        for address in (inner, f"{uri}/project/**/*.py"):
+            assert (await peer.request("resources/subscribe", {"uri": address}))["result"] == {}
         (folder / "secret.txt").write_text("new")
         (folder / "project/sub/file.txt").write_text("new")
         assert (await peer.wire.client.other("notifications/resources/updated"))["params"]["uri"] == inner
         (folder / "project/sub/a.py").touch()
-        told = await peer.wire.client.other("notifications/resources/updated")
-        assert told["params"]["uri"] == f"{uri}/project/**/*.py"
+        update = await peer.wire.client.other("notifications/resources/updated")
+        assert update["params"]["uri"] == f"{uri}/project/**/*.py"
         (folder / "project/new.txt").touch()
         await peer.wire.client.other("notifications/resources/list_changed")
         *changes, _ = (await peer.text("changes", cursor=cursor, wait=9)).splitlines()
@@ -258,9 +258,9 @@ async def test_a_principal_can_access_its_directories_only(of_two: Path) -> None
     async with ada_and_bob(app, settings, in_ada(settings, of_two)) as (ada, bob):
         assert await ada.text("read_text_file", path=str(of_two / "ada/file.txt")) == "of ada"
         for path in ("bob/file.txt", "ada/../bob/file.txt", "none", "bob/none"):
-            told = await ada.text("read_text_file", path=str(of_two / path))
-            assert OF_OTHERS not in told
-            assert "outside" in told
+            text = await ada.text("read_text_file", path=str(of_two / path))
+            assert OF_OTHERS not in text
+            assert "outside" in text
         assert str(of_two) + "/ada" in await ada.text("list_allowed_directories")
         assert "bob" not in await ada.text("list_allowed_directories")
         assert await bob.text("read_text_file", path=str(of_two / "bob/file.txt")) == OF_OTHERS
@@ -269,8 +269,8 @@ async def test_a_principal_can_access_its_directories_only(of_two: Path) -> None
         assert all(one["uri"].startswith(f"file://{of_two}/ada") for one in listed)
         templates = (await ada.request("resources/templates/list"))["result"]["resourceTemplates"]
         ref = {"type": "ref/resource", "uri": templates[0]["uriTemplate"]}
-        wanted = {"ref": ref, "argument": {"name": "path", "value": f"{of_two}/"}}
-        completed = (await ada.request("completion/complete", wanted))["result"]["completion"]
+        params = {"ref": ref, "argument": {"name": "path", "value": f"{of_two}/"}}
+        completed = (await ada.request("completion/complete", params))["result"]["completion"]
         assert not any("bob" in value for value in completed["values"])
 
 

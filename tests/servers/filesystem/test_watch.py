@@ -24,7 +24,7 @@ from tests.wire import Wire
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 
 
-async def told_of(peer: Peer, uri: str) -> None:
+async def expect_update(peer: Peer, uri: str) -> None:
     await updated(peer, uri)
     peer.wire.notifications.clear()
 
@@ -50,7 +50,7 @@ async def subscribed(site: Site, *uris: str) -> AsyncIterator[tuple[Json, AsyncI
         yield session, events(answer)
 
 
-async def told(stream: AsyncIterator[Json]) -> str:
+async def next_update(stream: AsyncIterator[Json]) -> str:
     """The URI of the next notification."""
     uri: str = (await anext(stream))["params"]["uri"]
     return uri
@@ -68,7 +68,7 @@ async def test_a_subscriber_gets_updates_and_reads_the_new_content(tmp_path: Pat
         for text in ("one", "two", "three"):
             (tmp_path / "new").write_text(text)
             (tmp_path / "new").replace(file)
-            await told_of(peer, uri_of(file))
+            await expect_update(peer, uri_of(file))
             contents = (await peer.request("resources/read", uri=uri_of(file)))["result"]["contents"]
             assert contents[0]["text"] == text
 
@@ -92,7 +92,7 @@ async def test_an_update_has_the_uri_of_the_subscription(tmp_path: Path, era: st
         await subscribe(peer, uri)
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-        await told_of(peer, uri)
+        await expect_update(peer, uri)
 
 
 async def test_a_client_that_listed_resources_gets_list_changed(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ async def test_five_thousand_new_files_cause_few_list_changed(tmp_path: Path) ->
         began = anyio.current_time()
         for i in range(5_000):
             (tmp_path / f"{i}.txt").touch()
-        told = [(await peer.wire.receive())["method"]]
+        methods = [(await peer.wire.receive())["method"]]
         (tmp_path / "last").touch()
         await updated(peer, uri_of(tmp_path / "last"))
-    told += [message["method"] for message in peer.wire.notifications[:-1]]
-    assert set(told) == {"notifications/resources/list_changed"}
+    methods += [message["method"] for message in peer.wire.notifications[:-1]]
+    assert set(methods) == {"notifications/resources/list_changed"}
     # At most one per second, and a few at the end.
-    assert len(told) <= 5 + anyio.current_time() - began
+    assert len(methods) <= 5 + anyio.current_time() - began
 
 
 LIMITED = "echo 2 > /proc/sys/user/max_inotify_watches && exec "
@@ -153,7 +153,7 @@ async def test_subscriptions_outside_the_roots_are_refused(tmp_path: Path) -> No
     (tmp_path / "outside").write_text("secret")
     (tmp_path / "root" / "link").symlink_to(tmp_path / "outside")
     beneath = uri_of(tmp_path / "root")
-    asked = [
+    uris = [
         "file:///etc/passwd",
         "file:///nowhere",
         "http://x/",
@@ -162,12 +162,12 @@ async def test_subscriptions_outside_the_roots_are_refused(tmp_path: Path) -> No
         f"{beneath}/a",
     ]
     async with inside(tmp_path / "root") as peer:
-        answers = [await peer.request("resources/subscribe", uri=uri) for uri in asked]
-    assert [one.get("error", {}).get("code") for one in answers] == [-32002] * 5 + [None]
+        answers = [await peer.request("resources/subscribe", uri=uri) for uri in uris]
+    assert [answer.get("error", {}).get("code") for answer in answers] == [-32002] * 5 + [None]
     async with inside(tmp_path / "root", era="2026-07-28") as peer:
-        await peer.client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": asked}})
+        await peer.client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
         acknowledged = await peer.client.receive()
-    assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": asked[-1:]}
+    assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": uris[-1:]}
 
 
 async def test_two_spellings_of_a_uri_both_get_updates(tmp_path: Path) -> None:
@@ -176,8 +176,8 @@ async def test_two_spellings_of_a_uri_both_get_updates(tmp_path: Path) -> None:
         for uri in uris:
             await peer.request("resources/subscribe", uri=uri)
         (tmp_path / "a.txt").write_text("one")
-        told = [(await peer.client.other("notifications/resources/updated"))["params"]["uri"] for _ in range(2)]
-    assert told == uris
+        updates = [(await peer.client.other("notifications/resources/updated"))["params"]["uri"] for _ in range(2)]
+    assert updates == uris
 
 
 async def test_an_immediate_unsubscribe_takes_effect(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_the_poll_option_sends_updates_and_is_shown_in_the_health(tmp_path
     async with http(tmp_path, "--poll") as site, listening(site, uri) as stream:
         assert (await site.health())["watching"] == {"watched": 1, "polled": 1, "degraded": False}
         (tmp_path / "a.txt").write_text("one")
-        assert await told(stream) == uri
+        assert await next_update(stream) == uri
 
 
 @pytest.mark.slow
@@ -210,12 +210,12 @@ async def test_clients_of_both_eras_get_one_frame_each_until_they_leave(tmp_path
         for name, uri in (("a.txt", a), ("b.txt", b)):
             (tmp_path / name).touch()
             # A second frame for the first file would come before that for the second.
-            assert (await told(old), await told(new)) == (uri, uri)
+            assert (await next_update(old), await next_update(new)) == (uri, uri)
         await site.post(site.message("resources/unsubscribe", {"uri": a}), session)
         (tmp_path / "a.txt").write_text("x")
-        assert await told(new) == a
+        assert await next_update(new) == a
         (tmp_path / "b.txt").write_text("x")
-        assert (await told(old), await told(new)) == (b, b)
+        assert (await next_update(old), await next_update(new)) == (b, b)
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ async def test_a_client_that_reads_nothing_delays_no_other(tmp_path: Path) -> No
                 (tmp_path / f"{i}.txt").write_text(text)
             missing = set(folder)
             while missing:
-                missing.discard(await told(reader))
+                missing.discard(await next_update(reader))
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ async def test_changes_between_two_streams_are_in_the_journal(tmp_path: Path) ->
         _, cursor = await changes(site)
         async with listening(site, uri_of(file)) as stream:
             file.touch()
-            assert await told(stream) == uri_of(file)
+            assert await next_update(stream) == uri_of(file)
         _, cursor = await changes(site, cursor=cursor, wait=9)
         file.write_text("missed")
         async with listening(site, uri_of(file)):
@@ -294,12 +294,12 @@ async def test_a_returning_replica_sends_updates_it_may_have_missed(
     file = tmp_path / "file.txt"
     file.touch()
     async with (
-        opened(filesystem, InRedis(redis_server), "--allow-write", tmp_path) as (one, other),
-        talking(one) as here,
+        opened(filesystem, InRedis(redis_server), "--allow-write", tmp_path) as (answer, other),
+        talking(answer) as here,
         talking(other) as there,
     ):
         await subscribe_to(here, file.as_uri())
-        replica: Any = one.replication.replica
+        replica: Any = answer.replication.replica
         replica.link.lose("as the test wants")
         await there.text("write_file", path=str(file), content="missed")
         with anyio.fail_after(PATIENCE):

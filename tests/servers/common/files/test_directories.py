@@ -29,7 +29,7 @@ def test_a_file_is_read_up_to_its_size_limit(opened, root, no_leak):
     (root / "a" / "b" / "file").write_bytes(b"four")
     assert [read(opened, "a", "b", "file", most=most) for most in (100, 4, 3)] == [b"four", b"four", None]
     with opened("a", "b") as directory:
-        assert [one.name for one in list_entries(directory)] == ["file"]
+        assert [entry.name for entry in list_entries(directory)] == ["file"]
 
 
 @pytest.mark.parametrize("target", ["outside", "inside"])

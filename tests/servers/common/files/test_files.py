@@ -48,14 +48,14 @@ def test_links_that_lead_outside_are_refused(either, root, outside):
     for name, target in OUTSIDE.items():
         (root / name).symlink_to(target)
     wrong = {way: code(either, way) for name in OUTSIDE for way in (name, f"{name}/secret")}
-    assert {way: found for way, found in wrong.items() if found != "outside_roots"} == {}
+    assert {way: result for way, result in wrong.items() if result != "outside_roots"} == {}
 
 
 def test_errors_of_missing_and_invalid_paths_have_a_code(either, root):
     (root / "link").symlink_to("none")
     (root / "file").write_text("no")
-    found = {way: code(either, way) for way in ("link", "file/x", "x" * 300)}
-    assert found == {"link": "not_found", "file/x": "not_a_directory", "x" * 300: "bad_path"}
+    codes = {way: code(either, way) for way in ("link", "file/x", "x" * 300)}
+    assert codes == {"link": "not_found", "file/x": "not_a_directory", "x" * 300: "bad_path"}
 
 
 def test_a_link_into_another_root_is_followed(tmp_path, root):

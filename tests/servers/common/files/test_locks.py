@@ -17,8 +17,8 @@ if sys.platform != "win32":
 
 @pytest.fixture
 def entry(files, at):
-    with files.locate(at("file")) as found:
-        yield found
+    with files.locate(at("file")) as located:
+        yield located
 
 
 def test_the_second_holder_waits_for_the_first(entry):
@@ -36,7 +36,7 @@ def test_the_second_holder_waits_for_the_first(entry):
     assert entered.is_set()
 
 
-async def cancelled_while_it_waits(entry, is_awaited):
+async def ends_when_cancelled(entry, is_awaited):
     """Cancel a call once `is_awaited`, and return whether it ended without the lock."""
 
     def wait():
@@ -63,11 +63,11 @@ async def cancelled_while_it_waits(entry, is_awaited):
 async def test_a_cancelled_call_stops_waiting_for_its_process(entry):
     with lock_entries(entry):
         (shared,) = locks._locks.values()
-        assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
+        assert await ends_when_cancelled(entry, lambda: shared.users == 2)
     assert locks._locks == {}
 
 
-def waits(lock, entered):
+def has_waiter(lock, entered):
     """Wait until the lock has a second user or was `entered`, and return whether it was not entered."""
     while lock.users < 2 and not entered.is_set():
         time.sleep(0.001)
@@ -85,7 +85,7 @@ def test_several_names_are_locked_in_order(files, at):
         thread = threading.Thread(target=both)
         with lock_entries(first):
             thread.start()
-            assert waits(locks._locks[locks._key(first)], entered)
+            assert has_waiter(locks._locks[locks._key(first)], entered)
             assert locks._key(second) not in locks._locks
         thread.join(30)
     assert entered.is_set()
@@ -102,11 +102,11 @@ def test_a_third_holder_waits_for_the_second(entry):
     threads = [threading.Thread(target=take, args=(entered,)) for entered in (second, third)]
     with lock_entries(entry):
         threads[0].start()
-        assert waits(locks._locks[locks._key(entry)], second)
+        assert has_waiter(locks._locks[locks._key(entry)], second)
     assert second.wait(30)
     threads[1].start()
     try:
-        assert waits(locks._locks.setdefault(locks._key(entry), locks._Lock()), third)
+        assert has_waiter(locks._locks.setdefault(locks._key(entry), locks._Lock()), third)
     finally:
         go.set()
         for thread in threads:
@@ -167,7 +167,7 @@ async def test_a_cancelled_call_stops_waiting_for_another_process(root, entry, m
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 60)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        assert await cancelled_while_it_waits(entry, lambda: locks._locks)
+        assert await ends_when_cancelled(entry, lambda: locks._locks)
     assert locks._locks == {}
 
 
@@ -199,7 +199,7 @@ def test_locking_two_names_of_one_file_does_not_deadlock(root, files, at):
 @posix
 def test_locking_a_pipe_does_not_wait(root, files, at):
     os.mkfifo(root / "file")
-    with files.locate(at("file")) as found, lock_entries(found):
+    with files.locate(at("file")) as located, lock_entries(located):
         pass
 
 

@@ -253,9 +253,9 @@ def test_small_reads_work_inside_the_part_only(files, root, part):
     parts = within(files, part)
     small = NarrowedSmallFiles(SmallFiles(files, mounts), parts.roots)
     (part / "link").symlink_to("../beside")
-    held = small.read(parts.roots.place("sub/file"))
-    assert (held is None) != mounts.is_known
-    assert held is None or held.data == b"mine"
+    contents = small.read(parts.roots.place("sub/file"))
+    assert (contents is None) != mounts.is_known
+    assert contents is None or contents.data == b"mine"
     assert small.read(parts.roots.place("link/secret")) is None
     assert small.read(parts.roots.place(".")) is None
     mounts.close()

@@ -24,10 +24,10 @@ def test_directories_pipes_and_sockets_are_refused_without_waiting(either, root,
     (root / "dir").mkdir()
     os.mkfifo(root / "pipe")
     monkeypatch.chdir(root)
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind("socket")
-        found = {name: code(either, name) for name in ("dir", ".", "pipe", "socket", "none", "none/none")}
-    assert found == {
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        codes = {name: code(either, name) for name in ("dir", ".", "pipe", "socket", "none", "none/none")}
+    assert codes == {
         **dict.fromkeys(["dir", "."], "not_a_file"),
         **dict.fromkeys(["pipe", "socket"], "special_file"),
         **dict.fromkeys(["none", "none/none"], "not_found"),

@@ -33,8 +33,8 @@ def read(files):
     small = SmallFiles(files, Local())
 
     def call(written):
-        held = small.read(files.roots.place(written))
-        return None if held is None else held.data
+        contents = small.read(files.roots.place(written))
+        return None if contents is None else contents.data
 
     return call
 
@@ -111,8 +111,8 @@ def test_small_reads_work_on_local_files_of_this_machine(files, root):
     (root / "a").write_text("yes")
     mounts = Mounts(files.roots.paths)
     place = files.roots.place("a")
-    held = SmallFiles(files, mounts).read(place)
-    assert (held is not None) == mounts.is_local(place)
+    contents = SmallFiles(files, mounts).read(place)
+    assert (contents is not None) == mounts.is_local(place)
     mounts.close()
 
 

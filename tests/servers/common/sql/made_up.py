@@ -109,8 +109,8 @@ class Database:
         form = await self._parse(query.sql, "read")
         names, rows = self.get(form["read"])
         if form["column"]:
-            (wanted,) = query.parameters
-            rows = [row for row in rows if row[names.index(form["column"])] == wanted]
+            (value,) = query.parameters
+            rows = [row for row in rows if row[names.index(form["column"])] == value]
         start = int(cursor or 0)
         end = start + limits.rows
         more = str(end) if end < len(rows) else None
@@ -126,8 +126,8 @@ class Database:
     async def list_tables(self, page: TablePage) -> TableList:
         return overview.list_page(self._list_entries(), {}, page)
 
-    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
-        columns, entry = self.read_columns(wanted.table), Entry(wanted.table, "table", "")
+    async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
+        columns, entry = self.read_columns(request.table), Entry(request.table, "table", "")
         facts = TableFacts(entry, [], None, columns, [], [], [], [], {}, None)
         return table.describe(facts, ByteBudget(limits.bytes))
 
@@ -152,9 +152,9 @@ class Database:
     async def find_keys(self, table: str, typed: str) -> list[str]:
         return [row[0] for row in self.get(table)[1] if row[0].startswith(typed)]
 
-    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
+    async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         names, rows = self.get((await self._parse(query.sql, "read"))["read"])
-        with ExportFile(wanted, _Codec()) as file:
+        with ExportFile(request, _Codec()) as file:
             file.begin(names)
             file.add(rows)
         return file.rows, file.bytes
@@ -189,7 +189,7 @@ class Database:
     ) -> FormattedResult:
         return make_result([], [], 0.0, limits.max_bytes)
 
-    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         raise SqlError("refused", "it takes no CSV")
 
     def _list_entries(self) -> list[Entry]:

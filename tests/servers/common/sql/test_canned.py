@@ -27,21 +27,21 @@ def front(*lines: str, sql: str = "SELECT 1") -> str:
 
 
 def test_a_definition_with_all_fields_is_parsed() -> None:
-    found = parse_definition(WHOLE, "file", find_parameters)
+    definition = parse_definition(WHOLE, "file", find_parameters)
     parameters = (
         QueryParameter("region", "string", "its name", False, None),
         QueryParameter("year", "integer", None, True, 2024),
         QueryParameter("least", "number", None, True, None),
     )
     sql = WHOLE.split("---\n")[2].strip()
-    assert found == Definition("of_region", "Sales of a region.", parameters, True, "sales", sql)
+    assert definition == Definition("of_region", "Sales of a region.", parameters, True, "sales", sql)
 
 
 def test_the_example_of_the_readme_is_parsed() -> None:
     readme = Path(__file__).resolve().parents[4] / "servers/sqlite/README.md"
-    found = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
-    assert found is not None
-    assert [one.name for one in parse_definition(found[1], "orders", find_parameters).parameters] == [
+    example = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
+    assert example is not None
+    assert [parameter.name for parameter in parse_definition(example[1], "orders", find_parameters).parameters] == [
         "customer",
         "since",
     ]

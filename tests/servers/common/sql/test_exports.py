@@ -48,26 +48,26 @@ async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 
 
 async def test_a_failed_export_leaves_no_file(file: Path) -> None:
     codes = {ENDLESS: "too_large", WRONG: "bad_statement", DELETES: "refused"}
-    async with exporting(file, max_bytes=100_000) as held:
+    async with exporting(file, max_bytes=100_000) as exporter:
         for query, code in codes.items():
             with pytest.raises(SqlError) as caught:
-                await held.make(query)
-            assert (caught.value.code, held.files) == (code, [])
-    async with exporting(file, max_bytes=10**12, seconds=0.1) as held:
+                await exporter.make(query)
+            assert (caught.value.code, exporter.files) == (code, [])
+    async with exporting(file, max_bytes=10**12, seconds=0.1) as exporter:
         with pytest.raises(SqlError) as caught:
-            await held.make(ENDLESS)
-        assert (caught.value.code, held.files) == ("timeout", [])
+            await exporter.make(ENDLESS)
+        assert (caught.value.code, exporter.files) == ("timeout", [])
 
 
 async def test_a_cancelled_export_leaves_no_file(file: Path) -> None:
-    async with exporting(file, max_bytes=10**12) as held:
+    async with exporting(file, max_bytes=10**12) as exporter:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(held.make, ENDLESS)
-            while held.exports._directory is None or not held.files:
+            tasks.start_soon(exporter.make, ENDLESS)
+            while exporter.exports._directory is None or not exporter.files:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         with anyio.fail_after(30):
-            while held.files:
+            while exporter.files:
                 await anyio.lowlevel.checkpoint()
 
 
@@ -81,51 +81,51 @@ class Killed(SqliteDatabase):
 
 
 async def test_an_export_whose_process_was_killed_leaves_no_file(file: Path) -> None:
-    async with exporting(file) as held:
-        await held.make()
-        held.database.__class__ = Killed
+    async with exporting(file) as exporter:
+        await exporter.make()
+        exporter.database.__class__ = Killed
         with pytest.raises(SqlError):
-            await held.make()
-        assert len(held.files) == 1
+            await exporter.make()
+        assert len(exporter.files) == 1
 
 
 async def test_the_oldest_export_is_removed_over_the_limit(file: Path) -> None:
-    async with exporting(file) as held:
-        made = [await held.make() for _ in range(18)]
-        assert {file.name for file in held.files} == {one.name for one in made[2:]}
+    async with exporting(file) as exporter:
+        made = [await exporter.make() for _ in range(18)]
+        assert {file.name for file in exporter.files} == {export.name for export in made[2:]}
         with pytest.raises(SqlError, match="no such export"):
-            held.exports.get(made[1].name, None)
+            exporter.exports.get(made[1].name, None)
         with pytest.raises(SqlError, match="no longer exists"):
-            await held.exports.read(made[1], 0, 1)
+            await exporter.exports.read(made[1], 0, 1)
 
 
 async def test_only_its_owner_finds_an_export_and_the_directory_ends_with_the_server(file: Path) -> None:
-    async with exporting(file) as held:
-        made = await held.make(owner="me")
-        assert held.exports.get(made.name, "me") == made
+    async with exporting(file) as exporter:
+        made = await exporter.make(owner="me")
+        assert exporter.exports.get(made.name, "me") == made
         for other in ("you", None):
             with pytest.raises(SqlError, match="no such export"):
-                held.exports.get(made.name, other)
-        (left,) = held.files
+                exporter.exports.get(made.name, other)
+        (left,) = exporter.files
         assert left.parent.stat().st_mode & 0o077 == 0
     assert not left.parent.exists()
 
 
 async def test_exports_of_an_owner_remove_none_of_another(file: Path) -> None:
-    async with exporting(file) as held:
-        mine = await held.make(owner="me")
+    async with exporting(file) as exporter:
+        mine = await exporter.make(owner="me")
         for _ in range(20):
-            await held.make(owner="you")
-        assert held.exports.get(mine.name, "me") == mine
-        assert len(held.files) == 17
+            await exporter.make(owner="you")
+        assert exporter.exports.get(mine.name, "me") == mine
+        assert len(exporter.files) == 17
 
 
 @pytest.mark.slow
 async def test_the_owner_of_most_exports_loses_the_oldest(file: Path) -> None:
-    async with exporting(file) as held:
-        most = [await held.make(owner="most") for _ in range(5)]
-        others = [await held.make(owner=f"other {number}") for number in range(60)]
-        assert len(held.files) == 64
-        assert held.exports.get(others[0].name, "other 0") == others[0]
+    async with exporting(file) as exporter:
+        most = [await exporter.make(owner="most") for _ in range(5)]
+        others = [await exporter.make(owner=f"other {number}") for number in range(60)]
+        assert len(exporter.files) == 64
+        assert exporter.exports.get(others[0].name, "other 0") == others[0]
         with pytest.raises(SqlError, match="no such export"):
-            held.exports.get(most[0].name, "most")
+            exporter.exports.get(most[0].name, "most")

@@ -51,11 +51,11 @@ async def test_an_export_of_another_replica_is_an_elsewhere_error(file: Path) ->
         session = await here.initialize()
         exported = (await called(here, session, "export", query=ALL))["content"][0]["uri"]
         missing = await there.post(there.message("resources/read", {"uri": exported}), session)
-        found = await here.post(here.message("resources/read", {"uri": exported}), session)
+        contents = await here.post(here.message("resources/read", {"uri": exported}), session)
     error = missing.json()["error"]
     assert (error["code"], error["message"].partition(":")[0]) == (-32002, "elsewhere")
     assert error["message"].endswith("Export it again.")
-    assert "result" in found.json()
+    assert "result" in contents.json()
 
 
 async def test_a_memo_belongs_to_one_replica(file: Path) -> None:

@@ -31,9 +31,9 @@ def test_the_values_of_a_key_are_joined_and_split_back(parts: list[str]) -> None
 @settings(max_examples=30)
 @given(st.from_regex(r"[^/?#]+/[^/?#]+(/.+)?", fullmatch=True))
 def test_any_parsed_uri_has_one_canonical_form(path: str) -> None:
-    found = SQLITE.uris.parse(f"sqlite:///{path}")
-    assert found is not None
-    assert SQLITE.uris.parse(SQLITE.uris.format(found)) == found
+    target = SQLITE.uris.parse(f"sqlite:///{path}")
+    assert target is not None
+    assert SQLITE.uris.parse(SQLITE.uris.format(target)) == target
 
 
 def test_a_table_named_schema_is_not_the_schema() -> None:

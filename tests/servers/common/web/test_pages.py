@@ -60,12 +60,12 @@ def test_the_joined_script_behaves_like_the_modules(node: Path, tmp_path: Path) 
     (script,) = inlined(assemble(page).html, "script")
     (tmp_path / "joined.mjs").write_text(script)
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    said = [
+    outputs = [
         subprocess.run([node, name], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30).stdout
         for name in ("joined.mjs", "page.js")
     ]
-    assert said[0] == said[1]
-    assert said[0].startswith("a\n  b [class Two]")
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith("a\n  b [class Two]")
 
 
 def test_style_sheets_of_parts_are_between_theme_and_page(tmp_path: Path) -> None:

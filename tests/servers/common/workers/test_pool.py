@@ -134,12 +134,12 @@ async def test_pages_are_read_in_order_of_arrival():
     read: list[int] = []
     async with opened(Limits(10, 256)) as (reader, _), anyio.create_task_group() as group:
 
-        async def one(number: int) -> None:
+        async def read_page(number: int) -> None:
             await reader.read(SMALL, "markdown")
             read.append(number)
 
         for number in range(20):
-            group.start_soon(one, number)
+            group.start_soon(read_page, number)
     assert read == list(range(20))
 
 

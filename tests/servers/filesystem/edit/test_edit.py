@@ -86,33 +86,33 @@ def test_parallel_edits_are_all_applied(root, edit):
     assert (root / "file").read_text() == "".join(f"[{i}]\n" for i in range(30))
 
 
-class Rude(str):
+class InterruptingText(str):
     """An old text that runs `act` once, while it is replaced, as another program would."""
 
     act = staticmethod(lambda: None)
 
     def replace(self, *arguments):
-        Rude.act()
-        Rude.act = staticmethod(lambda: None)
+        InterruptingText.act()
+        InterruptingText.act = staticmethod(lambda: None)
         return super().replace(*arguments)
 
 
-@pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
-def test_an_edit_keeps_simultaneous_writes_of_another_program(files, root, at, meddle, no_leak):
+@pytest.mark.parametrize("interrupt", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+def test_an_edit_keeps_simultaneous_writes_of_another_program(files, root, at, interrupt, no_leak):
     (root / "file").write_text("a")
-    Rude.act = staticmethod(lambda: meddle(root / "file"))
-    edit_file(files, at("file"), [(Rude("a"), "b")])
+    InterruptingText.act = staticmethod(lambda: interrupt(root / "file"))
+    edit_file(files, at("file"), [(InterruptingText("a"), "b")])
     assert [path.name for path in root.iterdir()] == ["file"]
     assert (root / "file").read_text() in ("b, theirs", "theirs, b")
 
 
-@pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
-def test_an_edit_with_an_etag_refuses_a_simultaneous_change_of_another_program(files, root, at, meddle):
+@pytest.mark.parametrize("interrupt", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+def test_an_edit_with_an_etag_refuses_a_simultaneous_change_of_another_program(files, root, at, interrupt):
     (root / "file").write_text("a")
-    Rude.act = staticmethod(lambda: meddle(root / "file"))
+    InterruptingText.act = staticmethod(lambda: interrupt(root / "file"))
     etag = etag_of((root / "file").stat())
     with pytest.raises(FilesError) as caught:
-        edit_file(files, at("file"), [(Rude("a"), "b")], etag=etag)
+        edit_file(files, at("file"), [(InterruptingText("a"), "b")], etag=etag)
     assert caught.value.code == "changed"
     assert str(caught.value) == "file: has been changed by another program in the meantime. Read it again."
     assert [path.name for path in root.iterdir()] == ["file"]
@@ -121,8 +121,8 @@ def test_an_edit_with_an_etag_refuses_a_simultaneous_change_of_another_program(f
 
 def test_an_edit_that_no_longer_matches_after_another_write_is_refused(files, root, at):
     (root / "file").write_text("a")
-    Rude.act = staticmethod(lambda: (root / "file").write_text("theirs"))
-    assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "no_match"
+    InterruptingText.act = staticmethod(lambda: (root / "file").write_text("theirs"))
+    assert code(edit_file, files, at("file"), [(InterruptingText("a"), "b")]) == "no_match"
     assert (root / "file").read_text() == "theirs"
 
 
@@ -136,8 +136,8 @@ def test_an_addition_of_another_program_is_kept_after_a_read_error(files, root, 
         return plain(*arguments)
 
     monkeypatch.setattr(os, "pread", pread)
-    Rude.act = staticmethod(lambda: theirs_added(root / "file"))
-    edit_file(files, at("file"), [(Rude("a"), "b")])
+    InterruptingText.act = staticmethod(lambda: theirs_added(root / "file"))
+    edit_file(files, at("file"), [(InterruptingText("a"), "b")])
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "b, theirs")]
 
 
@@ -153,10 +153,10 @@ def test_an_edit_is_a_checked_rename_where_names_can_not_be_exchanged(files, roo
     (root / "file").write_text("a")
     edit_file(files, at("file"), [("a", "b")])
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "b")]
-    Rude.act = staticmethod(lambda: (root / "file").write_text("bb"))
+    InterruptingText.act = staticmethod(lambda: (root / "file").write_text("bb"))
     etag = etag_of((root / "file").stat())
     with pytest.raises(FilesError) as caught:
-        edit_file(files, at("file"), [(Rude("b"), "c")], etag=etag)
+        edit_file(files, at("file"), [(InterruptingText("b"), "c")], etag=etag)
     assert str(caught.value) == "file: has been changed by another program in the meantime. Read it again."
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "bb")]
 
@@ -164,9 +164,9 @@ def test_an_edit_is_a_checked_rename_where_names_can_not_be_exchanged(files, roo
 def test_a_rename_restores_the_old_file_if_the_second_exchange_fails(files, root, at, monkeypatch):
     without_exchange(monkeypatch, errno.ENOSYS, after=1)
     (root / "file").write_text("a")
-    Rude.act = staticmethod(lambda: (root / "file").write_text("theirs, a"))
+    InterruptingText.act = staticmethod(lambda: (root / "file").write_text("theirs, a"))
     etag = etag_of((root / "file").stat())
-    assert code(edit_file, files, at("file"), [(Rude("a"), "b")], etag=etag) == "changed"
+    assert code(edit_file, files, at("file"), [(InterruptingText("a"), "b")], etag=etag) == "changed"
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "theirs, a")]
 
 
@@ -203,8 +203,8 @@ def edit_all_by(files):
     """Returns a function that appends "+" to each file; the old contents of a file are its name."""
 
     def run(names, **more):
-        wanted = [FileEdits(files.roots.place(name), [Edit(name[-1], name[-1] + "+")]) for name in names]
-        return edit_files(files, wanted, **more)
+        file_edits = [FileEdits(files.roots.place(name), [Edit(name[-1], name[-1] + "+")]) for name in names]
+        return edit_files(files, file_edits, **more)
 
     return run
 
@@ -309,8 +309,8 @@ def test_the_total_size_of_edited_files_is_limited(three, edit_all, monkeypatch)
 def test_edits_of_the_same_files_in_different_orders_do_not_deadlock(three, files):
     def run(names):
         for _ in range(10):
-            wanted = [FileEdits(files.roots.place(name), [Edit(name, name + "+")]) for name in names]
-            edit_files(files, wanted)
+            file_edits = [FileEdits(files.roots.place(name), [Edit(name, name + "+")]) for name in names]
+            edit_files(files, file_edits)
 
     threads = [threading.Thread(target=run, args=(names,), daemon=True) for names in ("abc", "cba", "bca")]
     for thread in threads:

@@ -9,13 +9,13 @@ from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
 
 
-def apply_edits(text, wanted, path=""):
-    return replacements.apply_edits(text, [Edit(*one) for one in wanted], path).after
+def apply_edits(text, edits, path=""):
+    return replacements.apply_edits(text, [Edit(*edit) for edit in edits], path).after
 
 
-def refused(text, *wanted):
+def refused(text, *edits):
     with pytest.raises(FilesError) as caught:
-        apply_edits(text, wanted, "f")
+        apply_edits(text, edits, "f")
     return caught.value
 
 
@@ -45,8 +45,8 @@ EDITED = {
 
 
 def test_edits_match_and_keep_indentation_and_line_ends():
-    found = {what: apply_edits(text, wanted) for what, (text, wanted, _) in EDITED.items()}
-    assert found == {what: expected for what, (*_, expected) in EDITED.items()}
+    results = {what: apply_edits(text, edits) for what, (text, edits, _) in EDITED.items()}
+    assert results == {what: expected for what, (*_, expected) in EDITED.items()}
 
 
 def test_a_missing_old_text_is_refused_with_the_nearest_line():
@@ -185,8 +185,8 @@ def test_several_matches_are_refused_with_at_most_ten_line_numbers():
 
 
 def test_empty_edits_are_refused():
-    for wanted in ([], [("", "x")], [("a", "b"), ("", "x")]):
-        assert refused("a", *wanted).code == "bad_edit"
+    for edits in ([], [("", "x")], [("a", "b"), ("", "x")]):
+        assert refused("a", *edits).code == "bad_edit"
 
 
 def test_an_error_names_the_number_of_the_edit():
@@ -223,9 +223,9 @@ WANTED = st.lists(
 
 
 @given(TEXTS, WANTED)
-def test_spans_cover_all_changes_of_the_text(text, wanted):
+def test_spans_cover_all_changes_of_the_text(text, edits):
     try:
-        before, after, spans, _ = replacements.apply_edits(text, [Edit(*one, places=0) for one in wanted])
+        before, after, spans, _ = replacements.apply_edits(text, [Edit(*edit, places=0) for edit in edits])
     except FilesError:
         return
     assert before == text
@@ -241,9 +241,9 @@ def test_spans_cover_all_changes_of_the_text(text, wanted):
 
 
 @given(TEXTS.map(lambda text: text.replace("\r", "")), WANTED)
-def test_edits_agree_with_plain_replacement(text, wanted):
+def test_edits_agree_with_plain_replacement(text, edits):
     model, made = text, []
-    for old, new in wanted:
+    for old, new in edits:
         # Deleting a whole line deletes its indentation too.
         if old in model and "\n" not in new and (new.strip() or not old.endswith("\n")):
             model = model.replace(old, new)

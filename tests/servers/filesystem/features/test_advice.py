@@ -12,7 +12,7 @@ from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 
 
 @pytest.fixture
-def say(root):
+def call_text(root):
     """Call a tool of a server with these settings, and return the text of the result."""
 
     async def call(tool, version=NEWEST_HANDSHAKE, /, settings=None, **arguments):
@@ -24,15 +24,15 @@ def say(root):
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_missing_name_that_looks_like_another_is_answered_with_its_uri(root, say, version):
+async def test_a_missing_name_that_looks_like_another_is_answered_with_its_uri(root, call_text, version):
     (root / "at 10.01\u202fPM.png").touch()
     (root / "Caf\u00e9").mkdir()
-    said = await say("read_text_file", version, path="at 10.01 PM.png")
+    text = await call_text("read_text_file", version, path="at 10.01 PM.png")
     meant = f"Did you mean {root.as_uri()}/at%2010.01%E2%80%AFPM.png?"
-    assert said == f'not_found: "at 10.01 PM.png": does not exist. {meant}'
-    said = await say("list_directory", version, path="cafe\u0301")
-    assert said.endswith(f"Did you mean {root.as_uri()}/Caf%C3%A9?")
-    many = await say("read_multiple_files", version, paths=["at 10.01 PM.png"])
+    assert text == f'not_found: "at 10.01 PM.png": does not exist. {meant}'
+    text = await call_text("list_directory", version, path="cafe\u0301")
+    assert text.endswith(f"Did you mean {root.as_uri()}/Caf%C3%A9?")
+    many = await call_text("read_multiple_files", version, paths=["at 10.01 PM.png"])
     assert many.endswith(meant)
 
 
@@ -48,54 +48,54 @@ CALLS = {
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_errors_of_read_tools_name_no_tool_that_writes(root, say, tool):
+async def test_errors_of_read_tools_name_no_tool_that_writes(root, call_text, tool):
     (root / "dir").mkdir()
     (root / "bytes").write_bytes(b"\0\xff")
-    assert "create_directory" not in await say(tool, **CALLS[tool])
-    assert "create_directory" not in await say(tool, settings={"allow_write": True}, **CALLS[tool])
+    assert "create_directory" not in await call_text(tool, **CALLS[tool])
+    assert "create_directory" not in await call_text(tool, settings={"allow_write": True}, **CALLS[tool])
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_no_error_names_a_disabled_tool(root, say, tool):
+async def test_no_error_names_a_disabled_tool(root, call_text, tool):
     (root / "dir").mkdir()
     (root / "bytes").write_bytes(b"\0\xff")
     async with talking(app, NEWEST_HANDSHAKE, settings=Settings(roots=[root], allow_write=True)) as peer:
         listed = (await peer.request("tools/list"))["result"]["tools"]
     others = [other["name"] for other in listed if other["name"] != tool]
-    said = await say(tool, settings={"allow_write": True, "disable_tool": others}, **CALLS[tool])
-    assert not set(re.findall(r"\w+", said)) & (set(others) - {"changes"})
+    text = await call_text(tool, settings={"allow_write": True, "disable_tool": others}, **CALLS[tool])
+    assert not set(re.findall(r"\w+", text)) & (set(others) - {"changes"})
 
 
-async def test_an_error_about_a_missing_parent_names_create_directory_if_offered(root, say):
+async def test_an_error_about_a_missing_parent_names_create_directory_if_offered(root, call_text):
     (root / "Folder").mkdir()
     writing = {"allow_write": True}
-    said = await say("write_file", settings=writing, path="no/file", content="")
+    text = await call_text("write_file", settings=writing, path="no/file", content="")
     reason = "not_found: no/file: its parent directory does not exist"
-    assert said == f"{reason}. Create it with create_directory first."
-    said = await say("write_file", settings=writing, path="folder/file", content="")
-    assert said == f"{reason.replace('no/', 'folder/')}. Create it with create_directory first."
+    assert text == f"{reason}. Create it with create_directory first."
+    text = await call_text("write_file", settings=writing, path="folder/file", content="")
+    assert text == f"{reason.replace('no/', 'folder/')}. Create it with create_directory first."
     withheld = {**writing, "disable_tool": ["create_directory"]}
-    assert await say("write_file", settings=withheld, path="no/file", content="") == reason
+    assert await call_text("write_file", settings=withheld, path="no/file", content="") == reason
 
 
-async def test_errors_name_the_tool_for_directories_and_binary_files(root, say):
+async def test_errors_name_the_tool_for_directories_and_binary_files(root, call_text):
     (root / "dir").mkdir()
-    assert await say("read_text_file", path="dir") == "not_a_file: dir: is a directory. Use list_directory."
+    assert await call_text("read_text_file", path="dir") == "not_a_file: dir: is a directory. Use list_directory."
     (root / "bytes").write_bytes(b"\0\xff")
-    assert "Use read_media_file for binary files." in await say("read_text_file", path="bytes")
+    assert "Use read_media_file for binary files." in await call_text("read_text_file", path="bytes")
 
 
-async def test_a_path_with_backslashes_or_escapes_is_answered_with_the_existing_one(root, say):
+async def test_a_path_with_backslashes_or_escapes_is_answered_with_the_existing_one(root, call_text):
     (root / "a b").mkdir()
     (root / "a b" / "c.txt").touch()
     (root / ".env").touch()
-    said = "Did you mean " + (root / "a b" / "c.txt").as_uri() + "?"
+    text = "Did you mean " + (root / "a b" / "c.txt").as_uri() + "?"
     for path in ("a b\\c.txt", "a%20b/c.txt"):
-        assert (await say("read_text_file", path=path)).endswith(said)
-    assert "Did you mean" not in await say("read_text_file", path="%2eenv")
+        assert (await call_text("read_text_file", path=path)).endswith(text)
+    assert "Did you mean" not in await call_text("read_text_file", path="%2eenv")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="it is a path there")
-async def test_a_windows_path_is_refused_with_a_note_on_the_system(say):
-    said = await say("read_text_file", path="C:\\Users\\me\\a.txt")
-    assert said.endswith("does not run on Windows; list_allowed_directories lists its directories.")
+async def test_a_windows_path_is_refused_with_a_note_on_the_system(call_text):
+    text = await call_text("read_text_file", path="C:\\Users\\me\\a.txt")
+    assert text.endswith("does not run on Windows; list_allowed_directories lists its directories.")

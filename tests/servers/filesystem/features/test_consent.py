@@ -58,13 +58,13 @@ async def test_consent_does_not_cover_a_file_changed_since_the_question(tmp_path
             file.write_text("those")
 
     # A stateless server asks the user again.
-    said = "declined: " if era == STATELESS else "changed: a: "
+    expected = "declined: " if era == STATELESS else "changed: a: "
     actions = ("accept decline " if era == STATELESS else "accept ") * len(ACTS)
     async with asked(tmp_path, era=era, actions=actions, meanwhile=meanwhile) as peer:
         for tool, arguments in ACTS:
             file.write_text("oo")
-            assert (await peer.text(tool, **arguments)).startswith(said), tool
-            assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a", "those")]
+            assert (await peer.text(tool, **arguments)).startswith(expected), tool
+            assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a", "those")]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tests.servers.peers import Json, text_of
 
 
 def etag_in(text: str) -> str:
-    found = re.search(r"etag ([0-9a-f]{16})", text)
-    assert found is not None, text
-    return found[1]
+    match = re.search(r"etag ([0-9a-f]{16})", text)
+    assert match is not None, text
+    return match[1]
 
 
 def edits(old: str, new: str, **more: Any) -> list[Json]:
@@ -56,13 +56,13 @@ async def test_write_file_reports_created_appended_and_replaced(tmp_path: Path) 
 async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("Le café est fermé à midi.\n".encode("cp1252"))
     async with inside(tmp_path, "--allow-write") as peer:
-        said = [
+        results = [
             await peer.text("read_text_file", path="a"),
             await peer.text("edit_file", path="a", edits=edits("midi", "l’été"), encoding="cp1252"),
             await peer.text("write_file", path="a", content="café\n", mode="append"),
             await peer.text("search_content", path=".", pattern="café"),
         ]
-        assert all("charset cp1252" in one for one in said), said
+        assert all("charset cp1252" in text for text in results), results
         error = await peer.error("write_file", path="a", content="5\n中")
         assert error.startswith("bad_edit: a: the file is cp1252, which has no '中'. ")
         assert "charset" not in await peer.text("write_file", path="a", content="中", encoding="utf-8")
@@ -78,8 +78,8 @@ async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Pa
 async def test_the_result_of_an_edit_names_tolerated_differences(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("all:\n\tcc a.c\n")
     async with inside(tmp_path, "--allow-write") as peer:
-        wanted = edits("all:\n    cc a.c\n", "all:\n    cc b.c\n")
-        text = await peer.text("edit_file", path="Makefile", edits=wanted)
+        requested = edits("all:\n    cc a.c\n", "all:\n    cc b.c\n")
+        text = await peer.text("edit_file", path="Makefile", edits=requested)
         assert "\n[edit 1 matched, ignoring indentation: 1 tab in the file for 4 spaces]\n---" in text
         assert (tmp_path / "Makefile").read_text() == "all:\n\tcc b.c\n"
         error = await peer.error("edit_file", path="Makefile", edits=edits("all:\n\tcc c.c\n", ""))
@@ -89,12 +89,12 @@ async def test_the_result_of_an_edit_names_tolerated_differences(tmp_path: Path)
 async def test_edit_file_changes_all_files_or_none(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(f"{name}{name}\n")
-    wanted = [*edits("a", "x", count=2), *edits("b", "x", count=2, path="b")]
+    requested = [*edits("a", "x", count=2), *edits("b", "x", count=2, path="b")]
     async with inside(tmp_path, "--allow-write") as peer:
-        error = await peer.error("edit_file", path="a", edits=[*wanted, *edits("c", "x", path="c")])
+        error = await peer.error("edit_file", path="a", edits=[*requested, *edits("c", "x", path="c")])
         assert error.startswith("not_found: c: ")
         assert [(tmp_path / name).read_text() for name in "ab"] == ["aa\n", "bb\n"]
-        text = await peer.text("edit_file", path="a", edits=wanted)
+        text = await peer.text("edit_file", path="a", edits=requested)
     assert re.findall(r"^(\w: .* bytes|[-+]\w.*)", text, re.MULTILINE) == [
         *("a: 3 bytes", "-aa", "+xx"),
         *("b: 3 bytes", "-bb", "+xx"),
@@ -103,9 +103,9 @@ async def test_edit_file_changes_all_files_or_none(tmp_path: Path) -> None:
 
 async def test_edit_file_takes_either_edits_or_a_patch(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
-    one = {"path": "a", "edits": edits("a", "b")}
+    edit = {"path": "a", "edits": edits("a", "b")}
     async with inside(tmp_path, "--allow-write") as peer:
-        for arguments in ({}, {"path": "a"}, {**one, "patch": "x"}, {"patch": "x", "if_match": "x"}):
+        for arguments in ({}, {"path": "a"}, {**edit, "patch": "x"}, {"patch": "x", "if_match": "x"}):
             assert "pass either path and edits, or patch alone" in await peer.error("edit_file", **arguments)
     assert (tmp_path / "a").read_text() == "a"
 
@@ -122,7 +122,7 @@ async def test_an_edit_without_a_path_and_an_etag_of_an_unedited_file_are_refuse
         assert error == f"bad_edit: a: if_match applies to the file at path, which no edit changes. {advice}"
         error = await peer.error("edit_file", path="a", edits=[*of_b, *edits("a", "x")], if_match="x")
         assert error.startswith("changed: a: ")
-        many = [one for number in range(101) for one in edits("a", "x", path=str(number))]
+        many = [edit for number in range(101) for edit in edits("a", "x", path=str(number))]
         assert "change more than 100 files" in await peer.error("edit_file", edits=many)
     assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "a"]
 
@@ -146,14 +146,14 @@ async def test_an_edit_with_a_truncated_diff_is_made(tmp_path: Path) -> None:
             assert (tmp_path / "a").read_text() == "b\n" * 5_000
 
 
-@pytest.mark.parametrize(("option", "said"), [((), "read_only: a: "), (("--replace-protected",), "Replaced a: ")])
+@pytest.mark.parametrize(("option", "expected"), [((), "read_only: a: "), (("--replace-protected",), "Replaced a: ")])
 async def test_protected_files_are_replaced_only_with_replace_protected(
-    tmp_path: Path, option: tuple[str, ...], said: str
+    tmp_path: Path, option: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "a").chmod(0o444)
     async with inside(tmp_path, "--allow-write", *option) as peer:
-        assert (await peer.text("write_file", path="a", content="b")).startswith(said)
+        assert (await peer.text("write_file", path="a", content="b")).startswith(expected)
 
 
 async def test_a_patch_changes_all_files_or_none_and_is_undone_as_a_whole(tmp_path: Path) -> None:

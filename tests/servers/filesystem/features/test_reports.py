@@ -23,9 +23,9 @@ def long(tmp_path: Path) -> Path:
 @both_eras
 async def test_a_truncated_text_is_logged_and_a_missing_file_is_not(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era) as client:
-        told = await client.messages_of_tool("read_text_file", path="long.txt")
+        messages = await client.messages_of_tool("read_text_file", path="long.txt")
         assert await client.messages_of_tool("read_text_file", path="no.txt") == []
-    assert told == [("info", "long.txt was truncated: 913 of 2,200 bytes shown")]
+    assert messages == [("info", "long.txt was truncated: 913 of 2,200 bytes shown")]
 
 
 @both_eras
@@ -41,8 +41,8 @@ async def test_an_unreachable_directory_is_logged(tmp_path: Path, era: str) -> N
         away.mkdir(exist_ok=True)
         async with reading(app, away, era=era) as client:
             away.rmdir()
-            told = await client.messages_of(method, **params)
-        assert told == [("warning", f"the allowed directory {away} can't be reached")], method
+            messages = await client.messages_of(method, **params)
+        assert messages == [("warning", f"the allowed directory {away} can't be reached")], method
 
 
 @both_eras

@@ -198,7 +198,7 @@ async def test_reading_a_directory_returns_the_list_of_its_resources(folder, rea
         "mimeType": "text/plain",
         "annotations": {"lastModified": "2023-11-14T22:13:20Z"},
     }
-    assert [one["mimeType"] for one in listing["resources"][1:]] == ["inode/directory"]
+    assert [resource["mimeType"] for resource in listing["resources"][1:]] == ["inode/directory"]
 
 
 async def test_denied_files_are_not_listed_or_completed(root, read, complete):
@@ -224,12 +224,12 @@ async def test_resources_list_has_the_root_first_and_its_entries_after_it(folder
     listed = (await ask("resources/list", {}))["result"]["resources"]
     odd = listed.pop(2)
     assert (odd["name"], (await read(odd["uri"]))["text"]) == ("caf\\xe9", "hello")
-    assert [(one["uri"], one["mimeType"]) for one in listed] == [
+    assert [(resource["uri"], resource["mimeType"]) for resource in listed] == [
         (root.as_uri(), "inode/directory"),
         ((root / "b.md").as_uri(), "text/markdown"),
         (folder.as_uri(), "inode/directory"),
     ]
-    assert all(one["annotations"]["lastModified"].endswith("Z") for one in listed)
+    assert all(resource["annotations"]["lastModified"].endswith("Z") for resource in listed)
 
 
 def test_a_time_beyond_the_calendar_is_omitted():
@@ -295,10 +295,10 @@ async def test_well_known_names_get_annotations_of_audience_and_priority(root, a
         (root / name).touch()
     allowed, *listed = (await ask("resources/list", {}))["result"]["resources"]
     assert (allowed["name"], allowed["title"]) == (str(root), root.name)
-    for one in listed:
-        del one["annotations"]["lastModified"]
-    assert {one["name"]: one["annotations"] for one in listed} == HINTS
-    assert not any("title" in one for one in listed)
+    for resource in listed:
+        del resource["annotations"]["lastModified"]
+    assert {resource["name"]: resource["annotations"] for resource in listed} == HINTS
+    assert not any("title" in resource for resource in listed)
 
 
 async def test_a_glob_subscription_over_the_quota_of_entries_is_refused(root):

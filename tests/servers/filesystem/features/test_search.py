@@ -69,5 +69,5 @@ async def test_a_search_can_run_as_a_task(tmp_path: Path) -> None:
     params = {"name": "search_content", "arguments": {"path": ".", "pattern": "needle"}, "task": {}}
     async with inside(tmp_path) as peer:
         task = (await peer.request("tools/call", **params))["result"]["task"]["taskId"]
-        found = await peer.request("tasks/result", taskId=task)
-    assert "a.txt" in text_of(found["result"])
+        answer = await peer.request("tasks/result", taskId=task)
+    assert "a.txt" in text_of(answer["result"])

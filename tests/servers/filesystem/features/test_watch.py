@@ -42,11 +42,11 @@ async def test_writes_of_a_client_are_in_its_next_call_of_changes(
             ("delete_file", {"path": "a.txt"}, ["deleted a.txt"]),
             ("undo", {}, ["created a.txt"]),
         ]
-        for tool, arguments, told in acts:
+        for tool, arguments, expected in acts:
             assert "isError" not in await peer.call(tool, **arguments)
             *lines, last = (await peer.text("changes", cursor=cursor)).splitlines()
-            found = [line.split(" ", 1)[1].replace(f"{tmp_path.resolve()}/", "") for line in lines]
-            assert sorted(set(told) - set(found)) == []
+            changes = [line.split(" ", 1)[1].replace(f"{tmp_path.resolve()}/", "") for line in lines]
+            assert sorted(set(expected) - set(changes)) == []
             cursor = last.removeprefix("[cursor: ").removesuffix("]")
 
 
@@ -72,9 +72,9 @@ async def test_changes_lists_five_thousand_new_files_without_overflow(tmp_path: 
         seen = set()
         with anyio.fail_after(60):
             while len(seen) < 5_000:
-                *found, last = (await peer.text("changes", cursor=cursor, wait=30)).splitlines()
-                assert not any("overflow" in line for line in found)
-                seen.update(line.split(" ", 2)[2] for line in found if not line.startswith("["))
+                *changes, last = (await peer.text("changes", cursor=cursor, wait=30)).splitlines()
+                assert not any("overflow" in line for line in changes)
+                seen.update(line.split(" ", 2)[2] for line in changes if not line.startswith("["))
                 cursor = last.removeprefix("[cursor: ").removesuffix("]")
 
 

@@ -10,9 +10,9 @@ from shared.program.files.entries import etag_of
 
 def test_bytes_are_read_with_media_type_and_size_limit(files, root, at):
     (root / "a.png").write_bytes(b"\x89PNG")
-    found = read_bytes(files, at("a.png"), 4)
-    assert (found.data, found.size, found.mime) == (b"\x89PNG", 4, "image/png")
-    assert found.etag == etag_of((root / "a.png").stat())
+    contents = read_bytes(files, at("a.png"), 4)
+    assert (contents.data, contents.size, contents.mime) == (b"\x89PNG", 4, "image/png")
+    assert contents.etag == etag_of((root / "a.png").stat())
     with pytest.raises(FilesError, match=r"has 4 bytes; the limit is 3") as caught:
         read_bytes(files, at("a.png"), 3)
     assert (caught.value.code, caught.value.suggestion) == (
@@ -27,8 +27,8 @@ PARTS = [(0, 2, "01"), (3, None, "3456"), (None, 3, "012"), (8, 9, "89"), (20, 1
 def test_a_byte_range_is_limited_to_the_budget(files, root, at):
     (root / "a").write_bytes(b"0123456789")
     for offset, length, data in PARTS:
-        found = read_bytes(files, at("a"), 4, offset, length)
-        assert (found.data.decode(), found.size) == (data, 10)
+        contents = read_bytes(files, at("a"), 4, offset, length)
+        assert (contents.data.decode(), contents.size) == (data, 10)
 
 
 def test_media_types_follow_the_suffix():
@@ -84,8 +84,8 @@ SOURCES += [
 
 @pytest.mark.parametrize("suffix", SOURCES)
 def test_source_files_have_text_media_types(suffix):
-    found = media_type_of(f"a.{suffix}")
-    assert found.startswith("text/") or found.partition("/")[2] in OTHER_TEXTS
+    media_type = media_type_of(f"a.{suffix}")
+    assert media_type.startswith("text/") or media_type.partition("/")[2] in OTHER_TEXTS
 
 
 OTHER_TEXTS = {"toml", "yaml", "sql", "x-ipynb+json", "x-httpd-php", "x-sh", "json", "xml"}

@@ -59,11 +59,11 @@ async def test_the_cursors_of_a_long_document_lead_to_the_whole_text(server: Ser
         whole, more = "", {}
         while True:
             page = await read(peer, tmp_path / "c", **more)
-            said = re.search(r"\n\[truncated: .*; continue with cursor (\S+~)]$", page)
-            whole += page if said is None else page[: said.start()]
-            if said is None:
+            match = re.search(r"\n\[truncated: .*; continue with cursor (\S+~)]$", page)
+            whole += page if match is None else page[: match.start()]
+            if match is None:
                 break
-            more = {"cursor": said[1]}
+            more = {"cursor": match[1]}
         assert whole == "\n\n".join(f"line {number} ü" for number in range(300))
 
 
@@ -101,21 +101,21 @@ async def test_an_error_about_the_document_limit_names_no_option(server: Server,
 
 async def test_documents_are_searched_with_documents_true_only(server: Server, tmp_path: Path):
     async with server as peer:
-        asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
-        text = await peer.text("search_content", **asked)
+        arguments = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
+        text = await peer.text("search_content", **arguments)
         assert "Ann | 3" not in text
         # e.pdf is a text, so it was searched.
         assert text.endswith("\n[2 documents not read; documents=true searches their text]")
-        found = await peer.text("search_content", **asked, documents=True)
+        found = await peer.text("search_content", **arguments, documents=True)
         assert found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file skipped: binary or too large]"
 
 
 async def test_a_search_notes_documents_not_searched_completely(server: Server, tmp_path: Path):
     (tmp_path / "e.docx").write_bytes(word(paragraph(run("seen") + run("hidden", "<w:vanish/>"))))
     async with server as peer:
-        found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
+        text = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
     note = "[1 document not searched completely; read_text_file says what is left out]"
-    assert found.splitlines() == ["No matches found in 5 files", "[1 file skipped: binary or too large]", note]
+    assert text.splitlines() == ["No matches found in 5 files", "[1 file skipped: binary or too large]", note]
 
 
 async def test_an_error_without_the_libraries_names_the_extra(

@@ -53,9 +53,9 @@ def refused(read, data, **part):
 
 
 def test_a_text_within_the_budget_is_read_whole(read, root):
-    found = read("één\ntwo\r\n".encode())
-    assert (found.text, found.size, found.truncated, found.rest) == ("één\ntwo\r\n", 11, False, None)
-    assert found.etag == etag_of((root / "file").stat())
+    page = read("één\ntwo\r\n".encode())
+    assert (page.text, page.size, page.truncated, page.rest) == ("één\ntwo\r\n", 11, False, None)
+    assert page.etag == etag_of((root / "file").stat())
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "cp1252"])
@@ -66,9 +66,9 @@ def test_a_part_is_the_same_in_every_charset(read, codec):
         ({"tail": 2}, "b ñ\nc\n"),
         ({"offset": 2, "head": 1}, "b ñ\n"),
     ):
-        found = read("é a\nb ñ\nc\n".encode(codec), **part)
-        assert found.text == text
-        assert found.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
+        page = read("é a\nb ñ\nc\n".encode(codec), **part)
+        assert page.text == text
+        assert page.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
 
 
 def test_an_error_about_a_binary_file_names_the_byte(read):
@@ -94,9 +94,9 @@ def test_a_text_with_later_bytes_that_are_not_utf_8_is_read_as_cp1252(pages, rea
 
 
 def test_a_page_ends_with_a_line_and_has_a_cursor(read, pages):
-    found = read(b"one\ntwo\nthree\n", budget=11)
-    assert (found.text, found.truncated) == ("one\ntwo\n", True)
-    assert (found.rest.position, found.rest.line, found.rest.lines_left) == (8, 3, 0)
+    page = read(b"one\ntwo\nthree\n", budget=11)
+    assert (page.text, page.truncated) == ("one\ntwo\n", True)
+    assert (page.rest.position, page.rest.line, page.rest.lines_left) == (8, 3, 0)
     assert [read(b"x" * size, budget=10).truncated for size in (10, 11)] == [False, True]
     # A long line is cut between characters.
     assert read("ééééé".encode(), budget=5).text == "éé"
@@ -177,8 +177,8 @@ PARTS = [
 
 def test_head_tail_and_offset_choose_lines(read):
     for part, text in PARTS:
-        found = read(b"a\nb\nc", **part)
-        assert (found.text, found.truncated) == (text, False), part
+        page = read(b"a\nb\nc", **part)
+        assert (page.text, page.truncated) == (text, False), part
         if "tail" in part:
             assert read(b"a\nb\nc\n", **part).text == f"{text}\n"
 
@@ -223,8 +223,8 @@ def test_counting_lines_to_an_offset_can_be_cancelled(files, root, at):
 
 
 def test_a_tail_over_the_budget_keeps_the_end(read):
-    found = read(b"one\ntwo\nthree\n", tail=3, budget=13)
-    assert (found.text, found.truncated) == ("two\nthree\n", True)
+    page = read(b"one\ntwo\nthree\n", tail=3, budget=13)
+    assert (page.text, page.truncated) == ("two\nthree\n", True)
     assert read("ééééé".encode(), tail=1, budget=5).text == "éé"
 
 
@@ -237,8 +237,8 @@ def test_a_tail_can_span_blocks(read, codec):
 def test_a_truncated_tail_begins_with_a_whole_character(read):
     text = "日本語です" * 9_000
     for codec in ("utf-8", "utf-16", "cp932"):
-        found = read(text.encode(codec), tail=1, budget=9_001)
-        assert (len(found.text), text.endswith(found.text)) == (3_000, True)
+        page = read(text.encode(codec), tail=1, budget=9_001)
+        assert (len(page.text), text.endswith(page.text)) == (3_000, True)
     for mark, codec in ((b"", "utf-16"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         assert read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001).text == "😀" * 2_250
 
@@ -255,22 +255,22 @@ def test_a_huge_line_is_cut_to_the_budget(files, root, at, part):
         file.write(b"x" * 200_000)
         file.seek(600_000_000)
         file.write(b"x" * 200_000)
-    found = read_text(files, at("file"), 100_000, Part(**part))
-    assert 99_000 < len(found.text) <= 100_000
-    assert found.truncated
+    page = read_text(files, at("file"), 100_000, Part(**part))
+    assert 99_000 < len(page.text) <= 100_000
+    assert page.truncated
 
 
 @given(st.lists(st.text("aé😀\n", max_size=9)).map("".join), st.integers(6, 40), st.integers(1, 6))
 def test_head_and_tail_agree_with_the_whole_text(read, text, budget, count):
     lines = text.splitlines(keepends=True)
     head = read(text.encode(), budget, head=count)
-    wanted = "".join(lines[:count])
-    assert wanted.startswith(head.text)
-    assert head.truncated == (head.text != wanted) == (len(to_json(wanted)) - 2 > budget)
+    expected = "".join(lines[:count])
+    assert expected.startswith(head.text)
+    assert head.truncated == (head.text != expected) == (len(to_json(expected)) - 2 > budget)
     tail = read(text.encode(), budget, tail=count)
-    wanted = "".join(lines[-count:])
-    assert wanted.endswith(tail.text)
-    assert tail.truncated == (tail.text != wanted) == (len(to_json(wanted)) - 2 > budget)
+    expected = "".join(lines[-count:])
+    assert expected.endswith(tail.text)
+    assert tail.truncated == (tail.text != expected) == (len(to_json(expected)) - 2 > budget)
 
 
 def test_files_without_a_size_are_read():

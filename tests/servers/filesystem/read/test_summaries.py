@@ -21,24 +21,24 @@ def parts(text):
 def test_an_error_replaces_the_text_of_its_file_only(files, root):
     (root / "a").write_text("A")
     (root / "b").write_bytes(b"\0")
-    found = many(files, ["a", "none", "b", "../x"], 9_000)
-    first, second, third, fourth = parts(found.text)
+    result = many(files, ["a", "none", "b", "../x"], 9_000)
+    first, second, third, fourth = parts(result.text)
     assert first == "a:\nA"
     assert second.startswith("none: Error - not_found")
     assert third.startswith("b: Error - not_text")
     assert fourth.startswith("../x: Error - outside_roots")
-    assert list(found.etags) == ["a"]
+    assert list(result.etags) == ["a"]
 
 
 def test_a_large_file_gets_the_budget_left_by_small_ones(files, root):
     (root / "large").write_text("x\n" * 10_000)
     for name in ("a", "b", "c"):
         (root / name).write_text(name * 100)
-    found = many(files, ["large", "a", "b", "c"], 10_000)
-    large, *small = parts(found.text)
+    result = many(files, ["large", "a", "b", "c"], 10_000)
+    large, *small = parts(result.text)
     assert [text[3:] for text in small] == ["a" * 100, "b" * 100, "c" * 100]
     assert len(to_json(large)) > 8_000
-    assert len(to_json(found.text)) <= 10_000
+    assert len(to_json(result.text)) <= 10_000
     assert "continue with cursor" in large
 
 

@@ -29,13 +29,13 @@ def searcher(files):
     def call(
         pattern, glob="*", *, start=".", control=None, limit=1_000, cursor=None, max_bytes=sys.maxsize, **options
     ):
-        told = {name: options.pop(name) for name in ("output", "context") if name in options}
+        request_options = {name: options.pop(name) for name in ("output", "context") if name in options}
         scoped = {name: options.pop(name) for name in ("include_ignored", "exclude_patterns") if name in options}
         return search_content(
             files,
             files.roots.place(start),
             Scope(glob, include_hidden=scoped.get("include_ignored", False), **scoped),
-            SearchRequest(Query(pattern, **options), **told),
+            SearchRequest(Query(pattern, **options), **request_options),
             Page(limit, max_bytes, cursor),
             control or Control(),
         )
@@ -313,11 +313,11 @@ def test_a_regular_expression_without_re2_names_the_package(root, search, monkey
 def test_a_search_of_this_repository_agrees_with_ripgrep(pattern):
     folder = RootedFiles(Roots([ROOT]))
     result = searcher(folder)(pattern, limit=100_000)
-    told = {(file["path"], match["line"]) for file in result["files"] for match in file["matches"]}
+    matches = {(file["path"], match["line"]) for file in result["files"] for match in file["matches"]}
     command = ["rg", "--no-config", "--no-heading", "-n", "--no-ignore-global", pattern, "."]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     rows = (row.removeprefix("./").split(":", 2) for row in listed.splitlines())
-    assert told == {(path, int(line)) for path, line, _ in rows}
+    assert matches == {(path, int(line)) for path, line, _ in rows}
     folder.close()
 
 
@@ -332,11 +332,11 @@ def test_a_search_agrees_with_matching_line_by_line(search, root, text, pattern,
     (root / "file").write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK_BYTES", max(block, longest + 1))
-        told = found(search(pattern, context=1))
+        matches = found(search(pattern, context=1))
     plain = text.replace("\r\n", "\n")
     expected = plain.removesuffix("\n").split("\n") if plain else []
     python = re.compile(pattern)
-    assert told == [("file", number, line) for number, line in enumerate(expected, 1) if python.search(line)]
+    assert matches == [("file", number, line) for number, line in enumerate(expected, 1) if python.search(line)]
 
 
 def test_shared_context_counts_once_against_the_size(search, root):

@@ -40,8 +40,8 @@ def searcher(files):
     return call
 
 
-def paths(found):
-    return [match["path"] for match in found["matches"]]
+def paths(result):
+    return [match["path"] for match in result["matches"]]
 
 
 def test_globs_match_at_any_depth_relative_to_the_start(search):
@@ -52,15 +52,15 @@ def test_globs_match_at_any_depth_relative_to_the_start(search):
 
 
 def test_a_search_stops_at_the_limit(search):
-    found = search("*.py", limit=2)
-    assert (len(found["matches"]), found["stopped"]) == (2, "limit")
+    result = search("*.py", limit=2)
+    assert (len(result["matches"]), result["stopped"]) == (2, "limit")
     assert (search("*.txt", limit=1)["stopped"], search("*.txt", limit=1)["cursor"]) == (None, None)
 
 
 def test_a_search_stops_at_the_budget_of_steps_and_continues(search):
-    found = search("**/*.py", max_steps=5)
-    assert found["stopped"] == "budget"
-    assert paths(found) + paths(search("**/*.py", cursor=found["cursor"])) == paths(search("**/*.py"))
+    result = search("**/*.py", max_steps=5)
+    assert result["stopped"] == "budget"
+    assert paths(result) + paths(search("**/*.py", cursor=result["cursor"])) == paths(search("**/*.py"))
 
 
 def test_a_search_ends_at_its_deadline_or_when_cancelled(search):
@@ -68,9 +68,9 @@ def test_a_search_ends_at_its_deadline_or_when_cancelled(search):
     control.cancel()
     assert search("*", control=control)["stopped"] == "cancelled"
     times = iter([0.0, 1.0, 2.0, 3.5])
-    found = search("*", control=Control(3.0, lambda: next(times)))
-    assert found["stopped"] == "time"
-    assert paths(found) + paths(search("*", cursor=found["cursor"])) == paths(search("*"))
+    result = search("*", control=Control(3.0, lambda: next(times)))
+    assert result["stopped"] == "time"
+    assert paths(result) + paths(search("*", cursor=result["cursor"])) == paths(search("*"))
 
 
 def test_a_search_cancelled_within_a_large_directory_continues_there(search, root):
@@ -81,9 +81,9 @@ def test_a_search_cancelled_within_a_large_directory_continues_there(search, roo
     control.cancel()
     pages, cursor = [], None
     for _ in range(4):
-        found = search("*.txt", "b.py", start="z", control=control, cursor=cursor)
-        pages.append(paths(found))
-        cursor = found["cursor"]
+        result = search("*.txt", "b.py", start="z", control=control, cursor=cursor)
+        pages.append(paths(result))
+        cursor = result["cursor"]
     assert [len(page) for page in pages] == [64, 64, 64, 8]
     assert [name for page in pages for name in page] == names
 
@@ -131,11 +131,11 @@ def test_a_glob_of_many_stars_is_quick(search, root):
 
 def every_page(search, *arguments, cursor=None, **options):
     """The results of all pages from `cursor` on."""
-    found = search(*arguments, cursor=cursor, **options)
-    matches = paths(found)
-    while found["cursor"]:
-        found = search(*arguments, cursor=found["cursor"], **options)
-        matches += paths(found)
+    result = search(*arguments, cursor=cursor, **options)
+    matches = paths(result)
+    while result["cursor"]:
+        result = search(*arguments, cursor=result["cursor"], **options)
+        matches += paths(result)
     return matches
 
 
@@ -194,17 +194,17 @@ def test_a_file_present_throughout_is_listed_once_despite_other_changes(files, r
     make(folder, there)
     throughout = present(folder)
     search = partial(searcher(files), "*", start=folder.name, limit=limit)
-    found = search()
-    listed = paths(found)
+    result = search()
+    listed = paths(result)
     for made, removed in changes:
         remove(folder, removed)
         throughout &= present(folder)
         make(folder, made)
-        if found["cursor"]:
-            found = search(cursor=found["cursor"])
-            listed += paths(found)
-    if found["cursor"]:
-        listed += every_page(search, cursor=found["cursor"])
+        if result["cursor"]:
+            result = search(cursor=result["cursor"])
+            listed += paths(result)
+    if result["cursor"]:
+        listed += every_page(search, cursor=result["cursor"])
     assert len(listed) == len(set(listed))
     assert throughout <= set(listed)
 

@@ -29,16 +29,16 @@ def make(root, ignored="", *paths):
         (root / path).touch()
 
 
-def paths(found):
+def paths(result):
     """The paths of the matches, without .gitignore files and directories."""
-    return [m["path"] for m in found["matches"] if m["kind"] == "file" and not m["path"].endswith(".gitignore")]
+    return [m["path"] for m in result["matches"] if m["kind"] == "file" and not m["path"].endswith(".gitignore")]
 
 
 def test_ignored_entries_are_omitted_and_counted(root, search):
     rules = "build/\n!\n[z-a]\na\\\n*.log\n# no pattern\n\n"
     make(root, rules, "a.py", "a.log", "build/b.py", "src/build/c.py", "src/d.log")
-    found = search()
-    assert (paths(found), found["ignored"]) == (["a.py"], 4)
+    result = search()
+    assert (paths(result), result["ignored"]) == (["a.py"], 4)
     assert len(paths(search(include_ignored=True))) == 5
     # An ignored start is searched, and only ignored entries that match are counted.
     assert paths(search(start="build")) == ["b.py"]
@@ -46,7 +46,7 @@ def test_ignored_entries_are_omitted_and_counted(root, search):
 
 
 @pytest.mark.parametrize(
-    ("rules", "found"),
+    ("rules", "expected"),
     [
         (b"\xef\xbb\xbfa.log\r\nb.log", ["c.log"]),
         (b"a.log\nb.log\r", ["c.log"]),
@@ -54,10 +54,10 @@ def test_ignored_entries_are_omitted_and_counted(root, search):
         ("c.log\u2028a.log\x0cb.log\n".encode(), ["a.log", "b.log", "c.log"]),
     ],
 )
-def test_line_ends_and_the_byte_order_mark_are_read_as_in_git(rules, found, root, search):
+def test_line_ends_and_the_byte_order_mark_are_read_as_in_git(rules, expected, root, search):
     make(root, "", "a.log", "b.log", "c.log")
     (root / ".gitignore").write_bytes(rules)
-    assert paths(search()) == found
+    assert paths(search()) == expected
 
 
 def test_the_innermost_matching_gitignore_decides(root, search):
@@ -79,8 +79,8 @@ def test_gitignore_files_above_the_start_apply(root, search):
 
 def test_a_nested_repository_has_its_own_rules_and_git_data_is_omitted(root, search):
     make(root, "*.log\n", "inner/a.log", "inner/.git/config", "a.log")
-    found = search()
-    assert (paths(found), found["ignored"]) == (["inner/a.log"], 1)
+    result = search()
+    assert (paths(result), result["ignored"]) == (["inner/a.log"], 1)
     assert paths(search(start="inner")) == ["a.log"]
     assert paths(search(start="inner", include_ignored=True)) == ["a.log", ".git/config"]
 

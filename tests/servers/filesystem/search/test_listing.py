@@ -120,12 +120,12 @@ def test_info_describes_files_directories_and_links(files, root, outside, at):
     (root / "a.txt").write_text("four")
     (root / "a.txt").chmod(0o640)
     (root / "link").symlink_to(outside / "secret")
-    found = info(files, at("a.txt"))
-    assert (found.kind, found.size, found.permissions) == ("file", 4, "-rw-r-----")
-    assert (found.mime, found.path) == ("text/plain", f"{root}/a.txt")
+    description = info(files, at("a.txt"))
+    assert (description.kind, description.size, description.permissions) == ("file", 4, "-rw-r-----")
+    assert (description.mime, description.path) == ("text/plain", f"{root}/a.txt")
     assert (info(files, at(".")).kind, info(files, at(".")).mime) == ("directory", None)
     assert info(files, at("link")).kind == "symlink"
-    assert info(files, at("a.txt")).etag == found.etag == etag_of((root / "a.txt").stat())
+    assert info(files, at("a.txt")).etag == description.etag == etag_of((root / "a.txt").stat())
 
 
 def test_names_only_lists_the_same_entries_without_sizes_and_times(files, root, at, listed):

@@ -29,9 +29,9 @@ def test_a_tree_is_nested(root, tree):
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "c").touch()
     (root / "empty").mkdir()
-    found = tree()
-    assert shape(found["root"]) == {"root": [{"a": [{"b": ["c"]}]}, {"empty": []}]}
-    assert (found["entries"], found["truncated"]) == (4, False)
+    result = tree()
+    assert shape(result["root"]) == {"root": [{"a": [{"b": ["c"]}]}, {"empty": []}]}
+    assert (result["entries"], result["truncated"]) == (4, False)
 
 
 def test_a_tree_does_not_follow_links(root, outside, tree):
@@ -56,15 +56,15 @@ def test_a_branch_beyond_the_longest_path_is_truncated(root, tree):
         os.close(descriptor)
         descriptor = below
     os.close(descriptor)
-    found = tree(max_depth=10_000)
-    assert (found["entries"], found["truncated"]) == (64, True)
+    result = tree(max_depth=10_000)
+    assert (result["entries"], result["truncated"]) == (64, True)
 
 
 def test_truncated_directories_are_marked(root, tree):
     (root / "a" / "b").mkdir(parents=True)
     (root / "c").mkdir()
-    found = tree(max_depth=2, max_entries=3)
-    assert found["root"] == {
+    result = tree(max_depth=2, max_entries=3)
+    assert result["root"] == {
         "name": "root",
         "kind": "directory",
         "children": [
@@ -72,15 +72,15 @@ def test_truncated_directories_are_marked(root, tree):
             {"name": "c", "kind": "directory", "cut": True},
         ],
     }
-    assert tree_text(found).splitlines()[:4] == ["root/", "  a/", "    b/ ...", "  c/ ..."]
+    assert tree_text(result).splitlines()[:4] == ["root/", "  a/", "    b/ ...", "  c/ ..."]
 
 
 def test_a_tree_stays_within_its_bytes(root, tree):
     for number in range(100):
         (root / f"{number:0100}").touch()
-    found = tree(max_entries=1_000, max_bytes=5_000)
-    assert 20 < found["entries"] < 50
-    assert (found["truncated"], found["root"]["cut"]) == (True, True)
+    result = tree(max_entries=1_000, max_bytes=5_000)
+    assert 20 < result["entries"] < 50
+    assert (result["truncated"], result["root"]["cut"]) == (True, True)
 
 
 def test_names_in_a_tree_are_escaped_and_the_uri_given(root, tree):
@@ -96,8 +96,8 @@ def test_a_cancelled_tree_is_truncated_and_a_tree_of_a_file_refused(files, root,
     assert caught.value.code == "not_a_directory"
     control = Control()
     control.cancel()
-    found = directory_tree(files, at("."), [], Limits(9, 9, 1_000), control)
-    assert (found["entries"], found["truncated"]) == (0, True)
+    result = directory_tree(files, at("."), [], Limits(9, 9, 1_000), control)
+    assert (result["entries"], result["truncated"]) == (0, True)
 
 
 def test_an_unreadable_directory_has_an_error_code(root, tree):
@@ -113,11 +113,11 @@ def test_ignored_entries_are_omitted_on_request(root, tree):
         (root / name).touch()
     (root / ".gitignore").write_text("node_modules/\n*.log\n")
     (root / "src/.gitignore").write_text("/build\n!keep.log\n")
-    found = tree(with_ignored=False)
+    result = tree(with_ignored=False)
     inside = {"src": [".gitignore", "a.py", "keep.log", {"kept": []}]}
-    assert shape(found["root"]) == {"root": [".gitignore", inside]}
-    assert (found["ignored"], found["entries"]) == (4, 6)
-    assert tree_text(found).endswith("\n[4 entries left out by .gitignore; includeIgnored shows them]")
+    assert shape(result["root"]) == {"root": [".gitignore", inside]}
+    assert (result["ignored"], result["entries"]) == (4, 6)
+    assert tree_text(result).endswith("\n[4 entries left out by .gitignore; includeIgnored shows them]")
     # Rules above the start apply too.
     assert shape(tree(with_ignored=False, path="src")["root"]) == inside
     everything = tree()

@@ -30,15 +30,15 @@ ACTS = st.one_of(
 
 def tree_of(folder: Path) -> dict[str, tuple]:
     """Kinds, modes and contents of all entries below the folder, by path."""
-    found = {}
+    entries = {}
     for path in sorted(folder.rglob("*")):
         info = path.lstat()
-        held = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        contents = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
         attributes = (
             () if path.is_symlink() else tuple((name, os.getxattr(path, name)) for name in os.listxattr(path))
         )
-        found[str(path.relative_to(folder))] = (stat.filemode(info.st_mode), held, attributes)
-    return found
+        entries[str(path.relative_to(folder))] = (stat.filemode(info.st_mode), contents, attributes)
+    return entries
 
 
 def fill(folder: Path) -> None:
@@ -62,8 +62,8 @@ def make(files, act, recorder) -> bool:
             text = LARGE if arguments[1] == "large" else arguments[1]
             write_file(files, files.roots.place(arguments[0]), text, mode, recorder=recorder)
         elif kind == "edit":
-            wanted = [FileEdits(place, [Edit("one\n", "three\n", 0)]) for place in dict.fromkeys(places)]
-            edit_files(files, wanted, recorder=recorder)
+            file_edits = [FileEdits(place, [Edit("one\n", "three\n", 0)]) for place in dict.fromkeys(places)]
+            edit_files(files, file_edits, recorder=recorder)
         elif kind == "create_directory":
             create_directory(files, *places, recorder)
         elif kind == "delete":

@@ -20,7 +20,7 @@ async def ignore(_key):
     pass
 
 
-async def still(remote):
+async def never_check(remote):
     """A check that never ends."""
     await anyio.sleep_forever()
 
@@ -54,22 +54,24 @@ def create(root, at):
     return call
 
 
-def shown(found):
-    return [(change.kind, change.path.rsplit("/", 1)[1]) for change in found.changes]
+def kinds_and_names(page):
+    return [(change.kind, change.path.rsplit("/", 1)[1]) for change in page.changes]
 
 
 async def test_the_first_read_gives_a_cursor_and_the_next_waits_for_changes(files, root, everything):
     (root / "old").touch()
     async with journal_of(files) as journal:
-        found = await journal.read(Page(10, 90_000, None), everything, 0)
-        assert (found.changes, found.overflow, found.more) == ((), False, False)
-        assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
+        page = await journal.read(Page(10, 90_000, None), everything, 0)
+        assert (page.changes, page.overflow, page.more) == ((), False, False)
+        assert (await journal.read(Page(10, 90_000, page.cursor), everything, 0)).changes == ()
         (root / "file").touch()
-        found = await journal.read(Page(10, 90_000, found.cursor), everything, 30)
-        assert shown(found) == [("created", "file")]
-        assert found.changes[0].path == str(root / "file")
+        page = await journal.read(Page(10, 90_000, page.cursor), everything, 30)
+        assert kinds_and_names(page) == [("created", "file")]
+        assert page.changes[0].path == str(root / "file")
         (root / "file").unlink()
-        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 30)) == [("deleted", "file")]
+        assert kinds_and_names(await journal.read(Page(10, 90_000, page.cursor), everything, 30)) == [
+            ("deleted", "file")
+        ]
 
 
 async def test_several_readers_get_the_same_pages_of_limited_length(files, everything, create):
@@ -78,9 +80,9 @@ async def test_several_readers_get_the_same_pages_of_limited_length(files, every
         create(journal, *"abc")
         for _ in range(2):
             first = await journal.read(Page(2, 90_000, cursor), everything, 0)
-            assert (shown(first), first.more) == ([("created", "a"), ("created", "b")], True)
+            assert (kinds_and_names(first), first.more) == ([("created", "a"), ("created", "b")], True)
         second = await journal.read(Page(2, 90_000, first.cursor), everything, 0)
-        assert (shown(second), second.more) == ([("created", "c")], False)
+        assert (kinds_and_names(second), second.more) == ([("created", "c")], False)
 
 
 async def test_changes_over_the_byte_limit_come_on_the_next_page(files, everything, create):
@@ -90,7 +92,7 @@ async def test_changes_over_the_byte_limit_come_on_the_next_page(files, everythi
         page = await journal.read(Page(10, 250, cursor), everything, 0)
         assert (page.changes != (), page.more) == (True, True)
         rest = await journal.read(Page(10, 90_000, page.cursor), everything, 0)
-        assert [*shown(page), *shown(rest)] == [("created", name) for name in "abc"]
+        assert [*kinds_and_names(page), *kinds_and_names(rest)] == [("created", name) for name in "abc"]
 
 
 async def test_a_name_with_its_uri_counts_against_the_byte_limit(files, everything, create):
@@ -107,15 +109,15 @@ async def test_a_late_reader_gets_an_overflow_and_can_continue(files, everything
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"ab")
         # A full journal is no overflow yet.
-        assert shown(await journal.read(Page(10, 90_000, cursor), everything, 0)) == [
+        assert kinds_and_names(await journal.read(Page(10, 90_000, cursor), everything, 0)) == [
             ("created", "a"),
             ("created", "b"),
         ]
         create(journal, "c")
-        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-        assert (found.changes, found.overflow) == ((), True)
+        page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert (page.changes, page.overflow) == ((), True)
         create(journal, "d")
-        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 0)) == [("created", "d")]
+        assert kinds_and_names(await journal.read(Page(10, 90_000, page.cursor), everything, 0)) == [("created", "d")]
 
 
 async def test_a_cursor_of_another_run_overflows_and_an_invalid_one_is_refused(files, everything):
@@ -131,19 +133,19 @@ async def test_a_waiting_read_ends_with_a_selected_change_only(files, root, crea
         (root / "sub").mkdir()
         python = Selection([str(root)], "*.py")
         cursor = (await journal.read(Page(10, 90_000, None), python, 0)).cursor
-        found = []
+        page = []
 
         async def read():
-            found.append(await journal.read(Page(10, 90_000, cursor), python, 30))
+            page.append(await journal.read(Page(10, 90_000, cursor), python, 30))
 
         async with anyio.create_task_group() as group:
             group.start_soon(read)
             await anyio.wait_all_tasks_blocked()
             create(journal, "a.txt")
             await anyio.wait_all_tasks_blocked()
-            assert not found
+            assert not page
             create(journal, "sub/a.py")
-        assert shown(found[0]) == [("created", "a.py")]
+        assert kinds_and_names(page[0]) == [("created", "a.py")]
 
 
 async def test_repeated_changes_of_a_file_are_merged(files, root, at, everything):
@@ -155,9 +157,9 @@ async def test_repeated_changes_of_a_file_are_merged(files, root, at, everything
         for act in (one, two, file.unlink, file.touch, three):
             act()
             journal.add_write(at("a"))
-            found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-        assert [change.kind for change in found.changes] == ["modified", "deleted", "created"]
-        assert not found.more
+            page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert [change.kind for change in page.changes] == ["modified", "deleted", "created"]
+        assert not page.more
 
 
 async def test_watching_ends_without_readers_and_restarts(files, root, everything):
@@ -167,10 +169,12 @@ async def test_watching_ends_without_readers_and_restarts(files, root, everythin
             while journal.watcher.health["watched"]:
                 await anyio.lowlevel.checkpoint()
         journal._idle = 600  # or the watch would end before the read
-        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-        assert found.overflow
+        page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert page.overflow
         (root / "file").touch()
-        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 30)) == [("created", "file")]
+        assert kinds_and_names(await journal.read(Page(10, 90_000, page.cursor), everything, 30)) == [
+            ("created", "file")
+        ]
 
 
 async def test_a_root_within_another_is_watched_once(root, everything):
@@ -180,7 +184,7 @@ async def test_a_root_within_another_is_watched_once(root, everything):
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         (root / "inner" / "file").touch()
         inner = Selection([str(root / "inner")], None)
-        assert shown(await journal.read(Page(10, 90_000, cursor), inner, 30)) == [("created", "file")]
+        assert kinds_and_names(await journal.read(Page(10, 90_000, cursor), inner, 30)) == [("created", "file")]
         assert journal.watcher.health["watched"] == 1
     files.close()
 
@@ -197,7 +201,7 @@ async def test_writes_of_this_server_are_recorded_immediately(files, root, at, e
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         # So that no notice records the change first.
-        monkeypatch.setattr(journal.watcher, "_check_and_notify", still)
+        monkeypatch.setattr(journal.watcher, "_check_and_notify", never_check)
         for act, kind in (
             (lambda: (root / "file").touch(), "created"),
             (lambda: (root / "file").write_text("a"), "modified"),
@@ -205,16 +209,21 @@ async def test_writes_of_this_server_are_recorded_immediately(files, root, at, e
         ):
             act()
             journal.add_write(at("file"))
-            found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-            assert shown(found) == [(kind, "file")]
-            cursor = found.cursor
+            page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+            assert kinds_and_names(page) == [(kind, "file")]
+            cursor = page.cursor
         (root / "new" / "sub").mkdir(parents=True)
         (root / "link").symlink_to("new/sub")
         (root / "link" / "file").touch()
         journal.add_write(at("link/file"))
-        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-        assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
-        assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
+        page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert kinds_and_names(page) == [
+            ("created", "link"),
+            ("created", "new"),
+            ("created", "sub"),
+            ("created", "file"),
+        ]
+        assert (await journal.read(Page(10, 90_000, page.cursor), everything, 0)).changes == ()
 
 
 async def test_events_are_recorded_in_steps_and_kept_if_the_reader_is_cancelled(
@@ -223,7 +232,7 @@ async def test_events_are_recorded_in_steps_and_kept_if_the_reader_is_cancelled(
     monkeypatch.setattr(module, "STEP_PLACES", 2)
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
-        monkeypatch.setattr(journal.watcher, "_check_and_notify", still)
+        monkeypatch.setattr(journal.watcher, "_check_and_notify", never_check)
         create(journal, *"abcde")
         seen = []
         with anyio.CancelScope() as scope:
@@ -238,8 +247,8 @@ async def test_events_are_recorded_in_steps_and_kept_if_the_reader_is_cancelled(
             check()
             await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert [cursor.partition("-")[2] for cursor in dict.fromkeys(seen)] == ["0", "2", "4", "5"]
-        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
-        assert shown(found) == [("created", name) for name in "abcde"]
+        page = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert kinds_and_names(page) == [("created", name) for name in "abcde"]
 
 
 async def test_a_first_read_that_fails_at_the_second_root_leaves_no_watch(tmp_path, monkeypatch):
@@ -263,5 +272,5 @@ async def test_a_first_read_that_fails_at_the_second_root_leaves_no_watch(tmp_pa
         cursor = (await journal.read(Page(10, 90_000, None), both, 0)).cursor
         (roots[0] / "old").write_text("new")
         journal.add_write(files.roots.place(str(roots[0] / "old")))
-        assert shown(await journal.read(Page(10, 90_000, cursor), both, 30)) == [("modified", "old")]
+        assert kinds_and_names(await journal.read(Page(10, 90_000, cursor), both, 30)) == [("modified", "old")]
     files.close()

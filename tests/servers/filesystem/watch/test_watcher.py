@@ -58,10 +58,10 @@ class Seen:
 
 @pytest.fixture
 def seen():
-    told = Seen()
-    yield told
-    told.send.close()
-    told.receive.close()
+    updates = Seen()
+    yield updates
+    updates.send.close()
+    updates.receive.close()
 
 
 LOOK = WatchedPlace.check
@@ -420,7 +420,11 @@ async def test_a_notice_lost_among_others_is_recovered(watching, seen, root, at)
 
         def watch(self, *arguments):
             changes = self._watch.watch(*arguments)
-            return changes if isinstance(changes, str) else {one for one in changes if not one[1].endswith("lost")}
+            return (
+                changes
+                if isinstance(changes, str)
+                else {change for change in changes if not change[1].endswith("lost")}
+            )
 
     async with watching(notices=Notices(Losing)) as watcher:
         for name in ("other", "lost"):

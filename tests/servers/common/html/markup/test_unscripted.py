@@ -15,8 +15,8 @@ def test_a_page_entirely_in_noscript_is_shown() -> None:
 
 
 def test_a_small_noscript_is_not_shown() -> None:
-    asked = "<noscript><p>Please switch scripts on to see the fox move.</p></noscript>"
-    assert "switch scripts on" not in text_of(f"<h1>Foxes</h1><p>{WORDS * 8}</p>{asked}")
+    message = "<noscript><p>Please switch scripts on to see the fox move.</p></noscript>"
+    assert "switch scripts on" not in text_of(f"<h1>Foxes</h1><p>{WORDS * 8}</p>{message}")
 
 
 def test_a_page_that_fades_in_is_shown() -> None:

@@ -103,8 +103,8 @@ async def test_parameters_of_each_type_are_passed_to_the_query(file: Path, tmp_p
     for kind, *_ in VALUES:
         (tmp_path / f"echo_{kind}.sql").write_text(simple("SELECT :a AS a", f"parameters: {{a: {{type: {kind}}}}}"))
     async with inside("--queries", tmp_path, file) as peer:
-        found = [(await peer.data(f"echo_{kind}", a=value))["rows"] for kind, value, _ in VALUES]
-    assert found == [[[expected]] for _, _, expected in VALUES]
+        rows = [(await peer.data(f"echo_{kind}", a=value))["rows"] for kind, value, _ in VALUES]
+    assert rows == [[[expected]] for _, _, expected in VALUES]
 
 
 async def test_a_writable_query_commits_and_notifies_subscribers(file: Path, queries: Path) -> None:
@@ -115,8 +115,8 @@ async def test_a_writable_query_commits_and_notifies_subscribers(file: Path, que
         assert data["committed"]
         (done,) = data["statements"]
         assert (done["affected"], done["rows"], "truncated" in done) == (1, [[1, "one"]], False)
-        told = await peer.client.other("notifications/resources/updated")
-        assert told["params"]["uri"] == "sqlite:///data/numbers"
+        update = await peer.client.other("notifications/resources/updated")
+        assert update["params"]["uri"] == "sqlite:///data/numbers"
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT name FROM numbers WHERE n = 1").fetchone() == ("one",)
 
@@ -139,9 +139,11 @@ async def test_invalid_query_files_are_skipped_with_a_log_message(
     (queries / "a_folder.sql").mkdir()
     async with inside("--queries", queries, file) as peer:
         assert await names(peer) == {"by_name"}
-    said = {name: [line for line in caplog.messages if line.startswith(f"--queries: {name}.sql: ")] for name in WRONG}
-    assert {name for name, (_, reason) in WRONG.items() if reason not in said[name][0]} == set()
-    assert all(len(lines) == 1 and lines[0].endswith("left out") for lines in said.values())
+    messages = {
+        name: [line for line in caplog.messages if line.startswith(f"--queries: {name}.sql: ")] for name in WRONG
+    }
+    assert {name for name, (_, reason) in WRONG.items() if reason not in messages[name][0]} == set()
+    assert all(len(lines) == 1 and lines[0].endswith("left out") for lines in messages.values())
     assert "a_pipe.sql: it is not a regular file; left out" in caplog.text
     assert str(file.parent) not in "".join(caplog.messages)
 

@@ -53,14 +53,14 @@ async def served(path: Path, **settings: Any) -> AsyncIterator[Peer]:
         yield peer
 
 
-async def begun(peer: Peer, tool: str, **arguments: Any) -> str:
+async def start_task(peer: Peer, tool: str, **arguments: Any) -> str:
     """Start a call as a task, and return its id."""
     params = {"name": tool, "arguments": arguments, "task": {}}
     id_: str = (await peer.request("tools/call", params))["result"]["task"]["taskId"]
     return id_
 
 
-async def texts_of(peer: Peer, task: str) -> str:
+async def task_texts(peer: Peer, task: str) -> str:
     """The texts of the result of a task."""
     answer = await peer.request("tasks/result", {"taskId": task})
     return "\n".join(block.get("text", "") for block in answer["result"]["content"])
@@ -69,17 +69,17 @@ async def texts_of(peer: Peer, task: str) -> str:
 def count(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        found: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    return found
+        rows: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return rows
 
 
 async def test_long_running_tools_return_the_same_result_as_tasks(path: Path, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     async with served(path, files=tmp_path / "files") as peer:
-        imported = await texts_of(peer, await begun(peer, "import_csv", table="quick", csv=CSV))
-        read = await texts_of(peer, await begun(peer, "read_query", query="SELECT 3"))
-        backed_up = await texts_of(peer, await begun(peer, "backup"))
-        exported = await texts_of(peer, await begun(peer, "export", query="SELECT 1 UNION SELECT 2"))
+        imported = await task_texts(peer, await start_task(peer, "import_csv", table="quick", csv=CSV))
+        read = await task_texts(peer, await start_task(peer, "read_query", query="SELECT 3"))
+        backed_up = await task_texts(peer, await start_task(peer, "backup"))
+        exported = await task_texts(peer, await start_task(peer, "export", query="SELECT 1 UNION SELECT 2"))
     assert imported.startswith("3,000 rows imported into an existing table")
     assert count(path, "quick") == 3_000
     assert "\n[3]\n" in read
@@ -89,7 +89,7 @@ async def test_long_running_tools_return_the_same_result_as_tasks(path: Path, tm
 
 async def test_a_cancelled_import_is_rolled_back_and_blocks_no_other_call(path: Path) -> None:
     async with served(path) as peer:
-        task = await begun(peer, "import_csv", table="slow", csv=CSV)
+        task = await start_task(peer, "import_csv", table="slow", csv=CSV)
         assert "\n[0]\n" in await peer.text("read_query", query="SELECT count(*) FROM slow")
         cancelled = await peer.request("tasks/cancel", {"taskId": task})
         assert cancelled["result"]["status"] == "cancelled"
@@ -99,7 +99,7 @@ async def test_a_cancelled_import_is_rolled_back_and_blocks_no_other_call(path: 
 
 async def test_an_import_task_is_rolled_back_when_the_server_stops(path: Path) -> None:
     async with served(path) as peer:
-        await begun(peer, "import_csv", table="slow", csv=CSV)
+        await start_task(peer, "import_csv", table="slow", csv=CSV)
     assert count(path, "slow") == 0
 
 
@@ -173,10 +173,10 @@ async def test_a_locked_database_is_logged(tmp_path: Path, era: str) -> None:
         other.execute("CREATE TABLE numbers (n)")
         async with reading(app, "--allow-write", "--busy-timeout", "0", file, era=era) as client:
             other.execute("BEGIN EXCLUSIVE")
-            told = [
+            messages = [
                 await client.messages_of_tool("read_query", query="SELECT * FROM numbers"),
                 await client.messages_of_tool("write_query", query="INSERT INTO numbers VALUES (1)"),
                 await client.messages_of("resources/list"),
             ]
     locked = "the database 'data' is locked by another process; waited 0 s for it"
-    assert told == [[("warning", locked)]] * 3
+    assert messages == [[("warning", locked)]] * 3

@@ -13,7 +13,7 @@ from tests.servers.sqlite.serving import Peer, inside, served
 from tests.shared.transports.http.http_wire import Json, listening
 
 
-async def exported(peer: Peer, query: str, **arguments: Any) -> dict[str, Any]:
+async def export_link(peer: Peer, query: str, **arguments: Any) -> dict[str, Any]:
     """The link that `export` returns."""
     result = await peer.call("export", query=query, **arguments)
     assert "isError" not in result, result
@@ -40,7 +40,7 @@ async def test_export_returns_a_link_to_the_rows(file: Path) -> None:
 async def test_a_large_export_is_read_in_parts_of_whole_characters(file: Path) -> None:
     query = "SELECT n, 'é\"' || name AS name FROM numbers"
     async with served("--max-result", "5000", file) as peer:
-        uri = (await exported(peer, query))["uri"]
+        uri = (await export_link(peer, query))["uri"]
         error = (await peer.request("resources/read", uri=uri))["error"]
         assert error["data"] == {"uri": uri, "uriTemplate": f"{uri}{{?offset,length}}"}
         text, offset = "", 0
@@ -54,9 +54,9 @@ async def test_a_large_export_is_read_in_parts_of_whole_characters(file: Path) -
 async def test_exports_are_read_in_each_format_and_in_parts(file: Path) -> None:
     cell = {"type": "blob", "bytes": 1, "base64": "AA=="}
     async with inside(file) as peer:
-        uris = [(await exported(peer, "SELECT x'00' AS a", format=one))["uri"] for one in ("json", "jsonl")]
+        uris = [(await export_link(peer, "SELECT x'00' AS a", format=one))["uri"] for one in ("json", "jsonl")]
         whole, lines = [(await contents(peer, uri))["text"] for uri in uris]
-        uri = (await exported(peer, "SELECT 'é' AS a"))["uri"]
+        uri = (await export_link(peer, "SELECT 'é' AS a"))["uri"]
         part = await contents(peer, f"{uri}?offset=4&length=1")
         missing = await peer.request("resources/read", uri="sqlite-export:///nothing.csv")
     assert json.loads(whole) == {"columns": ["a"], "rows": [[cell]]}

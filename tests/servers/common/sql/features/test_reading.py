@@ -123,9 +123,9 @@ async def test_a_query_is_stopped_at_the_timeout(file: Path) -> None:
 @both_eras
 async def test_a_result_truncated_by_the_server_is_logged(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "20", file, era=era) as client:
-        told = await client.messages_of_tool("read_query", query=ALL)
+        messages = await client.messages_of_tool("read_query", query=ALL)
         as_asked = await client.messages_of_tool("read_query", query=ALL, max_rows=10)
-    assert told == [("info", "a result from the database 'data' was truncated: 20 rows shown")]
+    assert messages == [("info", "a result from the database 'data' was truncated: 20 rows shown")]
     assert as_asked == []
 
 

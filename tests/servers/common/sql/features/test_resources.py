@@ -41,8 +41,8 @@ async def serving(path: Path, version: str = NEWEST_HANDSHAKE, **settings: Any) 
 
 async def text_of(peer: Peer, uri: str) -> str:
     """The text of a resource."""
-    (one,) = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"]
-    text: str = one["text"]
+    (contents,) = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"]
+    text: str = contents["text"]
     return text
 
 
@@ -73,7 +73,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
         (schema,) = (await peer.request("resources/read", {"uri": "sqlite:///shop/schema"}))["result"]["contents"]
         for uri in ("sqlite:///other/schema", "sqlite:///shop/nothing", "sqlite:///shop/orders/99"):
             assert await is_missing(peer, uri)
-    assert [(one["uri"], one["name"], one["mimeType"]) for one in listed] == [
+    assert [(resource["uri"], resource["name"], resource["mimeType"]) for resource in listed] == [
         (INSIGHTS, "insights", "text/markdown"),
         ("sqlite:///shop/schema", "schema", "application/sql"),
         *(
@@ -82,7 +82,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
         ),
     ]
     # The schema has priority over the tables.
-    hints = {one["name"]: one["annotations"] for one in listed if "annotations" in one}
+    hints = {resource["name"]: resource["annotations"] for resource in listed if "annotations" in resource}
     assert hints == {"schema": {"priority": 0.8}}
     assert schema["mimeType"] == "application/sql"
     assert "CHECK (total > 0)" in schema["text"]
@@ -103,12 +103,12 @@ async def test_the_list_of_thousands_of_tables_is_paginated(tmp_path: Path) -> N
 
 async def test_a_table_resource_has_its_first_rows_and_the_next_call(file: Path) -> None:
     async with serving(file) as peer:
-        found = json.loads(await text_of(peer, NUMBERS))
-        following = {"name": found["next"]["tool"], "arguments": found["next"]["arguments"]}
+        table = json.loads(await text_of(peer, NUMBERS))
+        following = {"name": table["next"]["tool"], "arguments": table["next"]["arguments"]}
         rest = (await peer.request("tools/call", following))["result"]["structuredContent"]
-    assert (found["columns"], found["key"], found["truncated"]) == (["n", "name"], ["n"], True)
-    assert [row[0] for row in found["rows"] + rest["rows"]] == list(range(200))
-    assert found["row"] == "sqlite:///data/numbers/{+key}"
+    assert (table["columns"], table["key"], table["truncated"]) == (["n", "name"], ["n"], True)
+    assert [row[0] for row in table["rows"] + rest["rows"]] == list(range(200))
+    assert table["row"] == "sqlite:///data/numbers/{+key}"
 
 
 async def test_reading_a_slow_view_ends_with_a_timeout_error(tmp_path: Path) -> None:
@@ -125,7 +125,11 @@ async def test_a_table_of_any_name_is_listed_completed_and_read(tmp_path: Path) 
     async with serving(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         for name in HOSTILE:
-            (uri,) = [one["uri"] for one in listed if one["name"] == name and not one["uri"].endswith("/schema")]
+            (uri,) = [
+                resource["uri"]
+                for resource in listed
+                if resource["name"] == name and not resource["uri"].endswith("/schema")
+            ]
             assert json.loads(await text_of(peer, uri))["rows"] == [[name]]
             assert json.loads(await text_of(peer, f"{uri}/{join_key([name])}"))["row"] == {name: name}
             keys = await completed(peer, ROW, "key", "", db="odd", table=name)
@@ -198,7 +202,7 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
         ref = {"type": "ref/prompt", "name": "explore_database"}
         params = {"ref": ref, "argument": {"name": "database", "value": "d"}}
         values = (await peer.request("completion/complete", params))["result"]["completion"]["values"]
-    arguments = [(one["name"], one.get("required", False)) for one in listed["arguments"]]
+    arguments = [(argument["name"], argument.get("required", False)) for argument in listed["arguments"]]
     assert arguments == [("topic", False), ("database", False)]
     assert text.startswith("Explore the SQLite database 'data'. Find out about this: who orders {most}?\n")
     tools = ["describe_database", "describe_table", "explain_query", "read_query", "append_insight"]
@@ -212,10 +216,10 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
 async def test_an_insight_is_in_the_memo_and_notifies_subscribers(shop: Path) -> None:
     async with serving(shop) as peer:
         await peer.request("resources/subscribe", {"uri": INSIGHTS})
-        said = await peer.text("append_insight", insight="Ada orders most\nby far")
-        told = await peer.other(UPDATED)
+        text = await peer.text("append_insight", insight="Ada orders most\nby far")
+        update = await peer.other(UPDATED)
         memo = (await peer.request("resources/read", {"uri": INSIGHTS}))["result"]["contents"][0]
-    assert (said, told["params"]["uri"]) == ("Insight added to memo", INSIGHTS)
+    assert (text, update["params"]["uri"]) == ("Insight added to memo", INSIGHTS)
     assert (memo["mimeType"], memo["text"]) == ("text/markdown", "- Ada orders most\n  by far")
 
 
@@ -227,10 +231,10 @@ async def subscribed(file: Path, version: str, *uris: str, **settings: Any) -> A
     """A client subscribed to these URIs and to the list of resources."""
     async with serving(file, version, **settings) as peer:
         if version == STATELESS:
-            wanted = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
-            await peer.begin("subscriptions/listen", {"notifications": wanted})
+            notifications = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
+            await peer.begin("subscriptions/listen", {"notifications": notifications})
             acknowledged = await peer.other("notifications/subscriptions/acknowledged")
-            assert acknowledged["params"]["notifications"] == wanted
+            assert acknowledged["params"]["notifications"] == notifications
         else:
             await peer.request("resources/list")
             for uri in uris:
@@ -238,7 +242,7 @@ async def subscribed(file: Path, version: str, *uris: str, **settings: Any) -> A
         yield peer
 
 
-async def told(peer: Peer) -> str:
+async def next_notification(peer: Peer) -> str:
     """The next notification: the URI of the updated resource, or the method of a list change."""
     message = peer.others.pop(0) if peer.others else await peer.receive()
     uri: str = message.get("params", {}).get("uri", message["method"])
@@ -250,11 +254,11 @@ async def test_changes_of_another_process_notify_subscribers_once(file: Path, ve
     uris = {NUMBERS, f"{NUMBERS}/7", DATABASE}  # a row as the client wrote it
     async with subscribed(file, version, *uris, SCHEMA) as peer:
         await elsewhere(file, INSERT)
-        assert {await told(peer) for _ in uris} == uris
+        assert {await next_notification(peer) for _ in uris} == uris
         assert "\n[1001]\n" in await peer.text("read_query", query="SELECT count(*) FROM numbers")
         await elsewhere(file, CREATE)
         # A second notification of the insert would be among these.
-        assert {await told(peer) for _ in range(5)} == {*uris, SCHEMA, LISTING}
+        assert {await next_notification(peer) for _ in range(5)} == {*uris, SCHEMA, LISTING}
 
 
 async def test_writes_notify_subscribers_of_the_changed_tables_once(file: Path) -> None:
@@ -294,8 +298,8 @@ async def test_subscriptions_over_http_get_updates_and_are_shown_in_the_health(f
     ):
         site = Site(app, 0, anyio.Event(), client)
         assert (await site.health())["watching"] == {"watched": 0, "degraded": False}
-        wanted = {"notifications": {"resourceSubscriptions": [NUMBERS, SCHEMA]}}
-        async with site.stream(*site.stateless("subscriptions/listen", wanted)) as answer:
+        notifications = {"notifications": {"resourceSubscriptions": [NUMBERS, SCHEMA]}}
+        async with site.stream(*site.stateless("subscriptions/listen", notifications)) as answer:
             stream = events(answer)
             await anext(stream)
             assert (await site.health())["watching"] == {"watched": 2, "degraded": False}

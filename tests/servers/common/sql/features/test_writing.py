@@ -35,8 +35,8 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def count(db: sqlite3.Connection, table: str = "t") -> int:
-    found: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    return found
+    rows: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return rows
 
 
 # Statements and their results
@@ -45,9 +45,9 @@ def count(db: sqlite3.Connection, table: str = "t") -> int:
 async def test_a_statement_is_committed_and_reported_as_text_and_data(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         result = await peer.call("write_query", query="INSERT INTO t VALUES (?, ?) RETURNING b", parameters=[7, "x"])
-    told = result["content"][0]["text"].splitlines()
-    assert told[0].startswith("committed; ")
-    assert told[2:5] == [
+    lines = result["content"][0]["text"].splitlines()
+    assert lines[0].startswith("committed; ")
+    assert lines[2:5] == [
         "statement 1: 1 row affected; last_insert_rowid 7; tables t; 1 row returned",
         'columns ["b"]',
         '["x"]',
@@ -82,9 +82,9 @@ async def test_a_list_of_statements_has_parameters_for_each(path: Path, db: sqli
         for wrong in ([[1, "x"]], {"a": 1}, [[1, "x"], 2]):
             error = await peer.error("write_query", query=["INSERT INTO t VALUES (?, ?)", ALL], parameters=wrong)
             assert error.startswith("bad_parameters: ")
-    assert [one["affected"] for one in data["statements"]] == [1, 1, 1]
-    found = "SELECT b, (SELECT k FROM keyed), (SELECT count(*) FROM log) FROM t WHERE a = 5"
-    assert db.execute(found).fetchall() == [("five", "key", 0)]
+    assert [statement["affected"] for statement in data["statements"]] == [1, 1, 1]
+    query = "SELECT b, (SELECT k FROM keyed), (SELECT count(*) FROM log) FROM t WHERE a = 5"
+    assert db.execute(query).fetchall() == [("five", "key", 0)]
 
 
 async def test_a_script_is_one_transaction_with_named_parameters(path: Path, db: sqlite3.Connection) -> None:
@@ -97,7 +97,7 @@ async def test_a_script_is_one_transaction_with_named_parameters(path: Path, db:
         failed = await peer.text("write_query", query="DELETE FROM t; DELETE FROM nothing")
         odd = await peer.text("write_query", query=script, parameters={"a": 7, "b": "z", "c": 1})
         flat = await peer.text("write_query", query=script, parameters=[7, "z"])
-    assert [one["affected"] for one in done["statements"]] == [1, 0, 1]
+    assert [statement["affected"] for statement in done["statements"]] == [1, 0, 1]
     assert db.execute("SELECT * FROM t WHERE a = 7").fetchall() == [(7, "z")]
     assert failed.startswith("bad_statement: statement 2: ")
     assert count(db) == 3
@@ -125,12 +125,12 @@ async def test_a_writing_statement_in_read_query_names_the_tool_or_option(path: 
 
 async def test_returned_rows_are_limited_by_max_rows_and_a_shared_budget(path: Path) -> None:
     async with inside("--allow-write", "--max-page", "5000", path) as peer:
-        (one,) = (await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1))["statements"]
+        (statement,) = (await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1))["statements"]
         shared = (await peer.data("write_query", query=["SELECT hex(zeroblob(600))"] * 20))["statements"]
-    assert (one["columns"], one["rows"], one["truncated"]) == (["a"], [[1]], True)
-    shown = [len(one["rows"]) for one in shared]
+    assert (statement["columns"], statement["rows"], statement["truncated"]) == (["a"], [[1]], True)
+    shown = [len(statement["rows"]) for statement in shared]
     assert 0 < sum(shown) < 5
-    assert ["truncated" in one for one in shared] == [not count for count in shown]
+    assert ["truncated" in statement for statement in shared] == [not count for count in shown]
 
 
 @pytest.mark.slow

@@ -47,8 +47,8 @@ FIELDS = [
 
 
 def test_each_value_is_written_to_csv(written: Written) -> None:
-    found = [(value, written("csv", ["a", "b"], [(value, 1)])) for value, _ in FIELDS]
-    assert found == [(value, b"a,b\r\n" + field + b",1\r\n") for value, field in FIELDS]
+    results = [(value, written("csv", ["a", "b"], [(value, 1)])) for value, _ in FIELDS]
+    assert results == [(value, b"a,b\r\n" + field + b",1\r\n") for value, field in FIELDS]
 
 
 def test_the_csv_module_reads_the_written_csv(written: Written) -> None:

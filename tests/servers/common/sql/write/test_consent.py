@@ -9,7 +9,7 @@ FOUR = Figures(4, (2,), ("child", "t"), False)
 
 
 def test_figures_are_described_in_words() -> None:
-    told = {
+    descriptions = {
         Figures(0, (0,), (), False): "0 rows change",
         Figures(1, (1,), ("t",), False): "1 row changes (t)",
         Figures(2, (2,), ("t",), False): "2 rows change (t)",
@@ -17,7 +17,7 @@ def test_figures_are_described_in_words() -> None:
         Figures(0, (0,), (), True): "the schema changes",
         Figures(5, (5,), ("t",), True): "the schema changes and 5 rows change (t)",
     }
-    assert {figures: str(figures) for figures in told} == told
+    assert {figures: str(figures) for figures in descriptions} == descriptions
 
 
 def test_changes_up_to_the_row_limit_need_no_consent() -> None:
