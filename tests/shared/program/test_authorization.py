@@ -27,7 +27,7 @@ ISSUER = "https://issuer.example.org"
 PUBLIC = "https://mcp.example.org"
 
 
-def made(**options: Any) -> Any:
+def options_of(**options: Any) -> Any:
     """Returns the HTTP options that these options make."""
     read = Options.model_validate({"transport": "http", **options})
     return http_options(read, token_of(read))
@@ -45,18 +45,18 @@ def test_oauth_libraries_are_not_loaded_without_an_issuer() -> None:
 
 
 def test_an_issuer_can_be_combined_with_static_tokens() -> None:
-    http = made(token="own", auth_issuer=[ISSUER])
+    http = options_of(token="own", auth_issuer=[ISSUER])
     assert isinstance(http.authenticator, OAuthTokens)
     assert http.issuers.urls == (ISSUER,)
-    assert isinstance(made(token="own").authenticator, StaticTokens)
-    assert made(token="own").issuers is None
+    assert isinstance(options_of(token="own").authenticator, StaticTokens)
+    assert options_of(token="own").issuers is None
 
 
 def test_a_changed_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0)
     path = tmp_path / "token"
     path.write_text("old")
-    tokens = made(token_file=path).authenticator
+    tokens = options_of(token_file=path).authenticator
     path.write_text("newer")
     assert [tokens.owner_of(token) is None for token in ("old", "newer")] == [True, False]
 
@@ -85,7 +85,7 @@ def test_a_changed_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.
 )
 def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as refused:
-        made(**options)
+        options_of(**options)
     assert "\n" not in str(refused.value)
     assert "hunter2" not in str(refused.value)
 
@@ -98,7 +98,7 @@ def test_a_public_url_is_made_canonical() -> None:
 def test_a_public_host_needs_a_tokens_file_or_an_issuer(options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("")
     found = {name: tmp_path / "tokens" if name == "tokens_file" else value for name, value in options.items()}
-    assert made(host="0.0.0.0", **found).authenticator
+    assert options_of(host="0.0.0.0", **found).authenticator
 
 
 @pytest.mark.skipif(os.name != "posix", reason="these modes are those of POSIX: run it on Linux or macOS")
@@ -109,7 +109,7 @@ def test_a_tokens_file_accessible_to_others_is_reported(
     path = tmp_path / "tokens"
     path.write_text("")
     path.chmod(mode)
-    made(tokens_file=path)
+    options_of(tokens_file=path)
     assert (f"users other than its owner can read or write {path}" in caplog.text) == warns
 
 

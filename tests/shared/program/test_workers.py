@@ -103,7 +103,7 @@ def test_a_killed_worker_is_restarted(program: Several) -> None:
 
 
 @contextmanager
-def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[httpx.Response]]:
+def running_call(program: Several, tool: str, **arguments: Any) -> Iterator[Future[httpx.Response]]:
     """Starts a call, and yields its future once it is running."""
     with ThreadPoolExecutor() as calls:
         made = calls.submit(program.call, tool, **arguments)
@@ -116,7 +116,7 @@ def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[
 def test_shutdown_waits_for_running_calls(program: Several, to_all: bool) -> None:
     """Service managers signal all processes; that is not a second signal to one."""
     pids = program.pids()
-    with under_way(program, "hold", seconds=0.5) as made:
+    with running_call(program, "hold", seconds=0.5) as made:
         for pid in pids if to_all else ():
             os.kill(pid, signal.SIGTERM)
         program.send(signal.SIGTERM)
@@ -131,7 +131,7 @@ def test_shutdown_waits_for_running_calls(program: Several, to_all: bool) -> Non
 @pytest.mark.slow
 def test_a_second_signal_ends_all_workers_at_once(program: Several) -> None:
     pids = program.pids()
-    with under_way(program, "hang") as made:
+    with running_call(program, "hang") as made:
         program.send(signal.SIGINT)
         program.wait_for_line("shared.program: SIGINT: ending")
         program.send(signal.SIGINT)
@@ -144,7 +144,7 @@ def test_a_second_signal_ends_all_workers_at_once(program: Several) -> None:
 @pytest.mark.slow
 def test_workers_shut_down_cleanly_when_their_parent_is_killed(program: Several) -> None:
     pids = program.pids()
-    with under_way(program, "hold", seconds=0.5) as made:
+    with running_call(program, "hold", seconds=0.5) as made:
         program.kill(program.process.pid)
         assert '"held"' in made.result(PATIENCE).text
     wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")

@@ -94,7 +94,7 @@ async def test_the_error_of_an_unusable_proxy_hides_its_credentials(
     assert "s3cret" not in str(caught.value)
 
 
-async def answered(head: bytes, auth: Credentials | None = None) -> type[Exception]:
+async def refusal_of(head: bytes, auth: Credentials | None = None) -> type[Exception]:
     """Returns the exception type raised for this answer to the handshake."""
 
     async def answer(stream: SocketStream) -> None:
@@ -118,7 +118,7 @@ async def answered(head: bytes, auth: Credentials | None = None) -> type[Excepti
 
 
 async def test_a_404_to_the_handshake_raises_peer_error() -> None:
-    assert await answered(b"HTTP/1.1 404 Not Found") is PeerError
+    assert await refusal_of(b"HTTP/1.1 404 Not Found") is PeerError
 
 
 class Listening:
@@ -140,20 +140,20 @@ async def test_repeated_response_headers_are_joined() -> None:
         Listening(),
         b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nwww-authenticate: Bearer scope=b",
     )
-    assert await answered(head, auth) is PeerError
+    assert await refusal_of(head, auth) is PeerError
     assert [one["www-authenticate"] for one in auth.seen] == ["Basic realm=a, Bearer scope=b"]
 
 
 async def test_a_redirect_of_the_handshake_is_not_followed() -> None:
-    assert await answered(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: ws://127.0.0.1:9/") is PeerError
+    assert await refusal_of(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: ws://127.0.0.1:9/") is PeerError
 
 
 async def test_a_wrong_accept_header_raises_connection_error() -> None:
     head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade"
-    assert await answered(head + b"\r\nSec-WebSocket-Accept: wrong") is ConnectionError
+    assert await refusal_of(head + b"\r\nSec-WebSocket-Accept: wrong") is ConnectionError
 
 
-async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
+async def connect_to(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
     """Connects a client to this handler, and raises its exception."""
     async with serve(handler, "127.0.0.1", 0, subprotocols=["mcp"]) as server:  # type: ignore[list-item]
         port = server.sockets[0].getsockname()[1]
@@ -196,4 +196,4 @@ async def test_a_close_during_the_opening_raises_connection_error() -> None:
         await socket.close(1013, "full")
 
     with pytest.raises(ConnectionError):
-        await ends(goodbye)
+        await connect_to(goodbye)

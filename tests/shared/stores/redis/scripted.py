@@ -75,7 +75,7 @@ class Scripted:
         found: Any = self.client.hgetall(f"{self.prefix}{name}")
         return dict(await found)
 
-    async def left(self, name: str) -> int:
+    async def ttl(self, name: str) -> int:
         """Returns the milliseconds until a key expires; -1 if it has no expiry, -2 if it does not exist."""
         return int(await self.client.pttl(f"{self.prefix}{name}"))
 

@@ -21,4 +21,4 @@ async def test_a_name_is_claimed_once(redis_server: RedisServer) -> None:
         assert claims == [1, 0, 0]
         await one.die()
         assert await two.do("claim", "a", 60 * SECOND) == 0
-        assert 59 * SECOND < await two.left("b:a") <= 60 * SECOND
+        assert 59 * SECOND < await two.ttl("b:a") <= 60 * SECOND

@@ -84,8 +84,8 @@ async def test_a_refusal_takes_nothing_and_returns_the_wait(redis_server: RedisS
 async def test_a_count_expires_when_its_burst_is_full_again(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await one.batch(("take", "a", 1_000_000, 10, 2, 2), ("spend", "b", 1_000_000, 5))
-        assert 1_000 < await one.left("l:a") <= 2_001
-        assert 4_000 < await one.left("l:b") <= 5_001
+        assert 1_000 < await one.ttl("l:a") <= 2_001
+        assert 4_000 < await one.ttl("l:b") <= 5_001
 
 
 async def test_every_refusal_has_a_positive_wait(redis_server: RedisServer) -> None:

@@ -48,7 +48,7 @@ def news(method: object) -> Notice:
     return Notice("s", Notification(str(method)))
 
 
-async def under_way(replica: RedisReplica) -> None:
+async def batch_sent(replica: RedisReplica) -> None:
     """Waits until a batch is on its way."""
     while not replica.link._current_batch:  # no event says that it was sent
         await asyncio.sleep(0)
@@ -134,7 +134,7 @@ class TestRedisAway:
             own_server.send(signal.SIGSTOP)
             try:
                 pending = asyncio.create_task(here.blobs.claim("a", 60))
-                await under_way(here)
+                await batch_sent(here)
                 await quiet()
                 forward(3)
                 await until(lambda: here.reason is not None)
@@ -212,7 +212,7 @@ class TestReplicasThatStop:
             await here.sessions.create(RECORD)
             await quiet()
             pending = asyncio.create_task(here.sessions.enter("s", None, (1,)))
-            await under_way(here)
+            await batch_sent(here)
             with plain(redis_server) as other:
                 while other.exists(f"{here.link.prefix}replica:{here.number}"):
                     pass
@@ -311,7 +311,7 @@ class TestQueue:
             await here.sessions.create(RECORD)
             await here.sessions.enter("s", None, (1,))
             again = asyncio.create_task(here.sessions.enter("s", None, (1,)))
-            await under_way(here)
+            await batch_sent(here)
             again.cancel()
             await rest(here)
             assert await here.sessions.owner("s", 1) == here.number

@@ -80,7 +80,7 @@ async def test_the_first_message_in_an_empty_inbox_wakes_its_replica(redis_serve
         await two.batch(*[("deliver", one.number, "news", text) for text in "ab"])
         assert (await woken.get_message(timeout=10))["type"] == "message"
         assert await woken.get_message(timeout=0.0) is None
-        assert 0 < await one.left(f"inbox:{one.number}") <= 600_000
+        assert 0 < await one.ttl(f"inbox:{one.number}") <= 600_000
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ async def test_a_lease_expires(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         short = Scripted(one.client, one.prefix)
         await short.join(1_000)
-        assert 0 < await one.left(f"replica:{short.number}") <= 1_000
+        assert 0 < await one.ttl(f"replica:{short.number}") <= 1_000
 
 
 async def test_a_joining_replica_has_an_empty_inbox(redis_server: RedisServer) -> None:
@@ -152,7 +152,7 @@ async def test_a_replica_that_left_gets_no_news_and_leaves_no_keys(redis_server:
         await one.do("deliver", two.number, "news", "s")
         assert await two.leave() == 1
         assert await one.do("deliver", two.number, "news", "s") == 0
-        assert [await one.left(f"{kind}:{two.number}") for kind in ("replica", "inbox")] == [-2, -2]
+        assert [await one.ttl(f"{kind}:{two.number}") for kind in ("replica", "inbox")] == [-2, -2]
         assert await one.do("renew", 60_000) == [b"2", b"1"]
         assert await two.leave() == 0
 
@@ -162,8 +162,8 @@ async def test_a_renewal_extends_the_lease_and_returns_live_replicas(redis_serve
         await three.die()
         newest, *alive = await one.do("renew", 90_000)
         assert (newest, sorted(alive)) == (b"3", [b"1", b"2"])
-        assert 60_000 < await one.left(f"replica:{one.number}") <= 90_000
-        assert await one.left(f"replica:{two.number}") <= 60_000
+        assert 60_000 < await one.ttl(f"replica:{one.number}") <= 90_000
+        assert await one.ttl(f"replica:{two.number}") <= 60_000
 
 
 async def test_a_dead_replica_is_removed_from_the_list(redis_server: RedisServer) -> None:
@@ -186,7 +186,7 @@ async def test_news_reach_one_live_replica_and_no_dead_one(redis_server: RedisSe
         await three.die()
         assert await one.do("deliver", three.number, "news", "s", "m") == 0
         assert await two.inbox() == [[b"news", b"s", b"m"]]
-        assert await one.left(f"inbox:{three.number}") == -2
+        assert await one.ttl(f"inbox:{three.number}") == -2
 
 
 async def test_a_change_reaches_all_live_replicas_but_its_sender(redis_server: RedisServer) -> None:
@@ -195,4 +195,4 @@ async def test_a_change_reaches_all_live_replicas_but_its_sender(redis_server: R
         await one.do("publish", "change", "run", "[]")
         entry = [b"change", b"run", b"[]"]
         assert [await each.inbox() for each in (one, two, three)] == [[], [entry], [entry]]
-        assert await one.left(f"inbox:{four.number}") == -2
+        assert await one.ttl(f"inbox:{four.number}") == -2

@@ -43,9 +43,9 @@ async def test_a_session_key_lives_twice_the_idle_time(redis_server: RedisServer
         for operation in (("enter", "s", "=ada", ""), ("keep", "t", "s")):
             await one.client.pexpire(f"{one.prefix}s:s", IDLE // 2)
             await one.batch(("renew", IDLE), operation)
-            assert IDLE < await one.left("s:s") <= 2 * IDLE
+            assert IDLE < await one.ttl("s:s") <= 2 * IDLE
         await one.do("release", "s")
-        assert IDLE // 2 < await one.left("s:s") <= IDLE
+        assert IDLE // 2 < await one.ttl("s:s") <= IDLE
 
 
 async def test_a_session_expires_when_all_live_replicas_with_it_agree(redis_server: RedisServer) -> None:
@@ -57,7 +57,7 @@ async def test_a_session_expires_when_all_live_replicas_with_it_agree(redis_serv
         await three.die()
         assert await two.do("lapse", "s", 0) == 1
         assert await one.inbox() == [[b"ended", b"s"]]
-        assert await one.left("s:s") == -2
+        assert await one.ttl("s:s") == -2
         assert await one.do("lapse", "s", 1) == 1
 
 
@@ -71,15 +71,15 @@ async def test_no_operation_restores_an_ended_session(redis_server: RedisServer)
             *(("enter", "s", "=ada", "", "1"), ("leave", "s", "1"), ("update", "s", "1", "x"), ("adopt", "s")),
             *(("watch", "s", "u", 1), ("lapse", "s", 0), ("release", "s"), ("keep", "s"), ("delete", "s")),
         )
-        assert await two.left("s:s") == -2
+        assert await two.ttl("s:s") == -2
 
 
 async def test_a_session_lives_at_least_as_long_as_the_lease_of_its_replica(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         assert await one.do("create", "s", "record", "", 10) == 1
-        assert await one.left("s:s") > 20_000
+        assert await one.ttl("s:s") > 20_000
         await one.do("renew", 120_000)
         await one.do("keep", "s")
-        assert await one.left("s:s") > 60_000
+        assert await one.ttl("s:s") > 60_000
         await one.do("release", "s")
-        assert await one.left("s:s") <= 10
+        assert await one.ttl("s:s") <= 10

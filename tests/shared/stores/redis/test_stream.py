@@ -226,7 +226,7 @@ async def test_an_ended_stream_accepts_no_messages(redis_server: RedisServer) ->
             await one.do(*(end or ("finish", "s", "q", "[404]", KEPT)))
             assert await append(two, "late", name) == [0, 0, 0]
             assert await two.do("finish", "s", name, "[1]", KEPT) == 0
-            assert KEPT - 1_000 < await one.left(f"m:s:{name}") <= KEPT or await one.left(f"e:s:{name}") <= KEPT
+            assert KEPT - 1_000 < await one.ttl(f"m:s:{name}") <= KEPT or await one.ttl(f"e:s:{name}") <= KEPT
         assert (await find(one, "q") or [])[2] == b"ended"
 
 
@@ -269,7 +269,7 @@ async def test_streams_of_a_deleted_session_are_unknown(redis_server: RedisServe
             assert await append(one, "m", name) == [0, 0, 0]
         assert await one.do("show", "s", "q", "1") == 0
         assert [await reading(one, "", "own"), await find(one)] == [None, None]
-        assert [await one.left(key) for key in ("s:s", "e:s:p", "m:s:p", "e:s:own", "m:s:own")] == [-2] * 5
+        assert [await one.ttl(key) for key in ("s:s", "e:s:p", "m:s:p", "e:s:own", "m:s:own")] == [-2] * 5
 
 
 async def test_a_dropped_session_leaves_no_keys(redis_server: RedisServer) -> None:
@@ -331,7 +331,7 @@ async def test_a_stream_lives_as_long_as_its_session(redis_server: RedisServer) 
             await one.client.pexpire(f"{one.prefix}{key}", 1_000)
         await one.do("keep_streams", "s", "p", "s", "unknown")
         for key in ("e:s:p", "m:s:p", "n:s"):
-            assert IDLE < await one.left(key) <= 2 * IDLE
+            assert IDLE < await one.ttl(key) <= 2 * IDLE
 
 
 async def test_reading_begins_only_after_an_existing_message(redis_server: RedisServer) -> None:

@@ -154,9 +154,9 @@ async def test_shared_task_keys_live_as_long_as_the_last_task(redis_server: Redi
         for key in keys:
             await one.client.pexpire(f"{one.prefix}{key}", 1_000)
         await create(one, "u", "a", "ada")
-        left = {key: await one.left(key) for key in keys}
+        left = {key: await one.ttl(key) for key in keys}
         assert all(LIVES - 1_000 < left[key] <= LIVES for key in keys[:-1])
-        assert left["t:t"] <= 1_000 < LIVES < await one.left("th:t")
+        assert left["t:t"] <= 1_000 < LIVES < await one.ttl("th:t")
 
 
 async def test_a_dead_replica_is_removed_from_the_listeners_of_a_task(redis_server: RedisServer) -> None:
@@ -165,4 +165,4 @@ async def test_a_dead_replica_is_removed_from_the_listeners_of_a_task(redis_serv
         await two.do("hear_task", "t", NOW)
         await two.die()
         await put(one, "t")
-        assert await one.left("th:t") == -2
+        assert await one.ttl("th:t") == -2

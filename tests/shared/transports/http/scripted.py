@@ -19,7 +19,7 @@ Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A received request. Header names are in lower case."""
 
     method: str
@@ -92,11 +92,11 @@ class Script:
     written unchanged, and end the connection."""
 
     def __init__(self, **answers: Answer | bytes | list[Answer | bytes]) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.connections = 0
         self._answers = {key: one if isinstance(one, list) else [one] for key, one in answers.items()}
 
-    async def answer(self, asked: Asked) -> Answer | bytes:
+    async def answer(self, asked: ReceivedRequest) -> Answer | bytes:
         self.requests.append(asked)
         waiting = self._answers.get(asked.name)
         return waiting.pop(0) if waiting else Answer(405)
@@ -108,7 +108,7 @@ class Script:
 
 @asynccontextmanager
 async def serving(
-    script: Script | Callable[[Asked], Awaitable[Answer | bytes]], path: str = "/mcp"
+    script: Script | Callable[[ReceivedRequest], Awaitable[Answer | bytes]], path: str = "/mcp"
 ) -> AsyncIterator[str]:
     """Serves the answers of `script`; yields the URL."""
     answer = script.answer if isinstance(script, Script) else script
@@ -140,13 +140,13 @@ async def serving(
         await asyncio.gather(*open_ones)
 
 
-async def _request(reader: asyncio.StreamReader) -> Asked:
+async def _request(reader: asyncio.StreamReader) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
     method, path, _ = first.split(" ")
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
-    return Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+    return ReceivedRequest(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
 
 
 SESSION = {"mcp-session-id": "s-1"}

@@ -25,7 +25,7 @@ from tests.shared.transports.http.scripted import (
     OPENED,
     SESSION,
     Answer,
-    Asked,
+    ReceivedRequest,
     Script,
     handshake,
     json_answer,
@@ -48,14 +48,14 @@ class Recorder:
     """Records every request, as a middleware of the HTTP session."""
 
     def __init__(self) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
 
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         body = await request.body.as_bytes() if isinstance(request.body, aiohttp.Payload) else b""
-        self.requests.append(Asked(request.method, request.url.path, headers, body))
+        self.requests.append(ReceivedRequest(request.method, request.url.path, headers, body))
         return await handler(request)
 
     def of(self, method: str) -> dict[str, str]:
@@ -239,7 +239,7 @@ async def test_a_404_to_a_notification_breaks_the_connection() -> None:
 async def test_a_cancelled_call_needs_no_answer_to_its_cancellation() -> None:
     requested = anyio.Event()
 
-    async def answer(request: Asked) -> Answer | bytes:
+    async def answer(request: ReceivedRequest) -> Answer | bytes:
         if request.name == "call":
             requested.set()
             await anyio.sleep_forever()
@@ -261,7 +261,7 @@ async def test_an_unsent_request_is_not_cancelled_at_the_server(monkeypatch: pyt
     cancelled: list[int] = []
     requested = anyio.Event()
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         if request.name == "cancelled":
             cancelled.append(json.loads(request.body)["params"]["requestId"])
             return Answer(202)
@@ -286,7 +286,7 @@ async def test_an_unsent_request_is_not_cancelled_at_the_server(monkeypatch: pyt
 async def test_an_unanswered_notification_does_not_delay_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "CLOSING_SECONDS", 0.01)
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         if request.name == "list_changed":
             await anyio.sleep_forever()
         return result(2, {})
@@ -316,7 +316,7 @@ async def test_calls_over_the_limit_wait_but_open_streams_do_not_count(monkeypat
         yield f"data: {NOTED}\n\n".encode()
         await anyio.sleep_forever()
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         nonlocal running, most
         if request.name == "listen":
             return Answer(headers={"content-type": "text/event-stream"}, pieces=forever())
@@ -362,7 +362,7 @@ async def test_cancelling_a_request_closes_its_stream() -> None:
         finally:
             closed.set()
 
-    async def answer(_request: Asked) -> Answer:
+    async def answer(_request: ReceivedRequest) -> Answer:
         return Answer(headers={"content-type": "text/event-stream"}, pieces=noisy())
 
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
@@ -376,7 +376,7 @@ async def test_cancelling_a_request_closes_its_stream() -> None:
 async def test_closing_the_transport_ends_running_requests() -> None:
     requested = anyio.Event()
 
-    async def answer(_request: Asked) -> Answer:
+    async def answer(_request: ReceivedRequest) -> Answer:
         requested.set()
         await anyio.sleep_forever()
         return Answer()
@@ -394,7 +394,7 @@ async def test_closing_the_transport_ends_running_requests() -> None:
 
 
 async def test_a_large_message_is_sent_whole() -> None:
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         return result(2, {"length": len(request.body)})
 
     async with transport_to(answer) as transport:

@@ -24,7 +24,7 @@ from shared.transports.http.client.legacy_sse import open_sse
 from shared.transports.http.client.pool import Pool, open_pool
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening, text_of
-from tests.shared.transports.http.scripted import Answer, Asked, Script, serving
+from tests.shared.transports.http.scripted import Answer, ReceivedRequest, Script, serving
 
 VERSIONS = pytest.mark.parametrize("mode", ["auto", "2024-11-05"])
 TOKEN = "secret-secret-secret"
@@ -166,7 +166,7 @@ async def test_credentials_in_the_url_are_sent_to_the_endpoint(named: str) -> No
     authorization = "Basic dXM6cHc="
     script = Script()
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         script.requests.append(request)
         if request.headers.get("authorization") != authorization:
             return Answer(401)
@@ -196,7 +196,7 @@ async def test_an_accepted_post_counts_even_if_its_body_breaks_off() -> None:
         yield b'data: {"jsonrpc": "2.0", "id": 7, "result": {"n": 1}}\n\n'
         await anyio.sleep_forever()
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         if request.method == "POST":
             return Answer(202, pieces=cut())
         return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
@@ -278,7 +278,7 @@ async def test_an_endless_answer_is_not_read() -> None:
         yield b"event: endpoint\ndata: /messages\n\n"
         await given_up.wait()
 
-    async def answer(request: Asked) -> Answer:
+    async def answer(request: ReceivedRequest) -> Answer:
         if request.method == "POST":
             return Answer(202, pieces=endless())
         return Answer(headers={"content-type": "text/event-stream"}, pieces=events())

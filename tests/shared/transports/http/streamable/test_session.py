@@ -489,7 +489,7 @@ async def test_an_idle_replica_drops_its_copy_but_the_session_stays(two: Two) ->
         assert (await here.post(here.message("ping"), session)).status_code == 404
 
 
-class Far:
+class RemoteStore:
     """A remote session store: the method named `slow` answers when `answer` is set; the method named `lost` fails."""
 
     def __init__(self, running: Any) -> None:
@@ -513,17 +513,17 @@ class Far:
 
 
 @asynccontextmanager
-async def far_away() -> AsyncIterator[tuple[Any, Far, Sessions]]:
+async def remote_store() -> AsyncIterator[tuple[Any, RemoteStore, Sessions]]:
     """Yields the store of a replica with a session, the remote store of another replica, and its sessions."""
     async with replicas(app(), 2) as (one, other), anyio.create_task_group() as tasks:
         near: Any = one.replication.replica
         await near.sessions.create(SessionRecord("s", None, "c", 60, NEW))
-        far = Far(other)
+        far = RemoteStore(other)
         yield near.sessions, far, Sessions(other, tasks, SessionLimits(idle_seconds=60))
 
 
 async def test_a_session_that_ends_while_being_entered_is_unknown() -> None:
-    async with far_away() as (near, far, there), anyio.create_task_group() as tasks:
+    async with remote_store() as (near, far, there), anyio.create_task_group() as tasks:
         found: list[Any] = []
 
         async def enter() -> None:
@@ -556,7 +556,7 @@ async def test_a_session_that_returns_while_its_former_copy_ends_stays() -> None
 
 async def test_an_initialize_that_could_not_be_stored_opens_no_session() -> None:
     async with replicas(app(), 2) as (one, _):
-        far = Far(one)
+        far = RemoteStore(one)
         async with listening(one) as here:
             far.lost = "create"
             params = {
@@ -569,7 +569,7 @@ async def test_an_initialize_that_could_not_be_stored_opens_no_session() -> None
 
 
 async def test_a_session_used_while_it_expires_stays() -> None:
-    async with far_away() as (near, far, there):
+    async with remote_store() as (near, far, there):
         await there.enter("s", None)
         far.slow = "lapse"
         forward(61)
@@ -582,7 +582,7 @@ async def test_a_session_used_while_it_expires_stays() -> None:
 
 
 async def test_a_session_used_while_another_expires_stays() -> None:
-    async with far_away() as (near, far, there):
+    async with remote_store() as (near, far, there):
         await near.create(SessionRecord("t", None, "c", 60, NEW))
         for id_ in "st":
             await there.enter(id_, None)
@@ -597,7 +597,7 @@ async def test_a_session_used_while_another_expires_stays() -> None:
 
 
 async def test_a_session_entered_while_it_expires_stays() -> None:
-    async with far_away() as (_, far, there), anyio.create_task_group() as tasks:
+    async with remote_store() as (_, far, there), anyio.create_task_group() as tasks:
         await there.enter("s", None)
         far.slow = "enter"
         tasks.start_soon(there.enter, "s", None)
@@ -611,7 +611,7 @@ async def test_a_session_entered_while_it_expires_stays() -> None:
 
 
 async def test_a_session_with_subscriptions_does_not_expire() -> None:
-    async with far_away() as (_, _far, there):
+    async with remote_store() as (_, _far, there):
         entered: Any = await there.enter("s", None)
         entered[0].connection.session.subscriptions.subscribe("memo://a", "memo://a")
         forward(61)
@@ -624,7 +624,7 @@ async def test_a_session_with_subscriptions_does_not_expire() -> None:
 
 
 async def test_ending_a_session_drops_its_streams() -> None:
-    async with far_away() as (_, _far, there):
+    async with remote_store() as (_, _far, there):
         entered: Any = await there.enter("s", None)
         there.end(entered[0])
         # Only the private state shows that the memory is freed.
@@ -632,7 +632,7 @@ async def test_ending_a_session_drops_its_streams() -> None:
 
 
 async def test_a_failed_session_expiry_is_retried(caplog: pytest.LogCaptureFixture) -> None:
-    async with far_away() as (_, far, there):
+    async with remote_store() as (_, far, there):
         await there.enter("s", None)
         far.lost = "lapse"
         forward(61)
@@ -647,7 +647,7 @@ async def test_a_failed_session_expiry_is_retried(caplog: pytest.LogCaptureFixtu
 
 async def test_a_change_that_could_not_be_stored_is_refused_and_stored_later() -> None:
     async with replicas(app(), 2) as (one, other), listening(one) as here:
-        far = Far(other)
+        far = RemoteStore(other)
         async with listening(other) as there:
             session = await there.initialize()
             far.lost = "update"

@@ -94,14 +94,14 @@ async def resumed(site: Site, session: Json, event_id: str | None) -> AsyncItera
         yield response
 
 
-async def rest(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
+async def replay(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
     """Resumes a stream; returns the events after `Last-Event-ID`."""
     async with resumed(site, session, event_id) as response:
         assert response.status_code == 200, await response.aread()
         return [one async for one in read_events(response)]
 
 
-async def begun(site: Site, session: Json, message: Json, count: int) -> list[ServerSentEvent]:
+async def drop_post(site: Site, session: Json, message: Json, count: int) -> list[ServerSentEvent]:
     """Returns the first events of a POST, and drops its connection."""
     async with site.stream(message, session) as response:
         return await first_events(response, count)
@@ -138,10 +138,10 @@ async def test_stateless_streams_have_no_event_ids() -> None:
 async def test_a_silent_call_begins_its_stream_after_the_keep_alive_time() -> None:
     async with served(wait_server(), limits=EndpointLimits(keep_alive_seconds=0.02)) as site:
         session = await site.initialize()
-        first = (await begun(site, session, call(site, "wait"), 1))[0]
+        first = (await drop_post(site, session, call(site, "wait"), 1))[0]
         assert (first.data, first.retry) == (b"", 1_000)
         site.probe.release.set()
-        assert data(await rest(site, session, first.id)) == ["released"]
+        assert data(await replay(site, session, first.id)) == ["released"]
 
 
 # Resumption
@@ -151,7 +151,7 @@ async def test_a_silent_call_begins_its_stream_after_the_keep_alive_time() -> No
 async def test_a_dropped_post_is_resumed_live(version: str) -> None:
     async with served(wait_server()) as site:
         session = await site.initialize(version)
-        lost = await begun(site, session, call(site, "part", previous=3, after=2), 2)
+        lost = await drop_post(site, session, call(site, "part", previous=3, after=2), 2)
         await site.idle()
         async with resumed(site, session, lost[-1].id) as response:
             events = read_events(response)
@@ -166,15 +166,15 @@ async def test_a_dropped_post_is_resumed_live(version: str) -> None:
 async def test_an_answer_sent_while_disconnected_is_replayed_repeatedly() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
-        lost = await begun(site, session, call(site, "part", after=1), 2)
+        lost = await drop_post(site, session, call(site, "part", after=1), 2)
         await site.idle()
         site.probe.release.set()
         await site.probe.finished.wait()
         for first, missed in ((0, [0, 1, "released"]), (1, [1, "released"])):
             for _ in range(2):
-                assert data(await rest(site, session, lost[first].id)) == missed
+                assert data(await replay(site, session, lost[first].id)) == missed
         stream_id = str(lost[0].id).removesuffix("_0")
-        assert await rest(site, session, f"{stream_id}_3") == []
+        assert await replay(site, session, f"{stream_id}_3") == []
 
 
 @pytest.mark.parametrize("page", [{}, {"Origin": "http://localhost"}])
@@ -200,7 +200,7 @@ async def test_resumed_and_get_streams_run_side_by_side() -> None:
         async with resumed(site, session, None) as standing:
             own = read_events(standing)
             assert (await anext(own)).data == b""
-            lost = await begun(site, session, call(site, "part"), 1)
+            lost = await drop_post(site, session, call(site, "part"), 1)
             async with resumed(site, session, lost[0].id) as response:
                 assert data([await anext(read_events(response))]) == [0]
                 site.running.changes.tools()
@@ -261,20 +261,20 @@ async def test_streams_of_other_sessions_and_principals_cannot_be_resumed() -> N
         first, second = [{"Authorization": f"Bearer {token}"} for token in ("one", "two")]
         mine, other = await site.initialize(headers=first), await site.initialize(headers=first)
         theirs = await site.initialize(headers=second)
-        lost = (await begun(site, mine, call(site, "part"), 1))[0]
+        lost = (await drop_post(site, mine, call(site, "part"), 1))[0]
         for session, status in ((other, 400), (theirs, 400), ({**mine, **second}, 404), ({**second}, 400)):
             answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": lost.id}))
             assert answer.status_code == status
             assert "released" not in answer.text
         site.probe.release.set()
-        assert data(await rest(site, mine, lost.id)) == [0, "released"]
+        assert data(await replay(site, mine, lost.id)) == [0, "released"]
 
 
 async def test_a_cancelled_call_is_not_resumed() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
         message = call(site, "part")
-        lost = await begun(site, session, message, 2)
+        lost = await drop_post(site, session, message, 2)
         params = {"requestId": message["id"]}
         await site.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}, session)
         answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": lost[0].id}))

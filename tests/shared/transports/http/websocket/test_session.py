@@ -138,7 +138,7 @@ async def test_a_peer_that_does_not_answer_does_not_delay_shutdown(caplog: pytes
         await site.probe.started.wait()
         site.stop.set()
         assert (await socket.next()).closing == (1001, "the server is stopping")
-        await end(socket)
+        await read_to_end(socket)
     assert "Cancel" not in caplog.text
 
 
@@ -160,7 +160,7 @@ async def test_a_peer_that_reads_nothing_does_not_delay_shutdown(caplog: pytest.
 async def test_a_silent_peer_is_pinged_and_then_cut_off() -> None:
     async with small(pause=0.05) as site, web_socket(site) as socket:
         assert (await socket.next()).opcode == PING
-        await end(socket)
+        await read_to_end(socket)
         await site.idle()
 
 
@@ -354,12 +354,12 @@ async def test_random_frames_cause_no_crash_hang_or_leak() -> None:
                 with suppress(anyio.BrokenResourceError):
                     await socket.stream.send(data[cut:])
                     await socket.stream.send_eof()
-                await end(socket)
+                await read_to_end(socket)
         await serves(site)
         await nothing_left(site, previous)
 
 
-async def end(socket: WebSocket) -> None:
+async def read_to_end(socket: WebSocket) -> None:
     """Reads until the server has ended the connection."""
     with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
         while True:
