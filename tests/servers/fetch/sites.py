@@ -86,13 +86,15 @@ class Site:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         pairs = (line.split(": ", 1) for line in head[1:] if line)
-        asked = ReceivedRequest(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
-        (self.robots_asked if asked.target == "/robots.txt" else self.asked).append(asked)
-        route = self.routes.get(asked.target.partition("?")[0])
+        request = ReceivedRequest(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
+        (self.robots_asked if request.target == "/robots.txt" else self.asked).append(request)
+        route = self.routes.get(request.target.partition("?")[0])
         if route is None:
-            route = answer(status=404) if asked.target == "/robots.txt" else self.routes.get("*", answer(status=404))
+            route = (
+                answer(status=404) if request.target == "/robots.txt" else self.routes.get("*", answer(status=404))
+            )
         if not isinstance(route, bytes):
-            await route(asked, writer)
+            await route(request, writer)
             return False
         writer.write(route)
         await writer.drain()

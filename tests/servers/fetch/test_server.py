@@ -29,9 +29,9 @@ pytestmark = pytest.mark.slow
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes and open files are counted in /proc")
 
 
-async def silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+async def silent(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
     out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\na")
-    await asked.until_closed()
+    await received.until_closed()
 
 
 ROUTES: dict[str, Route] = {
@@ -78,9 +78,9 @@ async def test_many_cancelled_calls_leak_no_connections() -> None:
 async def test_a_stopped_server_ends_its_workers() -> None:
     reached = anyio.Event()
 
-    async def reached_and_silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def reached_and_silent(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         reached.set()
-        await silent(asked, out)
+        await silent(received, out)
 
     routes = {**ROUTES, "/silent": reached_and_silent}
     async with opened_site(routes) as site, served("--readers", "1", "--ignore-robots") as peer:
@@ -97,8 +97,8 @@ async def test_a_stopped_server_ends_its_workers() -> None:
         assert not is_there(worker)
 
 
-async def silence(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
-    await asked.until_closed()
+async def silence(received: ReceivedRequest, _: asyncio.StreamWriter) -> None:
+    await received.until_closed()
 
 
 async def test_slow_pages_of_a_client_leave_a_slot_for_another_client() -> None:
@@ -236,22 +236,22 @@ PAGES = {
 async def test_text_from_a_site_is_fenced_or_quoted() -> None:
     routes = {f"/{at}": route for at, (route, _) in enumerate([*ERRORS.values(), *PAGES.values()])}
     routes[f"/{TOKEN}"] = answer("x", content_type="text/plain")
-    said, facts = [], []
+    texts, facts = [], []
     async with opened_site(routes) as site, served() as peer:
         urls = [site.url(f"/{at}") for at in range(len(ERRORS) + len(PAGES))]
         for url, (_, arguments) in zip(urls, ERRORS.values(), strict=False):
-            said.append(await peer.error("fetch", url=url, **arguments))
+            texts.append(await peer.error("fetch", url=url, **arguments))
         for url, (_, arguments) in zip(urls[len(ERRORS) :], PAGES.values(), strict=True):
             result = await peer.call("fetch", url=url, **arguments)
             assert "isError" not in result, (url, result)
-            said.append(result["content"][0]["text"])
+            texts.append(result["content"][0]["text"])
             facts += strings(result["_meta"])
-        said.append(await peer.text("fetch_many", urls=[*urls[:9], urls[-1], f"{site.url()}\u2028no"]))
-        said.append((await peer.request("resources/read", uri=urls[0]))["error"]["message"])
+        texts.append(await peer.text("fetch_many", urls=[*urls[:9], urls[-1], f"{site.url()}\u2028no"]))
+        texts.append((await peer.request("resources/read", uri=urls[0]))["error"]["message"])
         facts += strings((await peer.request("resources/list"))["result"])
-    assert sum(ORDER in one or TOKEN in one for one in said) >= 17
+    assert sum(ORDER in one or TOKEN in one for one in texts) >= 17
     assert sum(ORDER in one for one in facts) >= 5
-    for one in said:
+    for one in texts:
         assert_marked(one)
     for one in facts:
         assert one.isprintable(), one

@@ -152,8 +152,8 @@ async def test_since_accepts_a_version_from_another_replica() -> None:
         path = added(site, PAGE)
         first = (await here.call("fetch", url=site.url(path)))["result"]["_meta"]["version"]
         changed(site, path, PAGE.replace("vinegar", "soap"))
-        told = await there.call("fetch", url=site.url(path), since=first)
-        assert "+ Crusts come off with soap." in told["result"]["content"][0]["text"]
+        result = await there.call("fetch", url=site.url(path), since=first)
+        assert "+ Crusts come off with soap." in result["result"]["content"][0]["text"]
 
 
 async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
@@ -170,9 +170,9 @@ async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
         await ada.call("fetch", url=site.url(path), max_length=100)
         changed(site, path, PAGE.replace("vinegar", "soap"))
         assert "vinegar" in await ada_there.text("fetch", url=site.url(path), start_index=1)
-        told = await bob.text("fetch", url=site.url(path), start_index=1)
-    assert "this was fetched again" in told
-    assert "Crusts come off with soap." in told
+        text = await bob.text("fetch", url=site.url(path), start_index=1)
+    assert "this was fetched again" in text
+    assert "Crusts come off with soap." in text
 
 
 async def test_find_omits_and_counts_passages_beyond_max_text(site: Site) -> None:

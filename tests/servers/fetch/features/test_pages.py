@@ -70,10 +70,10 @@ async def test_a_changed_page_sends_updates_until_the_subscription_ends(era: str
             await peer.wire.notify("notifications/cancelled", {"requestId": "L"})
         else:
             await peer.request("resources/unsubscribe", uri=site.url())
-        asked = len(site.asked)
+        before = len(site.asked)
         # Longer than the interval of two checks.
         await anyio.sleep(2.5)
-        assert len(site.asked) <= asked + 1
+        assert len(site.asked) <= before + 1
 
 
 async def test_subscribing_to_a_uri_that_is_not_a_public_page_fails() -> None:
@@ -90,8 +90,8 @@ async def test_a_client_cannot_use_up_the_limit_of_watched_pages(monkeypatch: py
         talking(running, principal=Principal("ada")) as ada,
         talking(running, principal=Principal("bob")) as bob,
     ):
-        asked = [(ada, "/1"), (ada, "/2"), (bob, "/2")]
-        answers = [await peer.request("resources/subscribe", {"uri": site.url(path)}) for peer, path in asked]
+        subscriptions = [(ada, "/1"), (ada, "/2"), (bob, "/2")]
+        answers = [await peer.request("resources/subscribe", {"uri": site.url(path)}) for peer, path in subscriptions]
     assert ["result" in answer for answer in answers] == [True, False, True]
 
 
@@ -113,12 +113,12 @@ async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
         for peer in peers:
             with anyio.fail_after(30):
                 assert (await peer.receive())["params"] == {"uri": site.url()}
-        asked = len(site.asked)
+        before = len(site.asked)
         # Long enough for each replica to check twice more.
         for peer in peers:
             with anyio.move_on_after(2.5):
                 raise AssertionError(await peer.receive())
-        assert len(site.asked) > asked
+        assert len(site.asked) > before
 
 
 def memory_of(pid: int) -> int:

@@ -65,11 +65,11 @@ async def test_unread_log_messages_delay_no_other_fetch(slow: None) -> None:
 @both_eras
 async def test_a_page_cut_by_the_size_limit_is_logged(site: Site, era: str) -> None:
     async with reading(app, *HERE, era=era) as client:
-        told = await client.messages_of_tool("fetch", url=site.url("/long"), max_length=999_999)
-        told += await client.messages_of("resources/read", uri=site.url("/long"))
-    assert [level for level, _ in told] == ["info", "info"]
-    assert told[0][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 7")
-    assert told[1][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 100,000 of ")
+        messages = await client.messages_of_tool("fetch", url=site.url("/long"), max_length=999_999)
+        messages += await client.messages_of("resources/read", uri=site.url("/long"))
+    assert [level for level, _ in messages] == ["info", "info"]
+    assert messages[0][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 7")
+    assert messages[1][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 100,000 of ")
 
 
 @pytest.mark.slow

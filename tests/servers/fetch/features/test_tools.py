@@ -268,9 +268,9 @@ async def test_fetch_many_loads_its_pages_concurrently(peer: Peer, site: Site) -
     awaited: set[str] = set()
     none_is_awaited = anyio.Event()
 
-    async def comes(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
-        out.write(plain(f"this is {asked.target}"))
-        awaited.discard(asked.target)
+    async def comes(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+        out.write(plain(f"this is {received.target}"))
+        awaited.discard(received.target)
         if not awaited:
             none_is_awaited.set()
 
@@ -303,8 +303,8 @@ async def test_fetch_many_waits_until_three_seconds_before_the_call_timeout(
 
 @pytest.mark.slow
 async def test_fetch_many_returns_the_other_pages_when_a_page_times_out() -> None:
-    async def endless(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
-        await asked.until_closed()
+    async def endless(received: ReceivedRequest, _: asyncio.StreamWriter) -> None:
+        await received.until_closed()
 
     pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
     async with opened_site({**pages, "/endless": endless}) as site, served("--timeout", "3") as peer:
@@ -316,23 +316,23 @@ async def test_fetch_many_returns_the_other_pages_when_a_page_times_out() -> Non
 
 def watched() -> tuple[anyio.Event, anyio.Event, Route]:
     """Returns an event set on a request, an event set when its connection closes, and a route that never answers."""
-    asked, closed = anyio.Event(), anyio.Event()
+    requested, closed = anyio.Event(), anyio.Event()
 
     async def silent(request: ReceivedRequest, _: asyncio.StreamWriter) -> None:
-        asked.set()
+        requested.set()
         await request.until_closed()
         closed.set()
 
-    return asked, closed, silent
+    return requested, closed, silent
 
 
 async def test_a_cancelled_call_closes_its_connection(any_peer: Peer, site: Site) -> None:
-    asked, closed, silent = watched()
+    requested, closed, silent = watched()
     params = {"name": "fetch", "arguments": {"url": site.url(added(site, silent))}}
     params = with_envelope(params) if any_peer.stateless else params
     await any_peer.wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params})
     with anyio.fail_after(20):
-        await asked.wait()
+        await requested.wait()
         await any_peer.wire.notify("notifications/cancelled", {"requestId": 99})
         await closed.wait()
 
@@ -367,11 +367,11 @@ async def test_blanks_and_braces_are_percent_encoded_in_the_listed_uri(any_peer:
 
 
 async def test_a_cancelled_task_closes_its_connections(peer: Peer, site: Site) -> None:
-    asked, closed, silent = watched()
+    requested, closed, silent = watched()
     call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}
     task = (await peer.request("tools/call", **call))["result"]["task"]["taskId"]
     with anyio.fail_after(PATIENCE):
-        await asked.wait()
+        await requested.wait()
         cancelled = await peer.request("tasks/cancel", taskId=task)
         await closed.wait()
     assert cancelled["result"]["status"] == "cancelled"

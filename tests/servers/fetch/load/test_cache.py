@@ -18,8 +18,8 @@ URL = "http://a.example/"
 def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str) -> StoredAnswer:
     """Makes a response received at the time `at`, `took` seconds after its request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    said = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
-    return make_stored_answer(said, {"accept": "text/html"}, (at - took, at))
+    response = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
+    return make_stored_answer(response, {"accept": "text/html"}, (at - took, at))
 
 
 def date(at: float) -> str:
@@ -120,8 +120,8 @@ def test_a_cache_of_size_zero_stores_nothing() -> None:
 def test_a_304_renews_headers_except_those_of_the_body() -> None:
     old = page(etag='"1"', cache_control="max-age=1", age="9", content_type="text/plain", x_a="1")
     renewed = {"etag": 'W/"1"', "cache-control": "max-age=60", "content-type": "text/html", "set-cookie": "a=b"}
-    said = Answer(parse_url(URL), 304, httpx.Headers(renewed), b"", 0)
-    new = old.confirm(said, (NOW + 100, NOW + 100))
+    not_modified = Answer(parse_url(URL), 304, httpx.Headers(renewed), b"", 0)
+    new = old.confirm(not_modified, (NOW + 100, NOW + 100))
     assert new is not None
     assert (new.body, new.status, new.confirmed_at) == (b"x", 200, NOW + 100)
     assert (new.headers["content-type"], new.headers["x-a"], "set-cookie" in new.headers) == (
@@ -133,8 +133,8 @@ def test_a_304_renews_headers_except_those_of_the_body() -> None:
 
 
 def test_a_304_with_another_etag_confirms_nothing() -> None:
-    said = Answer(parse_url(URL), 304, httpx.Headers({"etag": '"2"'}), b"", 0)
-    assert page(etag='"1"').confirm(said, (NOW, NOW)) is None
+    not_modified = Answer(parse_url(URL), 304, httpx.Headers({"etag": '"2"'}), b"", 0)
+    assert page(etag='"1"').confirm(not_modified, (NOW, NOW)) is None
 
 
 # Through the loader
@@ -183,9 +183,9 @@ async def test_a_304_with_another_etag_repeats_the_request_unconditionally() -> 
     async with opened_site({"/a": answer("old", etag='"1"')}) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))
 
-        async def odd(asked: Any, out: Any) -> None:
-            told = b'HTTP/1.1 304 X\r\nETag: "2"\r\n\r\n' if "if-none-match" in asked.headers else answer("new")
-            out.write(told)
+        async def odd(request: Any, out: Any) -> None:
+            reply = b'HTTP/1.1 304 X\r\nETag: "2"\r\n\r\n' if "if-none-match" in request.headers else answer("new")
+            out.write(reply)
 
         site.routes["/a"] = odd
         assert (await loader.load(site.url("/a"))).body == b"new"

@@ -63,8 +63,8 @@ async def test_a_relative_location_is_resolved() -> None:
     rows = {"b": "/d/b", "../b": "/b", "?q=1": "/d/a?q=1", "//127.0.0.1:{port}/b": "/b", " /b ": "/b"}
     async with opened_site({"*": PAGE}) as site, opened_loader() as loader:
 
-        async def first(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
-            out.write(PAGE if "?" in asked.target else redirect(location.format(port=site.port)))
+        async def first(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+            out.write(PAGE if "?" in received.target else redirect(location.format(port=site.port)))
 
         site.routes["/d/a"] = first
         for location, path in rows.items():  # noqa: B007 (the route gives it)
@@ -72,12 +72,12 @@ async def test_a_relative_location_is_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "location", "fragment"),
+    ("requested", "location", "fragment"),
     [("/a#x", "/b", "x"), ("/a#x", "/b#y", "y"), ("/a", "/b#y", "y"), ("/a", "/b", "")],
 )
-async def test_the_last_fragment_of_the_redirects_counts(asked: str, location: str, fragment: str) -> None:
+async def test_the_last_fragment_of_the_redirects_counts(requested: str, location: str, fragment: str) -> None:
     async with opened_site({"/a": redirect(location), "/b": PAGE}) as site, opened_loader() as loader:
-        loaded = await loader.load(site.url(asked))
+        loaded = await loader.load(site.url(requested))
         assert (loaded.url, loaded.fragment) == (site.url("/b"), fragment)
 
 
@@ -131,9 +131,9 @@ async def test_a_redirect_loop_is_refused_at_once() -> None:
 
 @pytest.mark.slow
 async def test_a_redirect_is_followed_without_waiting_for_its_body() -> None:
-    async def drips(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def drips(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 10\r\n\r\nx")
-        await asked.until_closed()
+        await received.until_closed()
 
     async with opened_site({"/a": drips, "/b": PAGE}) as site, opened_loader() as loader:
         assert (await loader.load(site.url("/a"))).body == b"page"
@@ -225,15 +225,15 @@ async def test_bytes_beyond_content_length_are_ignored() -> None:
 
 
 async def test_a_content_length_beyond_max_bytes_is_refused_before_the_body() -> None:
-    async def promises(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def promises(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Length: 2001\r\n\r\n")
-        await asked.until_closed()
+        await received.until_closed()
 
     async with opened_site({"/a": promises}) as site, opened_loader(max_bytes=2_000) as loader:
         assert (await refused(loader, site.url("/a"))).code == "too_large"
 
 
-async def drip(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+async def drip(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
     """Sends a byte of an endless body each hundredth of a second."""
     out.write(b"HTTP/1.1 200 X\r\n\r\n")
     while not out.is_closing():
@@ -242,8 +242,8 @@ async def drip(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.01)
 
 
-async def silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
-    await asked.until_closed()
+async def silent(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    await received.until_closed()
 
 
 @pytest.mark.parametrize("route", [drip, silent])
@@ -362,9 +362,9 @@ async def test_an_invalid_or_past_retry_after_is_ignored(text: str) -> None:
 
 @pytest.mark.slow
 async def test_a_dripping_error_body_does_not_hide_the_status() -> None:
-    async def late(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def late(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 404 X\r\nContent-Type: text/plain\r\n\r\nNot here")
-        await asked.until_closed()
+        await received.until_closed()
 
     async with opened_site({"/a": late}) as site, opened_loader(timeout=2, ignore_robots=True) as loader:
         error = await refused(loader, site.url("/a"))
@@ -411,7 +411,7 @@ async def test_a_host_header_is_not_sent_after_a_redirect_from_https_to_http(tmp
         async with opened_loader(ca_file=issuer.write_public(tmp_path / "ca.pem"), headers=(secret,)) as loader:
             for url in (plain.url("/b"), f"https://127.0.0.1:{secure.port}/a"):
                 await loader.load(url, refresh=True)
-    assert [asked.headers.get("authorization") for asked in plain.asked] == ["secret", None]
+    assert [received.headers.get("authorization") for received in plain.asked] == ["secret", None]
 
 
 # Cancellation
@@ -420,10 +420,10 @@ async def test_a_host_header_is_not_sent_after_a_redirect_from_https_to_http(tmp
 async def test_cancelling_a_load_closes_its_socket() -> None:
     begun, ended = anyio.Event(), anyio.Event()
 
-    async def waits(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def waits(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nbegun")
         begun.set()
-        await asked.until_closed()
+        await received.until_closed()
         ended.set()
 
     async with opened_site({"/a": waits}) as site, opened_loader() as loader:
@@ -438,9 +438,9 @@ async def test_cancelling_a_load_closes_its_socket() -> None:
 async def test_a_cancelled_load_frees_its_slot() -> None:
     begun = anyio.Event()
 
-    async def waits(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def waits(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         begun.set()
-        await asked.until_closed()
+        await received.until_closed()
 
     async with (
         opened_site({"/a": waits, "/b": PAGE}) as site,

@@ -192,8 +192,8 @@ async def test_a_redirect_is_checked_against_the_robots_txt_of_its_own_site() ->
         assert two.asked == []
 
 
-async def silent(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
-    await asked.until_closed()
+async def silent(request: ReceivedRequest, _: asyncio.StreamWriter) -> None:
+    await request.until_closed()
 
 
 async def test_a_slow_robots_txt_counts_as_unreachable() -> None:

@@ -151,9 +151,9 @@ async def test_a_name_never_resolves_to_a_metadata_address(allowed: list[str]) -
 async def test_every_spelling_of_the_metadata_address_is_blocked() -> None:
     async with reaching(allow_private=EVERYTHING) as web:
         refused = {host: (await web.refused(f"http://{host}/latest/")).code for host in SPELLINGS}
-        told = await web.refused("http://169.254.169.254/latest/meta-data/")
+        error = await web.refused("http://169.254.169.254/latest/meta-data/")
     assert refused == dict.fromkeys(SPELLINGS, "blocked_address")
-    assert str(told) == "169.254.169.254 is where cloud providers hand out credentials"  # and not how to open it
+    assert str(error) == "169.254.169.254 is where cloud providers hand out credentials"  # and not how to open it
 
 
 @pytest.mark.parametrize("address", METADATA)

@@ -252,12 +252,12 @@ def page(connection: h2.connection.H2Connection, stream: int) -> None:
 
 
 async def test_http2_streams_reset_at_once_are_errors() -> None:
-    asked = 0
+    requests = 0
 
     def reset(connection: h2.connection.H2Connection, stream: int) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 50:
+        nonlocal requests
+        requests += 1
+        if requests > 50:
             page(connection, stream)
         else:
             connection.reset_stream(stream)
@@ -279,12 +279,12 @@ async def test_an_http2_stream_reset_within_the_body_is_an_error() -> None:
 
 
 async def test_abandoned_loads_do_not_use_up_the_http2_connection() -> None:
-    asked = 0
+    requests = 0
 
     def large(connection: h2.connection.H2Connection, stream: int) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > STREAMS + 1:
+        nonlocal requests
+        requests += 1
+        if requests > STREAMS + 1:
             page(connection, stream)
             return
         connection.send_headers(stream, [(":status", "200")])
@@ -299,14 +299,14 @@ async def test_abandoned_loads_do_not_use_up_the_http2_connection() -> None:
 
 async def test_an_abandoned_load_does_not_end_others_on_its_http2_connection() -> None:
     begun = anyio.Event()
-    asked = 0
+    requests = 0
 
     def answer(connection: h2.connection.H2Connection, stream: int) -> None:
-        nonlocal asked
-        asked += 1
-        if asked == 1:
+        nonlocal requests
+        requests += 1
+        if requests == 1:
             begun.set()
-        elif asked == 2:
+        elif requests == 2:
             connection.send_headers(stream, [(":status", "200"), ("content-length", "60000")])
         else:
             page(connection, stream)

@@ -122,7 +122,7 @@ async def test_an_invalid_host_is_not_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "message"),
     [
         (socket.gaierror(socket.EAI_NONAME, ""), "could not resolve site.test. Check the spelling"),
         (socket.gaierror(socket.EAI_AGAIN, ""), "the resolver failed for site.test. Try again later"),
@@ -130,7 +130,7 @@ async def test_an_invalid_host_is_not_resolved() -> None:
     ],
 )
 async def test_a_failing_resolver_is_a_dns_error(
-    failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+    failure: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise failure
@@ -138,14 +138,14 @@ async def test_a_failing_resolver_is_a_dns_error(
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(FetchError) as caught:
         await SystemResolver().resolve("site.test")
-    assert (caught.value.code, str(caught.value)) == ("dns", told)
+    assert (caught.value.code, str(caught.value)) == ("dns", message)
 
 
 async def test_resolving_times_out() -> None:
     with pytest.raises(FetchError) as caught:
         await SystemResolver(seconds=0).resolve("localhost")
-    told = "the address of localhost was not resolved within 0 s. Try again later"
-    assert (caught.value.code, str(caught.value)) == ("dns", told)
+    message = "the address of localhost was not resolved within 0 s. Try again later"
+    assert (caught.value.code, str(caught.value)) == ("dns", message)
 
 
 async def test_an_empty_dns_answer_is_a_dns_error() -> None:

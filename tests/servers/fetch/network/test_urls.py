@@ -81,8 +81,8 @@ def test_an_unsupported_url_is_refused() -> None:
 
 
 def test_an_ipv6_address_without_brackets_is_refused_with_advice() -> None:
-    told = "the host contains a colon. Enclose an IPv6 address in brackets"
-    assert str(refusal("http://2606:4700::1111/")) == told
+    message = "the host contains a colon. Enclose an IPv6 address in brackets"
+    assert str(refusal("http://2606:4700::1111/")) == message
 
 
 def test_a_refusal_does_not_repeat_credentials() -> None:

@@ -19,73 +19,73 @@ A, B, C = PageRequest("http://a/"), PageRequest("http://b/"), PageRequest("http:
 
 
 def test_get_returns_the_latest_snapshot() -> None:
-    kept = Snapshots()
-    kept.put("me", A, snapshot("old"))
-    kept.put("me", A, snapshot("new"))
-    found = kept.get("me", A)
+    store = Snapshots()
+    store.put("me", A, snapshot("old"))
+    store.put("me", A, snapshot("new"))
+    found = store.get("me", A)
     assert found is not None
     assert found.page.text == "new"
 
 
 def test_snapshots_are_private_to_a_client() -> None:
-    kept = Snapshots()
-    kept.put("me", A, snapshot("mine"))
-    assert kept.get("you", A) is None
-    assert kept.recent("you") == []
+    store = Snapshots()
+    store.put("me", A, snapshot("mine"))
+    assert store.get("you", A) is None
+    assert store.recent("you") == []
 
 
 def test_each_format_has_its_own_snapshot() -> None:
-    kept = Snapshots()
-    kept.put(None, A, snapshot("as markdown"))
-    assert kept.get(None, A._replace(format="text")) is None
+    store = Snapshots()
+    store.put(None, A, snapshot("as markdown"))
+    assert store.get(None, A._replace(format="text")) is None
 
 
 def test_the_least_recently_used_snapshot_is_evicted_first() -> None:
-    kept = Snapshots(pages=2)
-    kept.put(None, A, snapshot("a"))
-    kept.put(None, B, snapshot("b"))
-    kept.get(None, A)
-    kept.put(None, C, snapshot("c"))
-    assert [wanted for wanted, _ in kept.recent(None)] == [C, A]
+    store = Snapshots(pages=2)
+    store.put(None, A, snapshot("a"))
+    store.put(None, B, snapshot("b"))
+    store.get(None, A)
+    store.put(None, C, snapshot("c"))
+    assert [request for request, _ in store.recent(None)] == [C, A]
 
 
 def test_texts_and_images_are_bounded_together() -> None:
-    kept = Snapshots(characters=10)
-    kept.put(None, A, snapshot("12345"))
-    kept.put(None, B, snapshot("1", b"12345"))
-    assert [wanted for wanted, _ in kept.recent(None)] == [B]
+    store = Snapshots(characters=10)
+    store.put(None, A, snapshot("12345"))
+    store.put(None, B, snapshot("1", b"12345"))
+    assert [request for request, _ in store.recent(None)] == [B]
 
 
 def test_a_snapshot_beyond_the_limit_evicts_all_others() -> None:
-    kept = Snapshots(characters=10)
-    kept.put(None, A, snapshot("12345"))
-    kept.put(None, B, snapshot("12345678901"))
-    assert [wanted for wanted, _ in kept.recent(None)] == [B]
+    store = Snapshots(characters=10)
+    store.put(None, A, snapshot("12345"))
+    store.put(None, B, snapshot("12345678901"))
+    assert [request for request, _ in store.recent(None)] == [B]
 
 
 # Earlier versions
 
 
 def test_a_replaced_text_is_an_earlier_version() -> None:
-    kept = Snapshots()
+    store = Snapshots()
     old = snapshot("old")
     for page in (old, snapshot("new"), snapshot("new")):
-        kept.put("me", A, page)
-    assert kept.earlier("me", A, old.version) == "old"
-    assert kept.earlier("me", A, snapshot("new").version) is None
-    assert kept.earlier("you", A, old.version) is None
-    assert kept.earlier("me", B, old.version) is None
+        store.put("me", A, page)
+    assert store.earlier("me", A, old.version) == "old"
+    assert store.earlier("me", A, snapshot("new").version) is None
+    assert store.earlier("you", A, old.version) is None
+    assert store.earlier("me", B, old.version) is None
 
 
 def test_earlier_versions_are_bounded_in_number_characters_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in (("MAX_EARLIER_VERSIONS", 2), ("MAX_EARLIER", 7), ("EARLIER_SECONDS", 0)):
         with monkeypatch.context() as patched:
             patched.setattr(snapshots, limit, value)
-            kept = Snapshots()
+            store = Snapshots()
             for text in ("one", "two", "three", "four"):
-                kept.put("me", A, snapshot(text))
-        assert kept.earlier("me", A, snapshot("one").version) is None
-        assert (kept.earlier("me", A, snapshot("three").version) is None) == (limit == "EARLIER_SECONDS")
+                store.put("me", A, snapshot(text))
+        assert store.earlier("me", A, snapshot("one").version) is None
+        assert (store.earlier("me", A, snapshot("three").version) is None) == (limit == "EARLIER_SECONDS")
 
 
 # Several pages at once
@@ -98,8 +98,8 @@ async def no_one(_: int) -> None:
 
 
 async def test_a_failing_fetch_does_not_affect_the_others() -> None:
-    async def fetch(wanted: PageRequest) -> Snapshot:
-        if wanted is WANTED[0]:
+    async def fetch(request: PageRequest) -> Snapshot:
+        if request is WANTED[0]:
             raise FetchError("dns", "unknown")
         return snapshot("b")
 
@@ -109,8 +109,8 @@ async def test_a_failing_fetch_does_not_affect_the_others() -> None:
 
 
 async def test_pages_loaded_before_the_timeout_are_returned() -> None:
-    async def fetch(wanted: PageRequest) -> Snapshot:
-        if wanted is WANTED[0]:
+    async def fetch(request: PageRequest) -> Snapshot:
+        if request is WANTED[0]:
             await anyio.sleep_forever()
         return snapshot("b")
 
@@ -126,10 +126,10 @@ async def test_progress_counts_finished_pages() -> None:
     async def fetch(_: PageRequest) -> Snapshot:
         return snapshot("x")
 
-    async def told(count: int) -> None:
+    async def count_progress(count: int) -> None:
         counts.append(count)
 
-    await fetch_all(WANTED, fetch, told, 60, 100)
+    await fetch_all(WANTED, fetch, count_progress, 60, 100)
     assert counts == [1, 2]
 
 

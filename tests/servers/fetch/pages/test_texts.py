@@ -151,8 +151,8 @@ def test_headers_and_facts_count_towards_the_total_size() -> None:
     far = "http://a/" + "x" * 10_000
     one = snapshot("y" * 100_000)
     long = one._replace(loaded=one.loaded._replace(url=far, redirects=(far,) * 10))
-    wanted = [PageRequest(f"http://a/{number}") for number in range(10)]
-    many = join_pages(wanted, [long] * 10, 1_000_000, 250_000, 300_000)
+    requests = [PageRequest(f"http://a/{number}") for number in range(10)]
+    many = join_pages(requests, [long] * 10, 1_000_000, 250_000, 300_000)
     assert 290_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 300_000
 
 

@@ -25,8 +25,8 @@ def page(words: str, **headers: str) -> bytes:
 class Watching:
     """A site, and the watcher of its pages."""
 
-    def __init__(self, site: Site, watcher: Watcher, told: list[str]) -> None:
-        self.site, self.watcher, self.told = site, watcher, told
+    def __init__(self, site: Site, watcher: Watcher, updates: list[str]) -> None:
+        self.site, self.watcher, self.updates = site, watcher, updates
 
     async def watch(self, path: str = "/", owner: str = "me") -> str:
         return await self.watcher.watch(self.site.url(path), owner)
@@ -35,15 +35,15 @@ class Watching:
         """Returns the seconds until the next check."""
         return self.watcher._pages[self.site.url(path)].pause
 
-    async def next_look(self, path: str = "/") -> int:
+    async def next_check(self, path: str = "/") -> int:
         """Makes the next check run now, and returns the number of its requests."""
-        watched = self.watcher._pages[self.site.url(path)]
-        before, checked_at = len(self.site.asked), watched.checked_at
+        page = self.watcher._pages[self.site.url(path)]
+        before, checked_at = len(self.site.asked), page.checked_at
         # The next wait has to begin first, so that the clock ends it.
         for _ in range(5):
             await asyncio.sleep(0)
-        forward(watched.pause + 0.1)
-        while watched.checked_at == checked_at:
+        forward(page.pause + 0.1)
+        while page.checked_at == checked_at:
             await asyncio.sleep(0.001)
         return len(self.site.asked) - before
 
@@ -51,7 +51,7 @@ class Watching:
 @asynccontextmanager
 async def watching(routes: dict[str, Route], fetcher: Fetcher | None = None) -> AsyncIterator[Watching]:
     """Yields a watcher of a site with these routes."""
-    told: list[str] = []
+    updates: list[str] = []
     settings = Settings(allow_private=["127.0.0.1:*"], timeout=2)
     async with (
         opened_site(routes) as site,
@@ -62,51 +62,51 @@ async def watching(routes: dict[str, Route], fetcher: Fetcher | None = None) -> 
         async def get() -> Fetcher:
             return opened
 
-        yield Watching(site, Watcher(get, told.append, tasks, FLOOR), told)
+        yield Watching(site, Watcher(get, updates.append, tasks, FLOOR), updates)
         tasks.cancel_scope.cancel()
 
 
 async def test_a_changed_text_sends_one_update() -> None:
-    async with watching({"/": page("old")}) as it:
-        key = await it.watch()
-        assert key == it.site.url()
-        assert await it.next_look() == 1
-        assert it.told == []
-        it.site.routes["/"] = page("new")
-        await it.next_look()
-        await it.next_look()
-        assert it.told == [key]
+    async with watching({"/": page("old")}) as watched:
+        key = await watched.watch()
+        assert key == watched.site.url()
+        assert await watched.next_check() == 1
+        assert watched.updates == []
+        watched.site.routes["/"] = page("new")
+        await watched.next_check()
+        await watched.next_check()
+        assert watched.updates == [key]
 
 
 async def test_checks_are_conditional_and_a_304_is_not_a_change() -> None:
-    async with watching({"/": page("old", etag='"1"')}) as it:
-        await it.watch()
-        it.site.routes["/"] = answer(status=304, etag='"1"')
-        assert await it.next_look() == 1
-        assert it.site.asked[-1].headers["if-none-match"] == '"1"'
-        assert it.told == []
+    async with watching({"/": page("old", etag='"1"')}) as watched:
+        await watched.watch()
+        watched.site.routes["/"] = answer(status=304, etag='"1"')
+        assert await watched.next_check() == 1
+        assert watched.site.asked[-1].headers["if-none-match"] == '"1"'
+        assert watched.updates == []
 
 
 async def test_new_validators_of_the_same_text_are_not_a_change() -> None:
-    async with watching({"/": page("same", etag='"1"')}) as it:
-        await it.watch()
-        it.site.routes["/"] = page("same", etag='"2"')
-        await it.next_look()
-        assert it.told == []
+    async with watching({"/": page("same", etag='"1"')}) as watched:
+        await watched.watch()
+        watched.site.routes["/"] = page("same", etag='"2"')
+        await watched.next_check()
+        assert watched.updates == []
 
 
 async def test_a_site_that_always_sends_304_is_checked_unconditionally_at_times() -> None:
-    async def lying(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
-        out.write(answer(status=304) if "if-none-match" in asked.headers else page("new", etag='"1"'))
+    async def lying(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+        out.write(answer(status=304) if "if-none-match" in received.headers else page("new", etag='"1"'))
 
-    async with watching({"/": page("old", etag='"1"')}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = lying
+    async with watching({"/": page("old", etag='"1"')}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = lying
         for _ in range(watch.FULL_CHECK_INTERVAL - 2):
-            await it.next_look()
-        assert it.told == []
-        await it.next_look()
-        assert it.told == [key]
+            await watched.next_check()
+        assert watched.updates == []
+        await watched.next_check()
+        assert watched.updates == [key]
 
 
 @pytest.mark.parametrize(
@@ -120,142 +120,142 @@ async def test_a_site_that_always_sends_304_is_checked_unconditionally_at_times(
     ],
 )
 async def test_the_interval_follows_the_freshness_of_the_page(headers: dict[str, str], pause: float) -> None:
-    async with watching({"/": page("x", **headers)}) as it:
-        await it.watch()
-        assert pause - 2 <= it.pause() <= pause
+    async with watching({"/": page("x", **headers)}) as watched:
+        await watched.watch()
+        assert pause - 2 <= watched.pause() <= pause
 
 
 async def test_a_fetch_since_the_last_check_saves_a_request() -> None:
-    async with watching({"/": page("old", etag='"1"')}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = page("new", etag='"2"')
-        fetcher = await it.watcher._open_pages()
-        await fetcher.check(it.site.url(), confirmed_after=None, refresh=True)
-        assert await it.next_look() == 0
-        assert it.told == [key]
+    async with watching({"/": page("old", etag='"1"')}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = page("new", etag='"2"')
+        fetcher = await watched.watcher._open_pages()
+        await fetcher.check(watched.site.url(), confirmed_after=None, refresh=True)
+        assert await watched.next_check() == 0
+        assert watched.updates == [key]
 
 
 async def test_the_pages_of_a_site_share_its_crawl_delay() -> None:
     robots = answer("User-agent: *\nCrawl-delay: 200\n", content_type="text/plain")
-    async with watching({"/robots.txt": robots, "*": page("x")}) as it:
+    async with watching({"/robots.txt": robots, "*": page("x")}) as watched:
         for path in ("/1", "/2", "/3"):
-            await it.watch(path)
-        await it.next_look("/1")
-        assert it.pause("/1") == 600
+            await watched.watch(path)
+        await watched.next_check("/1")
+        assert watched.pause("/1") == 600
 
 
 async def test_a_page_disallowed_by_robots_txt_is_not_watched() -> None:
     robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
-    async with watching({"/robots.txt": robots, "*": page("x")}) as it:
+    async with watching({"/robots.txt": robots, "*": page("x")}) as watched:
         with pytest.raises(FetchError) as caught:
-            await it.watch()
-        assert (caught.value.code, it.watcher.watched, it.site.asked) == ("robots", 0, [])
+            await watched.watch()
+        assert (caught.value.code, watched.watcher.watched, watched.site.asked) == ("robots", 0, [])
 
 
 @pytest.mark.parametrize("status", [403, 500, 503])
 async def test_a_failing_page_is_checked_less_often_and_updates_after_recovery(status: int) -> None:
-    async with watching({"/": page("old")}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = answer(status=status)
+    async with watching({"/": page("old")}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = answer(status=status)
         pauses = []
         for _ in range(3):
-            assert await it.next_look() == 1
-            pauses.append(it.pause())
+            assert await watched.next_check() == 1
+            pauses.append(watched.pause())
         assert pauses == [300, 600, 1_200]
-        assert it.told == []
-        it.site.routes["/"] = page("old")
-        await it.next_look()
-        assert (it.told, it.pause()) == ([], 300)
-        it.site.routes["/"] = page("new")
-        await it.next_look()
-        assert it.told == [key]
+        assert watched.updates == []
+        watched.site.routes["/"] = page("old")
+        await watched.next_check()
+        assert (watched.updates, watched.pause()) == ([], 300)
+        watched.site.routes["/"] = page("new")
+        await watched.next_check()
+        assert watched.updates == [key]
 
 
 @pytest.mark.parametrize("status", [404, 410])
 async def test_a_page_sends_an_update_when_gone_and_when_back(status: int) -> None:
-    async with watching({"/": page("old")}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = answer(status=status)
+    async with watching({"/": page("old")}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = answer(status=status)
         for _ in range(2):
-            await it.next_look()
-            assert it.told == [key]
-        it.site.routes["/"] = page("old")
-        await it.next_look()
-        assert it.told == [key, key]
+            await watched.next_check()
+            assert watched.updates == [key]
+        watched.site.routes["/"] = page("old")
+        await watched.next_check()
+        assert watched.updates == [key, key]
 
 
 async def test_a_page_missing_from_the_start_sends_no_update() -> None:
-    async with watching({"/": answer(status=404)}) as it:
-        await it.watch()
-        await it.next_look()
-        assert it.told == []
+    async with watching({"/": answer(status=404)}) as watched:
+        await watched.watch()
+        await watched.next_check()
+        assert watched.updates == []
 
 
 async def test_retry_after_delays_the_next_check() -> None:
-    async with watching({"/": page("old")}) as it:
-        await it.watch()
-        it.site.routes["/"] = answer(status=429, retry_after="3000")
-        await it.next_look()
-        assert it.pause() == 3_000
+    async with watching({"/": page("old")}) as watched:
+        await watched.watch()
+        watched.site.routes["/"] = answer(status=429, retry_after="3000")
+        await watched.next_check()
+        assert watched.pause() == 3_000
 
 
 async def test_a_page_that_failed_at_first_sends_an_update_when_loaded() -> None:
-    async with watching({"/": answer(status=500)}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = page("new")
-        await it.next_look()
-        assert it.told == [key]
+    async with watching({"/": answer(status=500)}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = page("new")
+        await watched.next_check()
+        assert watched.updates == [key]
 
 
 @pytest.mark.parametrize("status", [301, 308])
 async def test_each_check_follows_redirects_and_checks_their_addresses(status: int) -> None:
-    async with watching({"/": redirect("/there", status), "/there": page("old")}) as it:
-        key = await it.watch()
-        it.site.routes["/there"] = page("new")
-        assert await it.next_look() == 2
-        assert it.told == [key]
-        it.site.routes["/"] = redirect("http://169.254.169.254/latest/", status)
-        assert await it.next_look() == 1
-        assert it.told == [key]
+    async with watching({"/": redirect("/there", status), "/there": page("old")}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/there"] = page("new")
+        assert await watched.next_check() == 2
+        assert watched.updates == [key]
+        watched.site.routes["/"] = redirect("http://169.254.169.254/latest/", status)
+        assert await watched.next_check() == 1
+        assert watched.updates == [key]
 
 
 async def test_a_dripping_site_times_out_and_is_checked_less_often() -> None:
-    async def dripping(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+    async def dripping(received: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n")
         for _ in range(100_000):
             out.write(b"x")
             await out.drain()
             await asyncio.sleep(0.02)
 
-    async with watching({"/": page("old")}) as it:
-        await it.watch()
-        it.site.routes["/"] = dripping
-        assert await it.next_look() == 1
-        assert (it.pause(), it.told) == (300, [])
+    async with watching({"/": page("old")}) as watched:
+        await watched.watch()
+        watched.site.routes["/"] = dripping
+        assert await watched.next_check() == 1
+        assert (watched.pause(), watched.updates) == (300, [])
 
 
 async def test_subscribers_share_a_watch_that_ends_with_the_last() -> None:
-    async with watching({"/": page("old")}) as it:
+    async with watching({"/": page("old")}) as watched:
         async with anyio.create_task_group() as tasks:
             for owner in "abc":
-                tasks.start_soon(it.watch, "/", owner)
-            tasks.start_soon(it.watch, "/#part", "d")
-        assert (len(it.site.asked), it.watcher.watched) == (1, 1)
-        it.watcher.unwatch(it.site.url())
+                tasks.start_soon(watched.watch, "/", owner)
+            tasks.start_soon(watched.watch, "/#part", "d")
+        assert (len(watched.site.asked), watched.watcher.watched) == (1, 1)
+        watched.watcher.unwatch(watched.site.url())
         forward(10 * watch.DEFAULT_SECONDS)
         for _ in range(100):
             await asyncio.sleep(0)
-        assert (len(it.site.asked), it.watcher.watched) == (1, 0)
+        assert (len(watched.site.asked), watched.watcher.watched) == (1, 0)
 
 
 async def test_every_subscriber_gets_the_error_of_the_first_check() -> None:
     robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
-    async with watching({"/robots.txt": robots}) as it:
+    async with watching({"/robots.txt": robots}) as watched:
         codes = []
 
         async def refused() -> None:
             with pytest.raises(FetchError) as caught:
-                await it.watch()
+                await watched.watch()
             codes.append(caught.value.code)
 
         async with anyio.create_task_group() as tasks:
@@ -265,30 +265,30 @@ async def test_every_subscriber_gets_the_error_of_the_first_check() -> None:
 
 
 async def test_an_update_from_another_replica_triggers_a_check_without_a_second_update() -> None:
-    async with watching({"/": page("old")}) as it:
-        key = await it.watch()
-        it.site.routes["/"] = page("new")
-        it.watcher.catch_up("http://unknown.example/")
-        checked_at = it.watcher._pages[key].checked_at
-        it.watcher.catch_up(key)
+    async with watching({"/": page("old")}) as watched:
+        key = await watched.watch()
+        watched.site.routes["/"] = page("new")
+        watched.watcher.catch_up("http://unknown.example/")
+        checked_at = watched.watcher._pages[key].checked_at
+        watched.watcher.catch_up(key)
         with anyio.fail_after(10):
-            while it.watcher._pages[key].checked_at == checked_at:
+            while watched.watcher._pages[key].checked_at == checked_at:
                 await asyncio.sleep(0.001)
-        assert (len(it.site.asked), it.told) == (2, [])
-        it.site.routes["/"] = page("newer")
-        await it.next_look()
-        assert it.told == [key]
+        assert (len(watched.site.asked), watched.updates) == (2, [])
+        watched.site.routes["/"] = page("newer")
+        await watched.next_check()
+        assert watched.updates == [key]
 
 
 async def test_an_owner_may_watch_half_of_the_free_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MAX_PAGES", 4)
-    async with watching({"*": page("x")}) as it:
+    async with watching({"*": page("x")}) as watched:
         for path in ("/1", "/2"):
-            await it.watch(path, "greedy")
+            await watched.watch(path, "greedy")
         with pytest.raises(FetchError, match="only 2 more pages") as caught:
-            await it.watch("/3", "greedy")
+            await watched.watch("/3", "greedy")
         assert caught.value.code == "busy"
-        await it.watch("/1", "greedy")
-        await it.watch("/3", "modest")
-        it.watcher.unwatch(it.site.url("/1"))
-        await it.watch("/4", "greedy")
+        await watched.watch("/1", "greedy")
+        await watched.watch("/3", "modest")
+        watched.watcher.unwatch(watched.site.url("/1"))
+        await watched.watch("/4", "greedy")

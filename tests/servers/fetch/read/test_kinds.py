@@ -76,7 +76,7 @@ def test_the_kind_of_a_page_comes_from_its_type_or_its_bytes():
         (b"text", "image/avif", "other"),
         (b"text", "application/epub+zip", "other"),
     ]
-    assert [(body, said, find_kind(said, body).name) for body, said, _ in rows] == rows
+    assert [(body, declared, find_kind(declared, body).name) for body, declared, _ in rows] == rows
 
 
 def test_a_zip_file_keeps_the_media_type_of_the_site():

@@ -77,11 +77,11 @@ def test_metadata_is_extracted_from_a_page():
 
 
 def test_the_metadata_format_has_dates_open_graph_feeds_and_headings():
-    said = json.loads(read(format="metadata").text)
-    assert said["modified"] == "2026-02-03"
-    assert said["open_graph"] == {"og:site_name": "The Paper", "og:title": "Foxes and dogs"}
-    assert said["feeds"] == [{"title": "News", "type": "application/rss+xml", "url": "https://example.com/feed"}]
-    assert said["headings"][1] == {"level": 2, "text": "How they jump", "id": "how"}
+    metadata = json.loads(read(format="metadata").text)
+    assert metadata["modified"] == "2026-02-03"
+    assert metadata["open_graph"] == {"og:site_name": "The Paper", "og:title": "Foxes and dogs"}
+    assert metadata["feeds"] == [{"title": "News", "type": "application/rss+xml", "url": "https://example.com/feed"}]
+    assert metadata["headings"][1] == {"level": 2, "text": "How they jump", "id": "how"}
 
 
 def test_the_json_format_lists_the_data_of_a_page():

@@ -23,7 +23,7 @@ def text_of(inside: str) -> str:
 
 
 def test_inline_elements_stay_in_their_sentence() -> None:
-    for sentence, said in [
+    for sentence, expected in [
         ("It opens at <time>half past nine</time> today.", "It opens at half past nine today."),
         ("The sum is <output>forty-two</output> of them.", "The sum is forty-two of them."),
         ("It prints <samp>no answer</samp> and ends.", "It prints no answer and ends."),
@@ -33,14 +33,14 @@ def test_inline_elements_stay_in_their_sentence() -> None:
         ("It <span class='info-bar'>never</span> ends.", "It never ends."),
         ("A <span class='rating'>good</span> book.", "A good book."),
     ]:
-        assert said in text_of(f"<p>{sentence}</p>")
+        assert expected in text_of(f"<p>{sentence}</p>")
 
 
 def test_bare_text_between_paragraphs_is_content() -> None:
-    said = [f"Said before paragraph {number}, and in none." for number in range(5)]
-    page = f"<title>F</title><body><div>{''.join(f'{one}<p>More.</p>' for one in said)}{LONG}</div>"
+    sentences = [f"Said before paragraph {number}, and in none." for number in range(5)]
+    page = f"<title>F</title><body><div>{''.join(f'{one}<p>More.</p>' for one in sentences)}{LONG}</div>"
     text = read_html(page, URL, "text", None).text
-    assert [one for one in said if one not in text] == []
+    assert [one for one in sentences if one not in text] == []
     text = text_of(f"{LONG}<div>Said before it.<p>More.</p>And after it.</div>")
     assert "Said before it." in text
     assert "And after it." in text
@@ -74,7 +74,7 @@ def test_the_only_headline_is_content() -> None:
 
 
 def test_a_block_between_paragraphs_is_content() -> None:
-    for inside, said in [
+    for inside, expected in [
         (
             "<aside><h3>Note</h3><p>Foxes sleep by day, in summer too.</p></aside>",
             "Foxes sleep by day, in summer too.",
@@ -85,7 +85,7 @@ def test_a_block_between_paragraphs_is_content() -> None:
         ("<figure><table><tr><th>Fox<th>Dog<tr><td>1<td>2</table></figure>", "Fox | Dog"),
         ("<div>Bare words in a block of their own.</div>", "Bare words in a block of their own."),
     ]:
-        assert said in text_of(inside)
+        assert expected in text_of(inside)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_a_block_between_paragraphs_is_content() -> None:
     ],
 )
 def test_every_question_of_an_faq_is_content(question: str) -> None:
-    asked = [f"Is this question number {number}?" for number in range(4)]
-    items = "".join(question.format(one, LONG) for one in asked)
+    questions = [f"Is this question number {number}?" for number in range(4)]
+    items = "".join(question.format(one, LONG) for one in questions)
     text = read_html(f"<title>FAQ</title><body><h1>FAQ</h1><div class='faq'>{items}</div>", URL, "text", None).text
-    assert [one for one in asked if one not in text] == []
+    assert [one for one in questions if one not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_navigation_header_and_footer_are_omitted() -> None:
 
 
 def test_links_within_a_text_are_content() -> None:
-    for said in (
+    for markup in (
         "<p>The ones are <a href=/a>foxes that sing at night</a><br>and dogs</p>",
         "<p>It is told at<br>" + "<a href=/a>https://example.com/foxes/singing</a><br>" * 3 + "</p>",
         "<p><a href=https://example.org/foxes>https://example.org/foxes/singing</a></p>",
@@ -158,12 +158,12 @@ def test_links_within_a_text_are_content() -> None:
         "<p>He said:</p><p>(<a href=/a>Foxes do sing at night</a>)</p>",
         "<p>It is <span><a href=/a>a fox that sings</a>, <a href=/b>a dog that barks</a></span> and so on.</p>",
     ):
-        first = re.sub(r"<[^>]*>", " ", said).split()[0]
-        assert re.search(rf"(?m)^{re.escape(first)}", text_of(said))
+        first = re.sub(r"<[^>]*>", " ", markup).split()[0]
+        assert re.search(rf"(?m)^{re.escape(first)}", text_of(markup))
 
 
 @pytest.mark.parametrize(
-    ("markup", "said"),
+    ("markup", "expected"),
     [
         ('<dl><dt id="print">print(obj)</dt><dd>Prints it.</dd></dl>', ["print(obj)", "Prints it."]),
         (
@@ -200,9 +200,9 @@ def test_links_within_a_text_are_content() -> None:
         ),
     ],
 )
-def test_class_names_alone_do_not_omit_content(markup: str, said: list[str]) -> None:
+def test_class_names_alone_do_not_omit_content(markup: str, expected: list[str]) -> None:
     text = text_of(markup)
-    assert [one for one in said if one not in text] == []
+    assert [one for one in expected if one not in text] == []
 
 
 @pytest.mark.parametrize("kind", ["article", "div"])
@@ -281,7 +281,7 @@ def test_the_text_of_a_page_of_fields_alone_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("markup", "said"),
+    ("markup", "expected"),
     [
         ("<pre>dig()</pre>", "dig()"),
         ("<blockquote>No ship is late.</blockquote>", "No ship is late."),
@@ -289,15 +289,15 @@ def test_the_text_of_a_page_of_fields_alone_is_counted() -> None:
         ("<table><tr><th>Year</th><td>1850</td></tr></table>", "1850"),
     ],
 )
-def test_a_short_end_of_an_article_is_content(markup: str, said: str) -> None:
+def test_a_short_end_of_an_article_is_content(markup: str, expected: str) -> None:
     page = f"<title>Foxes</title><body><main><article><h1>Foxes</h1>{LONG * 5}{markup}</article></main>"
-    assert said in read_html(page, URL, "text", None).text
+    assert expected in read_html(page, URL, "text", None).text
 
 
 @pytest.mark.parametrize("tag", ["p", "div", "li", "blockquote", "h3"])
 def test_a_long_text_of_similar_parts_is_complete(tag: str) -> None:
-    said = "tells of the weather, of the sea and of what the boats brought home"
-    parts = [f"Paragraph number {number} {said}." for number in range(300)]
+    ending = "tells of the weather, of the sea and of what the boats brought home"
+    parts = [f"Paragraph number {number} {ending}." for number in range(300)]
     marked = "".join(f"<{tag}>{part}</{tag}>" for part in parts)
     page = f"<title>Boats</title><main><article><h1>Boats</h1>{marked}</article></main><footer>Copyright</footer>"
     text = read_html(page, URL, "text", None).text
@@ -379,13 +379,13 @@ def test_code_in_its_own_block_is_content(block: str, code: str) -> None:
 def test_the_label_of_a_collapsed_block_is_content() -> None:
     label = "<div role=button aria-controls=a aria-expanded=false><a>How long?</a></div>"
     text = text_of(f"<div>{label}<div id=a style='display:none'><p>Three years long.</p></div></div>")
-    assert [said for said in ("How long?", "Three years long.") if said not in text] == []
+    assert [phrase for phrase in ("How long?", "Three years long.") if phrase not in text] == []
 
 
 def test_a_table_of_links_with_headers_is_content() -> None:
     rows = "".join(f"<tr><td><a href=/{n}>Den {n}</a><td><a href=/{n}.pdf>Plan of den {n}</a>" for n in range(6))
     text = text_of(f"<table><tr><th>Name<th>File{rows}</table>")
-    assert [said for said in ("Name", "Den 0", "Plan of den 5") if said not in text] == []
+    assert [phrase for phrase in ("Name", "Den 0", "Plan of den 5") if phrase not in text] == []
 
 
 def test_the_last_of_many_similar_blocks_is_content() -> None:
@@ -418,7 +418,7 @@ def test_footnotes_with_references_are_content() -> None:
     marks = "".join(f"<sup id=r{number}><a href=#n{number}>[{number}]</a></sup>" for number in (1, 2))
     page = f"<title>F</title><h1>Foxes</h1><p>{WORDS * 9}{marks}</p><div><h2>References</h2><ol>{notes}</ol></div>"
     text = read_html(page, URL, "text", None).text
-    assert [said for said in ("References", "p. 81.", "p. 82.") if said not in text] == []
+    assert [phrase for phrase in ("References", "p. 81.", "p. 82.") if phrase not in text] == []
 
 
 def test_a_table_in_a_figure_keeps_its_caption() -> None:
@@ -429,7 +429,7 @@ def test_a_table_in_a_figure_keeps_its_caption() -> None:
         f"<section><h2>A</h2><p>{WORDS * 2}</p></section><section><h2>B</h2><p>{WORDS * 3}</p>{figure}</section>"
     )
     text = read_html(f"<title>Foxes</title><h1>Foxes</h1>{sections}", URL, "text", None).text
-    assert [said for said in ("Table 1: Dens.", "1850") if said not in text] == []
+    assert [phrase for phrase in ("Table 1: Dens.", "1850") if phrase not in text] == []
 
 
 def test_a_share_line_after_a_text_is_omitted() -> None:
