@@ -28,7 +28,7 @@ METADATA = f"https://rs.example{WELL_KNOWN}/mcp"
 PROTECTED = ProtectedResource(RESOURCE, METADATA, frozenset([RESOURCE]), lambda: ["notes:read"])
 EC = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
 STRANGER = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
-"""A key that nobody trusts, of a name that is known."""
+"""An untrusted key with the id of a trusted one."""
 
 
 @cache
@@ -55,9 +55,9 @@ class FakeIssuer:
     keys: list[Key] = field(default_factory=lambda: [rsa(), EC])
     claims: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, Callable[[Received], Awaitable[Answer]]] = field(default_factory=dict)
-    """By the path, what is answered in place of the usual."""
+    """Replaces the answers of these paths."""
     active: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What is answered about a token; about any other, that it is not active."""
+    """The introspection answers by token; other tokens are not active."""
 
     @property
     def url(self) -> str:

@@ -38,7 +38,7 @@ ALLOWED: dict[str | None, list[str]] = {
     "http://localhost:3000/mcp": ["https://corp.example/", "http://127.0.0.1:9000/jwks"],
     "https://mixed.example/x": ["https://mixed.example/"],
 }
-"""What may be opened, by the place of the document that names it."""
+"""URLs that may be opened, by the URL of the document that names them."""
 FORBIDDEN: dict[str | None, list[str]] = {
     None: [
         *("http://as.example/jwks", "http://localhost.example/jwks", "ftp://as.example/jwks", "file:///etc/passwd"),

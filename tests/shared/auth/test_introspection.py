@@ -70,7 +70,7 @@ ANSWERS: list[Answer] = [
     ),
     as_json({"error": "unsupported_token_type"}, 400),
 ]
-"""What an issuer says of a token that does not count."""
+"""Introspection answers for tokens that must be denied."""
 
 
 async def test_invalid_introspection_answers_are_denied() -> None:

@@ -38,31 +38,31 @@ def say(**message: Any) -> None:
     write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
-def answer(asked: Json) -> None:
-    say(id=asked["id"], result=RESULTS.get(asked["method"], {}))
+def answer(request: Json) -> None:
+    say(id=request["id"], result=RESULTS.get(request["method"], {}))
 
 
-def size(asked: Json) -> int:
+def size(request: Json) -> int:
     """The size of a fault, from the arguments of the call."""
-    found: int = asked["params"]["arguments"]["size"]
+    found: int = request["params"]["arguments"]["size"]
     return found
 
 
 def requests() -> Iterator[Json]:
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        if "id" in asked and "method" in asked:
-            yield asked
+        request = json.loads(line)
+        if "id" in request and "method" in request:
+            yield request
 
 
 def serve() -> None:
-    for asked in requests():
-        fault = asked["params"].get("arguments", {}).get("fault", "answer")
+    for request in requests():
+        fault = request["params"].get("arguments", {}).get("fault", "answer")
         line = (NO_ANSWERS | NO_STATELESS_ANSWERS).get(fault)
         if line is None:
-            globals()[fault](asked)
+            globals()[fault](request)
         else:
-            write(line % asked["id"] + b"\n")
+            write(line % request["id"] + b"\n")
 
 
 # At the start
@@ -86,64 +86,64 @@ def reads_nothing_more() -> None:
 # At a call: the process
 
 
-def stops_in_a_line(asked: Json) -> None:
+def stops_in_a_line(request: Json) -> None:
     """Writes the answer only up to the given byte."""
-    text = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS["tools/call"]}).encode() + b"\n"
-    write(text[: size(asked)])
+    text = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": RESULTS["tools/call"]}).encode() + b"\n"
+    write(text[: size(request)])
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def has_a_child(asked: Json) -> None:
+def has_a_child(request: Json) -> None:
     """Leaves a child process that has its streams and outlives it."""
     if os.fork() == 0:
         is_deaf()
-    answer(asked)
+    answer(request)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 # At a call: an answer, and more than that
 
 
-def twice(asked: Json) -> None:
-    answer(asked)
-    say(id=asked["id"], result={"content": [{"type": "text", "text": "again"}]})
+def twice(request: Json) -> None:
+    answer(request)
+    say(id=request["id"], result={"content": [{"type": "text", "text": "again"}]})
 
 
-def twice_in_two_ways(asked: Json) -> None:
-    answer(asked)
-    say(id=asked["id"], error={"code": -1, "message": "no"})
+def twice_in_two_ways(request: Json) -> None:
+    answer(request)
+    say(id=request["id"], error={"code": -1, "message": "no"})
 
 
-def to_all_before(asked: Json) -> None:
-    for other in range(asked["id"] + 1):
+def to_all_before(request: Json) -> None:
+    for other in range(request["id"] + 1):
         say(id=other, result=RESULTS["tools/call"])
 
 
-def notes(asked: Json) -> None:
-    for _ in range(size(asked) // 100):
+def notes(request: Json) -> None:
+    for _ in range(size(request) // 100):
         write(NOTE * 100)
-    answer(asked)
+    answer(request)
 
 
-def pings(asked: Json) -> None:
+def pings(request: Json) -> None:
     """As many as asked for; reads no answers meanwhile."""
-    for number in range(size(asked)):
+    for number in range(size(request)):
         say(id=number, method="ping")
-    answer(asked)
+    answer(request)
 
 
-def questions(asked: Json) -> None:
+def questions(request: Json) -> None:
     """As many as asked for; reads no answers meanwhile."""
-    for number in range(size(asked)):
+    for number in range(size(request)):
         say(id=number, method="roots/list")
-    answer(asked)
+    answer(request)
 
 
 # At a call: no answer
 
 
-def to_another(asked: Json) -> None:
-    id_ = asked["id"]
+def to_another(request: Json) -> None:
+    id_ = request["id"]
     for other in (id_ + 1, str(id_ + 1), f" {id_}", float(id_) + 0.5, None, True, [], {}):
         say(id=other, result=RESULTS["tools/call"])
 
@@ -161,7 +161,7 @@ NO_ANSWERS = {
     "too deep": b'{"jsonrpc": "2.0", "id": %d, "result": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
     "too deep without an end": b'{"jsonrpc": "2.0", "id": %d, "result": ' + b'{"a":' * 100_000,
 }
-"""Faults that are one line, with the id of the request in it."""
+"""Faults that are a line with the id of the request."""
 NO_STATELESS_ANSWERS = {
     "of an unknown type": b'{"jsonrpc": "2.0", "id": %d, "result": {"resultType": "surprise"}}',
     "of a type that is none": b'{"jsonrpc": "2.0", "id": %d, "result": {"resultType": []}}',
@@ -170,10 +170,10 @@ NO_STATELESS_ANSWERS = {
 }
 
 
-def too_long(asked: Json) -> None:
+def too_long(request: Json) -> None:
     """Writes a line of the given number of bytes."""
-    write(b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "' % asked["id"])
-    for _ in range(size(asked) // MORE):
+    write(b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "' % request["id"])
+    for _ in range(size(request) // MORE):
         write(b"x" * MORE)
     write(b'"}}\n')
 

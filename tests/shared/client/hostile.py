@@ -25,7 +25,7 @@ RESULTS: dict[str, Json] = {
     "tools/list": {"tools": [{"name": "work", "inputSchema": {"type": "object"}}]},
     "tools/call": {"content": [{"type": "text", "text": "done"}]},
 }
-"""What a good server answers; nothing to everything else."""
+"""The good results; other methods get an empty one."""
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n"
 STREAM = CHUNKED % b"text/event-stream"
 
@@ -125,9 +125,9 @@ class Hostile:
 
     port: int = 0
     seen: list[str] = field(default_factory=list)
-    """The methods that were asked, of JSON-RPC for a POST and of HTTP for all else."""
+    """The method of each request: of JSON-RPC for a POST, otherwise of HTTP."""
     exchanges: list[Exchange] = field(default_factory=list)
-    """Those that a fault was for."""
+    """The exchanges that had a fault."""
     _faults: dict[str, tuple[Fault, int]] = field(default_factory=dict)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 

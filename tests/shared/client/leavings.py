@@ -12,7 +12,7 @@ import anyio.lowlevel
 from tests.descriptors import left_open, settled_descriptors
 
 PATIENCE = 5.0
-"""Seconds in which what has been told to end must have ended."""
+"""Seconds within which everything must have ended after its cancellation or close."""
 
 
 def children() -> set[str]:

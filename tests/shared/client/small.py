@@ -52,7 +52,7 @@ class Small:
         self.app: Server[Any] = Server(Implementation(name="small", version="1"), capabilities=declared)
         self.started = anyio.Event()
         self.cancelled = anyio.Event()
-        self.held: list[str] = []
+        self.subscribed: list[str] = []
         self.released = anyio.Event()
         for function in (self.add, self.count, self.wait, self.greet, self.roots, self.think, self.fail):
             self.app.tool()(function)
@@ -62,7 +62,7 @@ class Small:
         self.app.on_unsubscribe(lambda _running, key: self.release(key))
         self.running: Any = None
         self.lines: list[End] = []
-        """The connections, oldest first: closing one is losing it."""
+        """The connections, oldest first. Closing one simulates its loss."""
 
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
@@ -150,11 +150,11 @@ class Small:
     async def hold(self, _ctx: object, uri: str) -> str:
         if not uri.startswith("memo://"):
             raise ResourceNotFound(uri)
-        self.held.append(uri)
+        self.subscribed.append(uri)
         return uri
 
     async def release(self, key: str) -> None:
-        self.held.remove(key)
+        self.subscribed.remove(key)
         self.released.set()
 
 

@@ -32,8 +32,8 @@ def _answered(cache: ResponseCache, cache_key: CacheKey, **result: Any) -> None:
 
 
 def _fresh(cache: ResponseCache, cache_key: CacheKey) -> dict[str, Any] | None:
-    kept = cache.find(cache_key)
-    return kept.result() if kept is not None and cache.is_fresh(kept) else None
+    entry = cache.find(cache_key)
+    return entry.result() if entry is not None and cache.is_fresh(entry) else None
 
 
 def test_a_result_is_fresh_for_its_ttl(cache: ResponseCache, clock: Clock) -> None:
@@ -145,10 +145,10 @@ def test_a_result_with_an_etag_is_kept_after_it_expires(cache: ResponseCache) ->
     _answered(cache, _asked("b"), **TAGGED)
     cache.expire(lambda one: True)
     for target in "ab":
-        kept = cache.find(_asked(target))
-        assert kept is not None
-        assert kept.etag == "1"
-        assert not cache.is_fresh(kept)
+        entry = cache.find(_asked(target))
+        assert entry is not None
+        assert entry.etag == "1"
+        assert not cache.is_fresh(entry)
 
 
 @pytest.mark.parametrize("meta", [None, [], {ETAG: 1}, {ETAG: "x" * 1000}])

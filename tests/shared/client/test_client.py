@@ -211,7 +211,7 @@ async def test_a_denied_server_request_is_refused() -> None:
 # Messages and the official schemas
 
 WITHOUT_FORMS = SCHEMA_VERSIONS[:2]
-"""They have no context of a completion either."""
+"""These versions have no completion context, either."""
 
 
 class Recorded(Small):
@@ -221,7 +221,7 @@ class Recorded(Small):
         super().__init__()
         self.sent: list[dict[str, Any]] = []
         self.asked: dict[Any, str] = {}
-        """The methods of the server's questions, by their ids."""
+        """The methods of the server's requests, by their ids."""
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[End]:
@@ -229,16 +229,16 @@ class Recorded(Small):
         async with super().line() as end:
             codec, send, receive = Codec(is_client=True), end.send, end.receive
 
-            async def overheard(messages: Sequence[Outgoing]) -> None:
+            async def send_and_record(messages: Sequence[Outgoing]) -> None:
                 self.sent += [json.loads(codec.encode(one.message)) for one in messages]
                 await send(messages)
 
-            async def heard() -> Sequence[Message]:
+            async def receive_and_record() -> Sequence[Message]:
                 messages = await receive()
                 self.asked |= {one.id: one.method for one in messages if isinstance(one, Request)}
                 return messages
 
-            end.send, end.receive = overheard, heard  # type: ignore[method-assign]
+            end.send, end.receive = send_and_record, receive_and_record  # type: ignore[method-assign]
             yield end
 
 

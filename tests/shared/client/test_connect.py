@@ -391,14 +391,14 @@ async def test_a_client_of_a_dialect_sends_no_headers_of_the_specification() -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"dialect": "001"}, "the dialect must be 000 or 002, not '001'"),
         ({"framing": "frames"}, "the framing must be lines or content-length, not 'frames'"),
         ({"dialect": "000", "options": ClientOptions(mode="handshake")}, "omit the mode 'handshake'"),
     ],
 )
-async def test_an_unknown_dialect_or_framing_is_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+async def test_an_unknown_dialect_or_framing_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         async with connect([sys.executable, "-c", ""], **given):
             pass

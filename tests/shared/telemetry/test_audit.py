@@ -286,7 +286,7 @@ UNHANDLED: list[tuple[str, Json, str]] = [
     ("no/such", {}, "error"),
     ("tools/call", {"name": 7}, "error"),
 ]
-"""Requests that no handler is asked, and how they end."""
+"""Requests that reach no handler, and their outcomes."""
 
 
 async def test_each_request_of_a_session_writes_a_line() -> None:

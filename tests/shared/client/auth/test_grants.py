@@ -26,9 +26,9 @@ async def test_client_credentials_authenticate_with_a_signed_assertion(world: Wo
     key = ECKey.generate_key("P-256").as_pem(private=True).decode()
     assert await world.get(world.client(ClientCredentials(ClientInformation("me", private_key=key)))) == 200
     (form,) = world.issuer.forms
-    told = claims(form["client_assertion"])
-    assert (told["iss"], told["sub"], told["aud"]) == ("me", "me", world.issuer.site.url)
-    assert told["exp"] == world.now + 60
+    assertion = claims(form["client_assertion"])
+    assert (assertion["iss"], assertion["sub"], assertion["aud"]) == ("me", "me", world.issuer.site.url)
+    assert assertion["exp"] == world.now + 60
 
 
 async def test_an_invalid_private_key_is_an_error_that_does_not_show_it(world: World) -> None:
@@ -93,8 +93,8 @@ async def test_each_token_request_sends_a_new_workload_identity(world: World) ->
 def _demand_nonces(world: World) -> None:
     """Makes the issuer and the server refuse proofs without their nonce."""
 
-    def nonce(received: Received, wanted: str) -> bool:
-        return claims(received.headers["dpop"]).get("nonce") == wanted
+    def nonce(received: Received, expected: str) -> bool:
+        return claims(received.headers["dpop"]).get("nonce") == expected
 
     def at_issuer(received: Received) -> Answer | None:
         return None if nonce(received, "one") else as_json({"error": "use_dpop_nonce"}, 400, dpop_nonce="one")

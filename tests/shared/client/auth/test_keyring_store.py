@@ -27,22 +27,22 @@ class Ring(KeyringBackend):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[Any, str] = {}
+        self.passwords: dict[Any, str] = {}
         self.is_locked = False
         self.room = 1_000_000
 
     def get_password(self, service: str, username: str) -> str | None:
         if self.is_locked:
             raise KeyringLocked("s3cret")
-        return self.kept.get((service, username))
+        return self.passwords.get((service, username))
 
     def set_password(self, service: str, username: str, password: str) -> None:
         if len(password) > self.room:
             raise Full(1783, "CredWrite", "s3cret")
-        self.kept[service, username] = password
+        self.passwords[service, username] = password
 
     def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
+        del self.passwords[service, username]
 
 
 async def test_secrets_are_stored_in_the_keyring_and_not_in_the_file(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ async def test_secrets_are_stored_in_the_keyring_and_not_in_the_file(tmp_path: P
     assert "s3cret" not in (tmp_path / "logins" / "tokens.json").read_text()
     assert await tokens.get(KEY) == VALUE
     await tokens.delete(KEY)
-    assert ring.kept == {}
+    assert ring.passwords == {}
     assert await tokens.get(KEY) is None
 
 
@@ -71,10 +71,10 @@ async def test_a_damaged_keyring_item_is_an_error_until_it_is_deleted(tmp_path: 
     ring = Ring()
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
-    ring.kept = dict.fromkeys(ring.kept, text)
+    ring.passwords = dict.fromkeys(ring.passwords, text)
     with pytest.raises(AuthError, match="can't be read; log out and in again"):
         await tokens.get(KEY)
-    ring.kept.clear()
+    ring.passwords.clear()
     assert await tokens.get(KEY) is None
 
 
@@ -84,7 +84,7 @@ async def test_a_value_too_long_for_the_keyring_is_stored_in_the_file(tmp_path: 
     await tokens.put(KEY, VALUE)
     ring.room = 1_280
     await tokens.put(KEY, long)
-    assert ring.kept == {}
+    assert ring.passwords == {}
     assert await tokens.get(KEY) == long
     assert await FileTokens(tmp_path / "logins").get(KEY) == long
     ring.room = 10

@@ -32,16 +32,16 @@ async def login(redirect: Loopback, work: Any) -> Mapping[str, str]:
 
 
 async def test_the_callback_returns_the_parameters_of_its_query() -> None:
-    told: list[str] = []
+    pages_shown: list[str] = []
     pages: list[httpx.Response] = []
 
     async def browse(browser: httpx.AsyncClient, uri: str) -> None:
         pages.append(await browser.get(uri, params={"code": "c", "state": "st", "iss": "https://as.example"}))
 
-    with Loopback(told.append, opens_browser=False) as redirect:
+    with Loopback(pages_shown.append, opens_browser=False) as redirect:
         answer = await login(redirect, browse)
     assert answer == {"code": "c", "state": "st", "iss": "https://as.example"}
-    assert told == [PAGE]
+    assert pages_shown == [PAGE]
     assert pages[0].status_code == 200
     assert pages[0].headers["content-security-policy"].startswith("default-src 'none'")
     assert "code" not in pages[0].text

@@ -270,7 +270,7 @@ async def test_roots_changed_notifies_only_servers_with_a_handshake() -> None:
     ):
         async with playing(play, mode=mode, roots=[]) as (client, opened):
             client.roots_changed()
-        assert opened[0].told == notifications
+        assert opened[0].notifications == notifications
 
 
 # Logs

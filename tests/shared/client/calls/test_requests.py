@@ -57,11 +57,11 @@ async def test_a_header_mismatch_lists_the_tools_and_repeats_the_call_once() -> 
 
 
 @asynccontextmanager
-async def saying(said: Message, **options: Any) -> AsyncIterator[Client]:
-    """A client of a server that sends `said` before it answers a call."""
+async def saying(message: Message, **options: Any) -> AsyncIterator[Client]:
+    """A client of a server that sends `message` before it answers a call."""
 
     def play(request: Request) -> Message:
-        opened[0].tell(said)
+        opened[0].tell(message)
         return good(request)
 
     async with playing(play, **options) as (client, opened):
@@ -86,7 +86,7 @@ async def test_an_invalid_elicitation_does_not_disturb_a_call(question: dict[str
 
 
 @pytest.mark.parametrize(
-    ("progress", "told"),
+    ("progress", "reports"),
     [
         ({"progress": 10**4000}, []),
         ({"progress": True}, []),
@@ -95,9 +95,9 @@ async def test_an_invalid_elicitation_does_not_disturb_a_call(question: dict[str
         ({"progress": 0.5, "total": 1, "message": "half"}, [(0.5, 1, "half")]),
     ],
 )
-async def test_invalid_progress_does_not_disturb_a_call(progress: dict[str, Any], told: list[Any]) -> None:
+async def test_invalid_progress_does_not_disturb_a_call(progress: dict[str, Any], reports: list[Any]) -> None:
     seen: list[Any] = []
     notice = Notification("notifications/progress", {"progressToken": 2, **progress})
     async with saying(notice) as client:
         result = await client.plain.call_tool("work", on_progress=lambda *report: seen.append(report))
-    assert (text_of(result), seen) == ("good", told)
+    assert (text_of(result), seen) == ("good", reports)

@@ -56,16 +56,16 @@ def test_the_oldest_visit_is_forgotten_at_the_limit() -> None:
 
 
 def test_a_url_elicitation_error_lists_its_pages() -> None:
-    wanted = required_visits(refusal(PAGE, {**PAGE, "elicitationId": "2"}))
-    assert wanted is not None
-    assert list(wanted.requests) == ["1", "2"]
-    assert wanted.requests["1"] == ("elicitation/create", PAGE)
+    visits = required_visits(refusal(PAGE, {**PAGE, "elicitationId": "2"}))
+    assert visits is not None
+    assert list(visits.requests) == ["1", "2"]
+    assert visits.requests["1"] == ("elicitation/create", PAGE)
 
 
 def test_a_page_without_mode_is_a_url_elicitation() -> None:
-    wanted = required_visits(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
-    assert wanted is not None
-    assert wanted.requests["1"] == ("elicitation/create", PAGE)
+    visits = required_visits(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
+    assert visits is not None
+    assert visits.requests["1"] == ("elicitation/create", PAGE)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ async def guarded(
     async def visit(page: ElicitUrl) -> ElicitResult:
         visited.append(page.url)
         if tells:
-            told = {"elicitationId": page.elicitation_id}
-            opened[0].tell(Notification("notifications/elicitation/complete", told))
+            params = {"elicitationId": page.elicitation_id}
+            opened[0].tell(Notification("notifications/elicitation/complete", params))
         return ElicitResult(action=action)
 
     async with playing(play, elicit_url=visit) as (client, opened):

@@ -21,13 +21,13 @@ async def test_changes_arrive_in_their_order(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         async with client.changes(["memo://one"]) as changes:
-            assert small.held == ["memo://one"]
+            assert small.subscribed == ["memo://one"]
             small.running.changes.resource("memo://one")
             assert await anext(changes) == Change("resource", "memo://one")
             small.running.changes.tools()
             assert await anext(changes) == Change("tools")
         await client.plain.list_tools()
-        assert small.held == []
+        assert small.subscribed == []
 
 
 @ERAS
@@ -35,7 +35,7 @@ async def test_leaving_the_loop_unsubscribes(mode: str) -> None:
     small = Small()
 
     async def change() -> None:
-        while not small.held:
+        while not small.subscribed:
             await anyio.lowlevel.checkpoint()
         small.running.changes.resource("memo://one")
 
@@ -46,7 +46,7 @@ async def test_leaving_the_loop_unsubscribes(mode: str) -> None:
             break
         gc.collect()
         await small.released.wait()
-        assert small.held == []
+        assert small.subscribed == []
 
 
 async def test_each_reader_gets_only_the_changes_of_its_uris() -> None:
@@ -60,7 +60,7 @@ async def test_each_reader_gets_only_the_changes_of_its_uris() -> None:
             small.running.changes.resource("memo://two")
             assert await anext(one) == Change("resource", "memo://one")
             assert await anext(two) == Change("resource", "memo://two")
-        assert small.held == ["memo://two", "memo://both"]
+        assert small.subscribed == ["memo://two", "memo://both"]
 
 
 async def test_a_refused_subscription_is_an_error() -> None:
@@ -75,7 +75,7 @@ async def test_a_refused_subscription_is_an_error() -> None:
 async def test_changes_accepts_a_single_uri() -> None:
     small = Small()
     async with small.connected() as client, client.changes("memo://one", lists=False):
-        assert small.held == ["memo://one"]
+        assert small.subscribed == ["memo://one"]
 
 
 async def test_unsupported_uris_are_listed_and_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +172,7 @@ async def test_changes_of_a_closed_client_raise_connection_error(mode: str) -> N
 
 
 def test_an_update_with_a_too_long_uri_becomes_missed() -> None:
-    told: list[Change] = []
+    changes: list[Change] = []
     notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
-    assert Subscription(["memo://one"], told.append, lists=False).on_notification(notice)
-    assert told == [Change("missed")]
+    assert Subscription(["memo://one"], changes.append, lists=False).on_notification(notice)
+    assert changes == [Change("missed")]

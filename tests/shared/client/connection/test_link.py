@@ -36,7 +36,7 @@ class Played:
     def __init__(self, play: Play) -> None:
         self.play = play
         self.asked: list[str] = []
-        self.told: list[str] = []
+        self.notifications: list[str] = []
         self._answers, self._come = anyio.create_memory_object_stream[Message](100)
 
     async def receive(self) -> list[Message]:
@@ -51,7 +51,7 @@ class Played:
 
     def _sent(self, one: Outgoing) -> None:
         if isinstance(one.message, Notification):
-            self.told.append(one.message.method)
+            self.notifications.append(one.message.method)
         if not isinstance(one.message, Request):
             return
         self.asked.append(one.message.method)

@@ -41,9 +41,9 @@ class Script:
         if message.method == "initialize":
             self.offers.append(message.params["protocolVersion"])
         answer = self._answers.get(message.method.rpartition("/")[2])
-        said = answer(message) if isinstance(message, Request) and answer is not None else None
-        if said is not None:
-            await end.send([Outgoing(said)])
+        response = answer(message) if isinstance(message, Request) and answer is not None else None
+        if response is not None:
+            await end.send([Outgoing(response)])
 
 
 @asynccontextmanager

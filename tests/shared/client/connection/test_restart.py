@@ -41,9 +41,9 @@ for line in sys.stdin:
         result = answers[asked["method"]]
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-"""Answers a tool with its process id, but for `crash`, and `hang`, which ends its stdout and nothing else. It lists
-the methods that it was asked for, and does not answer those that it does not know: `initialize` is one of them while
-there is a file whose name ends in `.mute`."""
+"""A server that answers each tool with its process id, except `crash` and `hang`, which closes only its stdout. Its
+prompts are the methods of its requests. It does not answer unknown methods, nor `initialize` while there is a file
+whose name ends in `.mute`."""
 
 
 @pytest.fixture

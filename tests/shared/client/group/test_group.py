@@ -42,8 +42,8 @@ for line in sys.stdin:
     while floods:
         print('{"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}', flush=True)
 """
-"""Answers a tool with its process id, but for `crash`. The methods that are its arguments it does not answer; with
-`flood` it goes on talking, and answers nothing more."""
+"""A server that answers each tool but `crash` with its process id. It does not answer the methods in its arguments.
+With `flood`, it sends only notifications after its initialization."""
 HANDSHAKE = ClientOptions(mode="handshake")
 
 
@@ -77,7 +77,7 @@ def _states(group: ClientGroup) -> dict[str, str]:
     return {status.name: status.state for status in group.statuses}
 
 
-class Heard:
+class Statuses:
     """Records the statuses of a group."""
 
     def __init__(self) -> None:
@@ -176,10 +176,10 @@ async def test_a_server_that_cannot_start_does_not_affect_the_others() -> None:
 
 
 async def test_a_server_that_never_answers_does_not_delay_the_others() -> None:
-    heard = Heard()
+    statuses = Statuses()
     servers = {"mute": GroupServer(_mute, HANDSHAKE), "one": _small()}
-    async with _entered(servers, on_status=heard, entering_seconds=0.01) as group:
-        await heard.until("one", "connecting", "ready")
+    async with _entered(servers, on_status=statuses, entering_seconds=0.01) as group:
+        await statuses.until("one", "connecting", "ready")
         assert _states(group) == {"mute": "connecting", "one": "ready"}
         assert isinstance((await group.list_tools()).failures["mute"], ConnectionError)
         assert (await group.call_tool("one__add", {"a": 1, "b": 2})).text == "3"
@@ -200,14 +200,14 @@ async def test_a_flooding_server_does_not_affect_the_others() -> None:
 
 
 async def test_a_server_that_crashes_during_a_call_does_not_affect_the_others() -> None:
-    heard, small = Heard(), Small()
-    async with _entered({"bad": _process(), "one": _small(small)}, on_status=heard) as group:
+    statuses, small = Statuses(), Small()
+    async with _entered({"bad": _process(), "one": _small(small)}, on_status=statuses) as group:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(group.call_tool, "one__wait")
             await small.started.wait()
             with pytest.raises(ConnectionError):
                 await group.call_tool("bad__crash")
-            await heard.until("bad", "connecting", "ready", "failed")
+            await statuses.until("bad", "connecting", "ready", "failed")
             assert not small.cancelled.is_set()
             tasks.cancel_scope.cancel()
         assert (await group.call_tool("one__add", {"a": 1, "b": 2})).text == "3"
@@ -215,27 +215,27 @@ async def test_a_server_that_crashes_during_a_call_does_not_affect_the_others() 
 
 @pytest.mark.usefixtures("short_pauses")
 async def test_with_retry_a_failed_server_is_restarted() -> None:
-    heard = Heard()
-    async with _entered({"bad": _process()}, retry=True, on_status=heard) as group:
+    statuses = Statuses()
+    async with _entered({"bad": _process()}, retry=True, on_status=statuses) as group:
         first = (await group.call_tool("bad__pid")).text
         with pytest.raises(ConnectionError):
             await group.call_tool("bad__crash")
-        await heard.until("bad", "connecting", "ready", "failed", "connecting", "ready")
+        await statuses.until("bad", "connecting", "ready", "failed", "connecting", "ready")
         assert (await group.call_tool("bad__pid")).text != first
-    assert heard.of("bad")[-1] == "closed"
+    assert statuses.of("bad")[-1] == "closed"
 
 
 async def test_a_handler_that_raises_fails_only_its_server() -> None:
     async def roots() -> Any:
         raise ZeroDivisionError
 
-    heard = Heard()
+    statuses = Statuses()
     servers = {"bad": _small(mode="handshake", roots=roots), "one": _small()}
-    async with _entered(servers, on_status=heard) as group:
+    async with _entered(servers, on_status=statuses) as group:
         with pytest.raises((ConnectionError, ZeroDivisionError)):
             await group.call_tool("bad__roots")
-        await heard.until("bad", "connecting", "ready", "failed")
-        assert isinstance(heard.all[-1].error, ZeroDivisionError)
+        await statuses.until("bad", "connecting", "ready", "failed")
+        assert isinstance(statuses.all[-1].error, ZeroDivisionError)
         assert _states(group)["one"] == "ready"
 
 
@@ -280,15 +280,15 @@ async def test_a_call_ends_when_its_server_is_removed() -> None:
 
 
 async def test_add_returns_when_its_server_is_removed() -> None:
-    heard, states = Heard(), list[str]()
+    statuses, states = Statuses(), list[str]()
 
     async def add(group: ClientGroup) -> None:
         states.append((await group.add("mute", GroupServer(_mute, HANDSHAKE))).state)
 
     with anyio.fail_after(5):
-        async with ClientGroup(on_status=heard) as group, anyio.create_task_group() as tasks:
+        async with ClientGroup(on_status=statuses) as group, anyio.create_task_group() as tasks:
             tasks.start_soon(add, group)
-            await heard.until("mute", "connecting")
+            await statuses.until("mute", "connecting")
             await group.remove("mute")
     assert states == ["closed"]
 
@@ -328,10 +328,10 @@ async def test_closing_a_group_cancels_a_server_that_does_not_end(monkeypatch: p
 
 @pytest.mark.slow
 async def test_failed_servers_leave_no_descriptors_or_processes() -> None:
-    before, heard = settled_descriptors(), Heard()
+    before, statuses = settled_descriptors(), Statuses()
     servers = {"flood": _process("flood"), "bad": _process(), "mute": _process("initialize"), "none": ["/no/such"]}
-    async with _entered(servers, on_status=heard, entering_seconds=0.1) as group:
-        await heard.until("bad", "connecting", "ready")
+    async with _entered(servers, on_status=statuses, entering_seconds=0.1) as group:
+        await statuses.until("bad", "connecting", "ready")
         with pytest.raises(ConnectionError):
             await group.call_tool("bad__crash")
     with anyio.fail_after(PATIENCE):  # the event loop closes the pipes of a process after its end

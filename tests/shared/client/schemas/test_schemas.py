@@ -12,11 +12,11 @@ from tests.shared.client.schemas.test_schema_cost import chain
 
 ROWS = {"properties": {"rows": {"items": {"properties": {"price": {"type": "number"}}, "required": ["price"]}}}}
 EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
-"""As zod writes it into schemas."""
+"""The pattern that zod writes into schemas."""
 
 
 BOTH = {"properties": {"text": {"pattern": "^(?!x)(?:(a|aa)+(?=b)b|a+)$"}, "rows": {"items": {"type": "integer"}}}}
-"""Much to check, and a pattern that is given up: whether a value breaks it is not known."""
+"""A large value with a pattern that exceeds its limit, so the result is unknown."""
 
 
 def fault(schema: dict[str, Any], value: object) -> tuple[str, str] | None:

@@ -89,19 +89,19 @@ class Shelf:
         """A file."""
         uri = f"skill://{path}"
         self.reads.append(uri)
-        data, told = self.files[uri], self.answers_with or uri
+        data, answered_uri = self.files[uri], self.answers_with or uri
         if self.blob is not None:
-            return BlobResourceContents(uri=told, blob=self.blob)
+            return BlobResourceContents(uri=answered_uri, blob=self.blob)
         try:
-            return TextResourceContents(uri=told, text=data.decode())
+            return TextResourceContents(uri=answered_uri, text=data.decode())
         except UnicodeDecodeError:
-            return BlobResourceContents(uri=told, blob=b64encode(data).decode())
+            return BlobResourceContents(uri=answered_uri, blob=b64encode(data).decode())
 
 
-async def refused(wanted: Any) -> str:
+async def refused(awaitable: Any) -> str:
     """The check that failed."""
     with pytest.raises(SkillRefused) as refusal:
-        await wanted
+        await awaitable
     return refusal.value.check
 
 

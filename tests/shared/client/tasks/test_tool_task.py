@@ -115,42 +115,42 @@ async def test_a_cancelled_caller_cancels_the_task(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", FORMS)
 async def test_on_task_gets_the_states_of_a_task(mode: str) -> None:
-    server, heard = Lasting(), []
+    server, states = Lasting(), []
 
-    def hear(state: TaskState) -> None:
-        heard.append((state.status, state.message))
+    def record(state: TaskState) -> None:
+        states.append((state.status, state.message))
         if state.message == "working, 25%":
             server.go_on.set()
 
     async with server.connected(mode) as client:
-        result = await client.request("tools/call", {"name": "work", "arguments": {}}, on_task=hear)
-    assert ("working", "working, 25%") in heard
+        result = await client.request("tools/call", {"name": "work", "arguments": {}}, on_task=record)
+    assert ("working", "working, 25%") in states
     assert text_of(result) == "done"
 
 
 async def test_progress_continues_after_a_call_became_a_task() -> None:
-    server, heard = Lasting(), []
+    server, progress_reports = Lasting(), []
 
-    def hear(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
+    def record(progress: float, total: float | None, message: str | None) -> None:
+        progress_reports.append((progress, total, message))
         server.go_on.set()
 
     async with server.connected("2025-11-25") as client:
         await client.list_tools()
-        await client.call_tool("work", on_progress=hear)
-    assert heard == [(1, 4, "working")]
+        await client.call_tool("work", on_progress=record)
+    assert progress_reports == [(1, 4, "working")]
 
 
 async def test_the_progress_of_a_task_is_parsed_from_its_status_message() -> None:
-    server, heard = Lasting(), []
+    server, progress_reports = Lasting(), []
 
-    def hear(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
+    def record(progress: float, total: float | None, message: str | None) -> None:
+        progress_reports.append((progress, total, message))
         server.go_on.set()
 
     async with server.connected("2026-07-28") as client:
-        await client.call_tool("work", on_progress=hear)
-    assert heard == [(25, 100, "working, 25%")]
+        await client.call_tool("work", on_progress=record)
+    assert progress_reports == [(25, 100, "working, 25%")]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ async def test_the_progress_of_a_task_is_parsed_from_its_status_message() -> Non
 )
 async def test_progress_keeps_its_scale_when_a_call_becomes_a_task(text: Any, reports: list[Any]) -> None:
     app: Server[Any] = Server(Implementation(name="later", version="1"), extensions=[tasks(after_seconds=0.1)])
-    go_on, heard = anyio.Event(), []
+    go_on, progress_reports = anyio.Event(), []
 
     @app.tool(task="optional")
     async def count(ctx: Context[Any]) -> str:
@@ -174,16 +174,16 @@ async def test_progress_keeps_its_scale_when_a_call_becomes_a_task(text: Any, re
         await go_on.wait()
         return "done"
 
-    def hear(progress: float, total: float | None, message: str | None) -> None:
+    def record(progress: float, total: float | None, message: str | None) -> None:
         if message != "counting, 25%":
-            heard.append((progress, total, message))
+            progress_reports.append((progress, total, message))
         if message is not None and message.startswith("tidying"):
             go_on.set()
 
     with anyio.fail_after(30):
         async with connected(app) as end, Client(end, ClientOptions(mode="2026-07-28")) as client:
-            await client.call_tool("count", on_progress=hear)
-    assert heard == reports
+            await client.call_tool("count", on_progress=record)
+    assert progress_reports == reports
 
 
 @pytest.mark.parametrize("mode", FORMS)
