@@ -76,7 +76,7 @@ async def test_resources_added_together_share_a_stream() -> None:
             "http://x": False,
             **dict.fromkeys(uris(0, 50), True),
         }
-        assert (streams.streams, len(heard.held)) == (1, 50)
+        assert (streams.streams, len(heard.subscribed)) == (1, 50)
         heard.running.changes.resource("memo://7")
         await until(lambda: heard.told)
         assert heard.told == [Change("resource", "memo://7")]
@@ -121,7 +121,7 @@ async def test_a_stream_without_resources_is_closed() -> None:
         for uri in uris(0, 3):
             await streams.remove(uri)
         assert streams.streams == 0
-        await until(lambda: heard.held == [])
+        await until(lambda: heard.subscribed == [])
 
 
 async def test_removed_resources_are_not_taken_over() -> None:
