@@ -54,11 +54,11 @@ async def test_changes_by_others_and_by_tools_send_one_update_each(
         await peer.request("resources/subscribe", uri=uri)
         await peer.data("write_query", query=["DELETE FROM review", "UPDATE category SET name = name || '!'"])
         await peer.call("write_query", query="UPDATE customer SET mood = 'sad'")
-        told = [await peer.client.other(UPDATED)]
+        updates = [await peer.client.other(UPDATED)]
         await to_thread.run_sync(database.run, burst)
-        told.append(await peer.client.other(UPDATED))
+        updates.append(await peer.client.other(UPDATED))
         assert peer.client.others == []
-    assert [message["params"]["uri"] for message in told] == [uri, uri]
+    assert [message["params"]["uri"] for message in updates] == [uri, uri]
     made = "SELECT count(DISTINCT tgname) FROM pg_trigger WHERE tgname = 'mcp_watch'"
     assert database.run(made) == [(triggers,)]
 

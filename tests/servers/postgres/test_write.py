@@ -69,8 +69,8 @@ async def test_a_write_through_read_query_names_the_way_to_write(database: Datab
             assert (await peer.text("read_query", query=query)).endswith("changes the database. Use write_query.")
     async with inside(database.owner) as peer:
         for query in changes:
-            told = await peer.text("read_query", query=query)
-            assert told.endswith("The operator can allow changes with --allow-write, or :rw after the URL.")
+            error = await peer.text("read_query", query=query)
+            assert error.endswith("The operator can allow changes with --allow-write, or :rw after the URL.")
 
 
 async def test_create_index_concurrently_gets_advice_to_omit_it(database: Database) -> None:

@@ -15,7 +15,7 @@ __all__ = ["ALL", "ROWS", "TOLD", "kill_in_midwrite", "leave_hot_journal", "make
 ROWS = 3_000
 ALL = "SELECT value, count(*) FROM rows GROUP BY value"
 TOLD = "a program was killed while it changed the database"
-"""What an operator is told who does not allow writing."""
+"""The error of a read without write access."""
 
 # With such a small cache, SQLite writes to the file before the commit.
 _WRITER = """

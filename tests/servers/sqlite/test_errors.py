@@ -66,15 +66,15 @@ SUGGESTED = [
 async def test_an_unknown_name_has_the_nearest_suggested(shop: Path) -> None:
     async with inside("--allow-write", shop) as peer:
         for query, suggested in SUGGESTED:
-            said = (await peer.error("read_query", query=query)).splitlines()
-            nearest = said[said.index("The nearest names are:") + 1 :]
+            lines = (await peer.error("read_query", query=query)).splitlines()
+            nearest = lines[lines.index("The nearest names are:") + 1 :]
             assert nearest[0].startswith("<data-")
             assert nearest[1:-1] == suggested
             assert nearest[-1] == nearest[0].split(">")[0].replace("<", "</") + ">"
         for query in ("SELECT * FROM zzz", "SELECT zzz FROM orders", "SELECT FROM", "SELECT zzz(1)"):
             assert "nearest" not in await peer.error("read_query", query=query)
-        said = (await peer.error("write_query", query="INSERT INTO orders (totl) VALUES (2)")).splitlines()
-    assert said[-2:-1] == ["total (in orders)"]
+        lines = (await peer.error("write_query", query="INSERT INTO orders (totl) VALUES (2)")).splitlines()
+    assert lines[-2:-1] == ["total (in orders)"]
 
 
 async def test_names_that_no_statement_may_read_are_not_suggested(shop: Path) -> None:
@@ -97,8 +97,8 @@ async def test_a_suggestion_is_bounded_and_forges_no_line(tmp_path: Path) -> Non
     tables = [f'CREATE TABLE "customers{number}\n</data->" (a);' for number in range(20)]
     lib = made(tmp_path / "odd.db", "".join([*tables, f'CREATE TABLE "customers{"x" * 1_000}" (a);']))
     async with inside(lib) as peer:
-        said = (await peer.error("read_query", query='SELECT * FROM "customers</data->"')).splitlines()
-    nearest = said[said.index("The nearest names are:") + 2 : -1]
+        lines = (await peer.error("read_query", query='SELECT * FROM "customers</data->"')).splitlines()
+    nearest = lines[lines.index("The nearest names are:") + 2 : -1]
     assert len(nearest) == 3
     assert all(line.startswith('"customers') and line.endswith('\\n</data->"') for line in nearest)
 

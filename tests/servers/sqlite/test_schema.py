@@ -75,8 +75,8 @@ async def test_only_tables_scanned_in_full_are_listed(tmp_path: Path) -> None:
     async with inside(made(tmp_path / "shop.db", SHOP)) as peer:
         for query, scans in SCANS:
             text = await peer.text("explain_query", query=query)
-            told = [line for line in text.splitlines() if line.startswith("scanned in full: ")]
-            assert told == [f"scanned in full: {', '.join(scans)}"] * bool(scans), query
+            listed = [line for line in text.splitlines() if line.startswith("scanned in full: ")]
+            assert listed == [f"scanned in full: {', '.join(scans)}"] * bool(scans), query
 
 
 async def test_explain_accepts_named_and_missing_parameters(file: Path) -> None:

@@ -74,8 +74,8 @@ def test_an_error_at_the_start_is_one_line(tmp_path: Path) -> None:
     assert "nobody-of-that-name" in start("~nobody-of-that-name/a.db")
     for options in ((), ("--create",)):
         for above in ("missing", "text"):
-            said = start(*options, tmp_path / above / "a.db")
-            assert f"there is no directory {tmp_path / above}. Create it" in said
+            message = start(*options, tmp_path / above / "a.db")
+            assert f"there is no directory {tmp_path / above}. Create it" in message
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 

@@ -76,8 +76,8 @@ async def test_a_principal_sees_only_its_databases(databases: Settings) -> None:
     shop = databases.narrow(Narrowing(databases=["shop"]))
     async with ada_and_bob(app, databases, shop) as (ada, bob):
         assert "ware" in str(await ada.call("read_query", query="SELECT * FROM shop_table"))
-        told = str(await ada.call("read_query", database="staff", query="SELECT * FROM staff_table"))
-        assert OF_OTHERS not in told
+        answer = str(await ada.call("read_query", database="staff", query="SELECT * FROM staff_table"))
+        assert OF_OTHERS not in answer
         assert "staff" not in str(await ada.request("resources/list"))
         assert "staff" not in str(await ada.call("describe_database"))
         attached = f"ATTACH '{databases.sources[1].path}' AS other"

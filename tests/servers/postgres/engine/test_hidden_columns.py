@@ -117,7 +117,7 @@ async def require_hidden(database: Database, url: str) -> None:
     async with inside(*HIDE, "--query-tool", url) as peer:
         failed = [await peer.call("read_query", query=sql) for sql in READS]
         given = [(await peer.data("read_query", query=sql))["rows"] for sql in EMPTY]
-        told = [
+        answers = [
             await peer.call("describe_table", table_name="account", sample=5, statistics=True),
             await peer.call("explain_query", query="SELECT id FROM account WHERE secret = 'x'"),
             await peer.request("resources/read", uri=f"postgres:///{database.name}/account"),
@@ -134,10 +134,10 @@ async def require_hidden(database: Database, url: str) -> None:
         ]
     assert [sql for sql, result in zip(READS, failed, strict=True) if not result.get("isError")] == []
     assert given == [[]] * len(EMPTY)
-    assert SECRET not in json.dumps([failed, told])
+    assert SECRET not in json.dumps([failed, answers])
     # The other columns can be read.
-    assert "Ada" in json.dumps(told[0])
-    assert ["Ada" in json.dumps(one.get("result")) for one in told[2:4]] == [True, True]
+    assert "Ada" in json.dumps(answers[0])
+    assert ["Ada" in json.dumps(one.get("result")) for one in answers[2:4]] == [True, True]
 
 
 async def test_a_denied_select_lists_the_readable_columns(database: Database) -> None:

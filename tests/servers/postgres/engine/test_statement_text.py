@@ -88,8 +88,8 @@ def code_of(sql: str) -> str:
 
 def test_only_single_reading_statements_may_run() -> None:
     none = ["SELECT 1; SELECT 2", "SELECT 1;;x", "", " ; ", "SELECT 'a", 'SELECT "a', "/* a", "$$a"]
-    wanted = dict.fromkeys(READS, "") | dict.fromkeys(REFUSED, "refused") | dict.fromkeys(none, "bad_statement")
-    assert {sql: code_of(sql) for sql in wanted} == wanted
+    expected = dict.fromkeys(READS, "") | dict.fromkeys(REFUSED, "refused") | dict.fromkeys(none, "bad_statement")
+    assert {sql: code_of(sql) for sql in expected} == expected
 
 
 def test_the_body_omits_trailing_semicolons_and_comments() -> None:

@@ -90,23 +90,23 @@ async def test_writing_tools_commit_through_a_pooler_and_leave_no_state(
 
 
 @pytest.fixture
-async def held(database: Database, pooler: PgBouncer) -> AsyncIterator[Writing]:
+async def db(database: Database, pooler: PgBouncer) -> AsyncIterator[Writing]:
     """A database with write access through the pooler."""
-    async with writing(f"{pooler.url(database.name, 'owner')}&pgbouncer=true", Limits()) as held:
-        yield held
+    async with writing(f"{pooler.url(database.name, 'owner')}&pgbouncer=true", Limits()) as db:
+        yield db
 
 
 async def test_session_state_set_by_a_function_is_refused_or_reset(
-    held: Writing, database: Database, pooler: PgBouncer
+    db: Writing, database: Database, pooler: PgBouncer
 ) -> None:
     database.run("GRANT reader TO owner")
     before = look(pooler, database)
     codes = {}
     for statement in ("SET work_mem = 777", "SET ROLE reader", "LISTEN x", "CREATE TEMP TABLE t ()"):
         body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
-        await held.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
+        await db.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
         try:
-            await held.execute("SELECT leave()")
+            await db.execute("SELECT leave()")
         except SqlError as error:
             codes[statement] = error.code
         assert look(pooler, database) == before, statement
@@ -114,9 +114,9 @@ async def test_session_state_set_by_a_function_is_refused_or_reset(
 
 
 async def test_lastval_and_the_random_seed_do_not_reach_other_clients(
-    held: Writing, database: Database, pooler: PgBouncer
+    db: Writing, database: Database, pooler: PgBouncer
 ) -> None:
-    await held.execute("INSERT INTO customer (name) VALUES ('Ada')", "SELECT setseed(0.5)")
+    await db.execute("INSERT INTO customer (name) VALUES ('Ada')", "SELECT setseed(0.5)")
     with pooler.connect(database.name, "owner") as other, pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
         other.execute("SELECT lastval()")
     seeded = database.run("SELECT random() FROM setseed(0.5)")

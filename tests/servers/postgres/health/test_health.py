@@ -181,7 +181,7 @@ async def test_a_missing_pg_stat_statements_is_noted(sample: Database) -> None:
 
 
 def test_sizes_times_and_shares_are_human_readable() -> None:
-    told = [
+    formatted = [
         (format_size(10_239), "10239 bytes"),
         (format_size(3_628_000), "3543 kB"),
         (format_size(5 << 50), "5120 TB"),
@@ -192,4 +192,4 @@ def test_sizes_times_and_shares_are_human_readable() -> None:
         (format_share(1, 3), "33.3 %"),
         (format_share(0, 0), "nothing yet"),
     ]
-    assert [found for found, _ in told] == [expected for _, expected in told]
+    assert [found for found, _ in formatted] == [expected for _, expected in formatted]

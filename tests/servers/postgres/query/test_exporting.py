@@ -16,11 +16,11 @@ from tests.servers.postgres.engines import make_pool, soon
 
 
 async def export(
-    postgres: PostgresServer, query: Query, wanted: ExportRequest, deadline: Deadline | None = None
+    postgres: PostgresServer, query: Query, request: ExportRequest, deadline: Deadline | None = None
 ) -> tuple[int, int]:
     pool = make_pool(postgres.url())
     try:
-        return await write_export(pool, query, wanted, ColumnTypes(), deadline or soon())
+        return await write_export(pool, query, request, ColumnTypes(), deadline or soon())
     finally:
         await pool.close()
 
@@ -43,8 +43,8 @@ async def test_an_export_without_rows_has_a_header(postgres: PostgresServer, tmp
 async def test_an_export_of_many_rows_uses_little_memory(postgres: PostgresServer, tmp_path: Path) -> None:
     job = Job(100)
     query = Query("SELECT n, repeat('x', 100) FROM generate_series(1, 50000) AS n", ())
-    wanted = ExportRequest(tmp_path / "export.jsonl", "jsonl", 100_000_000)
-    assert (await export(postgres, query, wanted, Deadline(1, job)))[0] == 50_000
+    request = ExportRequest(tmp_path / "export.jsonl", "jsonl", 100_000_000)
+    assert (await export(postgres, query, request, Deadline(1, job)))[0] == 50_000
     assert job.reached is not None
     assert job.reached.words == "50,000 rows"
 

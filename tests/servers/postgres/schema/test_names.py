@@ -74,8 +74,8 @@ async def test_a_missing_table_has_the_nearest_names_suggested(sample: Database)
             with pytest.raises(SqlError) as caught:
                 await find_relation(ask, wanted)
         assert caught.value.code == "not_found"
-        told = str(caught.value).splitlines()
-        assert told[2:-1] == [near] if near else told == [none]
+        lines = str(caught.value).splitlines()
+        assert lines[2:-1] == [near] if near else lines == [none]
 
 
 async def test_an_unknown_name_in_a_query_has_the_nearest_suggested(sample: Database) -> None:
@@ -85,17 +85,17 @@ async def test_an_unknown_name_in_a_query_has_the_nearest_suggested(sample: Data
             with pytest.raises(PostgresError) as caught:
                 await ask(sql)
         async with asking(sample.reader) as ask:
-            told = await suggest_names(ask, caught.value.state, sql, caught.value.position)
-        found.append((sql, told.splitlines()[2:-1]))
+            suggestion = await suggest_names(ask, caught.value.state, sql, caught.value.position)
+        found.append((sql, suggestion.splitlines()[2:-1]))
     assert found == WRONG
 
 
 async def test_a_text_in_double_quotes_gets_advice_on_single_quotes(sample: Database) -> None:
-    told = []
+    suggestions = []
     for sql in ('SELECT 1 FROM customer WHERE name = "Ada"', "SELECT 1 FROM customer WHERE name = Ada"):
         async with asking(sample.reader) as ask:
             with pytest.raises(PostgresError) as caught:
                 await ask(sql)
         async with asking(sample.reader) as ask:
-            told.append(await suggest_names(ask, caught.value.state, sql, caught.value.position))
-    assert [one.startswith(ONLY_NAMES) for one in told] == [True, False]
+            suggestions.append(await suggest_names(ask, caught.value.state, sql, caught.value.position))
+    assert [one.startswith(ONLY_NAMES) for one in suggestions] == [True, False]

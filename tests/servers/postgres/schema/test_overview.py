@@ -100,15 +100,15 @@ CREATE DOMAIN trap.int8 AS text;
 
 async def test_a_hostile_search_path_does_not_change_the_summary(database: Database) -> None:
     async with asking(database.owner) as ask:
-        told = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
+        before = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
     database.run(f"CREATE SCHEMA trap AUTHORIZATION owner; {HOSTILE}")
     async with asking(database.owner, "SET search_path = trap, public, pg_catalog") as ask:
-        again = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
-    assert again["foreign_keys"] == told["foreign_keys"]
-    assert again["indexes"] == told["indexes"]
+        after = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
+    assert after["foreign_keys"] == before["foreign_keys"]
+    assert after["indexes"] == before["indexes"]
     # A type hidden by another one is named with its schema.
-    found = {table["name"]: repr(table).replace("pg_catalog.", "") for table in again["tables"]}
-    assert [found[table["name"]] for table in told["tables"]] == [*map(repr, told["tables"])]
+    found = {table["name"]: repr(table).replace("pg_catalog.", "") for table in after["tables"]}
+    assert [found[table["name"]] for table in before["tables"]] == [*map(repr, before["tables"])]
 
 
 @pytest.mark.slow

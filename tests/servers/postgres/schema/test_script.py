@@ -55,9 +55,9 @@ async def test_the_script_recreates_the_schema(database: Database) -> None:
         database.server.run(f"DROP DATABASE {copy}")
 
 
-def compare(made: list[str], wanted: list[str]) -> list[str]:
+def compare(made: list[str], expected: list[str]) -> list[str]:
     """Returns the lines that differ."""
-    return [line for line in difflib.unified_diff(wanted, made, n=0, lineterm="") if not line.startswith("@@")]
+    return [line for line in difflib.unified_diff(expected, made, n=0, lineterm="") if not line.startswith("@@")]
 
 
 def dump(url: str) -> list[str]:

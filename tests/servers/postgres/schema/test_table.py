@@ -181,8 +181,8 @@ async def test_an_endless_view_is_described_without_rows(workshop: Database) -> 
 
 async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> None:
     async with looking(sample.reader) as session:
-        wanted = TableRequest("value_of_each_type", 3, True)
-        found = await describe(wanted, AnswerLimits(100, 2_000, 1_000), session, 30)
+        request = TableRequest("value_of_each_type", 3, True)
+        found = await describe(request, AnswerLimits(100, 2_000, 1_000), session, 30)
     assert found["left_out"]["columns"] > 5
     assert len(format_table(found)) < 2_000
 

@@ -48,19 +48,19 @@ class Source:
 class Watching:
     """A watch, and its updates."""
 
-    def __init__(self, watch: Watch, source: Source, told: Any) -> None:
+    def __init__(self, watch: Watch, source: Source, updates: Any) -> None:
         self.watch = watch
         self.source = source
-        self._told = told
+        self._updates = updates
         self.polling: list[bool] = []
         watch.on_polling = self.polling.append
 
-    async def told(self, count: int = 1) -> list[str]:
+    async def next_updates(self, count: int = 1) -> list[str]:
         """Returns the sorted keys of the next updates."""
         with anyio.fail_after(30):
-            return sorted([await self._told.receive() for _ in range(count)])
+            return sorted([await self._updates.receive() for _ in range(count)])
 
-    async def hears(self) -> None:
+    async def wait_for_triggers(self) -> None:
         """Waits until all tables have triggers."""
         with anyio.fail_after(30):
             while self.watch.health["rows"] != "triggers":
@@ -75,7 +75,7 @@ def database(database: Database) -> Database:
 
 
 @pytest.fixture
-def alone() -> Iterator[PostgresServer]:
+def stopped_server() -> Iterator[PostgresServer]:
     """A separate server, not yet started, which the test may stop."""
     with short_folder() as folder:
         server = PostgresServer(folder)
@@ -96,18 +96,18 @@ async def watching(url: str, *uris: str, triggers: bool = False) -> AsyncIterato
                 lambda: send.send_nowait(LISTING),
                 triggers=["data"] if triggers else [],
             )
-            held = Watching(watch, source, receive)
+            watched = Watching(watch, source, receive)
             for uri in uris:
                 await watch.begin(uri)
-            yield held
+            yield watched
             tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def writing_here(database: Database, held: Watching) -> AsyncIterator[Writing]:
+async def writing_here(database: Database, watched: Watching) -> AsyncIterator[Writing]:
     """Yields a writer of the server, whose commits the watch gets."""
     async with writing(database.owner) as writer:
-        writer.on_committed = held.source.on_committed
+        writer.on_committed = watched.source.on_committed
         yield writer
 
 
@@ -119,11 +119,11 @@ async def elsewhere(database: Database, *statements: str) -> None:
 
 @each_way
 async def test_rows_changed_by_another_session_update_table_and_database(database: Database, triggers: bool) -> None:
-    async with watching(database.owner, REVIEW, CATEGORY, SCHEMA, DATABASE, triggers=triggers) as held:
+    async with watching(database.owner, REVIEW, CATEGORY, SCHEMA, DATABASE, triggers=triggers) as watched:
         if triggers:
-            await held.hears()
+            await watched.wait_for_triggers()
         await elsewhere(database, INSERT)
-        assert await held.told(2) == [DATABASE, REVIEW]
+        assert await watched.next_updates(2) == [DATABASE, REVIEW]
 
 
 @pytest.mark.slow
@@ -145,114 +145,117 @@ async def test_rows_changed_by_another_session_update_table_and_database(databas
 async def test_every_change_of_rows_or_columns_updates_the_table(
     database: Database, triggers: bool, uri: str, statement: str
 ) -> None:
-    async with watching(database.owner, uri, triggers=triggers) as held:
+    async with watching(database.owner, uri, triggers=triggers) as watched:
         await elsewhere(database, statement)
-        assert await held.told() == [uri]
+        assert await watched.next_updates() == [uri]
 
 
 @pytest.mark.slow
 @each_way
 async def test_a_table_created_later_is_updated_with_its_rows(database: Database, triggers: bool) -> None:
     uri = "postgres:///data/later"
-    async with watching(database.owner, uri, triggers=triggers) as held:
+    async with watching(database.owner, uri, triggers=triggers) as watched:
         for statement in ("CREATE TABLE later (a integer)", "INSERT INTO later VALUES (1)"):
             await elsewhere(database, statement)
-            assert await held.told() == [uri]
+            assert await watched.next_updates() == [uri]
 
 
 @each_way
 async def test_a_new_table_updates_schema_and_listing(database: Database, triggers: bool) -> None:
-    async with watching(database.owner, SCHEMA, REVIEW, triggers=triggers) as held:
-        await held.watch.begin_listing()
+    async with watching(database.owner, SCHEMA, REVIEW, triggers=triggers) as watched:
+        await watched.watch.begin_listing()
         await elsewhere(database, "CREATE TABLE more (a integer)")
-        assert await held.told(2) == [LISTING, SCHEMA]
+        assert await watched.next_updates(2) == [LISTING, SCHEMA]
 
 
 @each_way
 async def test_a_write_by_the_server_sends_one_update(database: Database, triggers: bool) -> None:
     async with (
-        watching(database.owner, REVIEW, CATEGORY, triggers=triggers) as held,
-        writing_here(database, held) as writer,
+        watching(database.owner, REVIEW, CATEGORY, triggers=triggers) as watched,
+        writing_here(database, watched) as writer,
     ):
         if triggers:
-            await held.hears()
+            await watched.wait_for_triggers()
         for _ in range(3):
             await writer.execute("UPDATE review SET stars = 2")
-            assert await held.told() == [REVIEW]
+            assert await watched.next_updates() == [REVIEW]
         # The notifications of these writes must not send another update before this.
         await writer.execute("UPDATE ONLY category SET name = upper(name)")
-        assert await held.told() == [CATEGORY]
+        assert await watched.next_updates() == [CATEGORY]
 
 
 @pytest.mark.slow
 async def test_a_notification_of_the_servers_own_write_is_ignored(database: Database) -> None:
-    async with watching(database.owner, REVIEW, CATEGORY, triggers=True) as held:
-        await held.hears()
+    async with watching(database.owner, REVIEW, CATEGORY, triggers=True) as watched:
+        await watched.wait_for_triggers()
         with database.server.connect(database.name) as writer:
-            held.source.on_committed(Commit(frozenset({"other"}), False, writer.info.backend_pid))
+            watched.source.on_committed(Commit(frozenset({"other"}), False, writer.info.backend_pid))
             writer.execute(INSERT)
         await elsewhere(database, "UPDATE ONLY category SET name = upper(name)")
-        assert await held.told() == [CATEGORY]
+        assert await watched.next_updates() == [CATEGORY]
 
 
 @pytest.mark.slow
 async def test_a_schema_change_by_the_server_updates_everything(database: Database) -> None:
-    async with watching(database.owner, REVIEW, SCHEMA, DATABASE) as held, writing_here(database, held) as writer:
+    async with (
+        watching(database.owner, REVIEW, SCHEMA, DATABASE) as watched,
+        writing_here(database, watched) as writer,
+    ):
         await writer.execute("CREATE TABLE more (a integer)")
-        assert await held.told(3) == [DATABASE, REVIEW, SCHEMA]
+        assert await watched.next_updates(3) == [DATABASE, REVIEW, SCHEMA]
 
 
 async def test_a_write_is_published_to_other_replicas(sample: Database) -> None:
     wrote: list[str] = []
-    async with watching(sample.owner) as held:
-        held.watch.on_wrote = wrote.append
-        held.source.on_committed(Commit(frozenset({"review"}), False, 0))
-        held.source.on_committed(Commit(frozenset(), False, 0))
+    async with watching(sample.owner) as watched:
+        watched.watch.on_wrote = wrote.append
+        watched.source.on_committed(Commit(frozenset({"review"}), False, 0))
+        watched.source.on_committed(Commit(frozenset(), False, 0))
     assert wrote == [DATABASE]
 
 
 @pytest.mark.slow
 async def test_a_write_by_another_replica_is_checked_at_once(database: Database) -> None:
-    async with watching(database.owner, REVIEW) as held:
-        assert held.watch.handle_remote_change("memo://insights") == ("memo://insights",)
+    async with watching(database.owner, REVIEW) as watched:
+        assert watched.watch.handle_remote_change("memo://insights") == ("memo://insights",)
         await elsewhere(database, INSERT)
-        assert held.watch.handle_remote_change(DATABASE) == ()
-        assert await held.told() == [REVIEW]
+        assert watched.watch.handle_remote_change(DATABASE) == ()
+        assert await watched.next_updates() == [REVIEW]
 
 
 @pytest.mark.slow
 @each_way
 async def test_after_a_restart_everything_is_updated_once_and_watched_again(
-    alone: PostgresServer, triggers: bool
+    stopped_server: PostgresServer, triggers: bool
 ) -> None:
-    alone.start()
-    alone.run("CREATE TABLE review (a integer); CREATE TABLE category (a integer)")
-    async with watching(alone.url(), REVIEW, CATEGORY, triggers=triggers) as held:
+    stopped_server.start()
+    stopped_server.run("CREATE TABLE review (a integer); CREATE TABLE category (a integer)")
+    async with watching(stopped_server.url(), REVIEW, CATEGORY, triggers=triggers) as watched:
         if triggers:
-            await held.hears()
-        await to_thread.run_sync(alone.restart)
-        assert await held.told(2) == [CATEGORY, REVIEW]
-        await to_thread.run_sync(alone.run, "INSERT INTO review VALUES (1)")
-        assert await held.told() == [REVIEW]
+            await watched.wait_for_triggers()
+        await to_thread.run_sync(stopped_server.restart)
+        assert await watched.next_updates(2) == [CATEGORY, REVIEW]
+        await to_thread.run_sync(stopped_server.run, "INSERT INTO review VALUES (1)")
+        assert await watched.next_updates() == [REVIEW]
 
 
 @pytest.mark.slow
-async def test_a_database_unavailable_at_first_sends_an_update_when_available(alone: PostgresServer) -> None:
-    async with watching(alone.url(), SCHEMA) as held:
-        assert held.watch.health == {"watched": 1, "rows": "polling", "degraded": True}
-        await to_thread.run_sync(alone.start)
-        assert await held.told() == [SCHEMA]
-        assert not held.watch.health["degraded"]
+async def test_a_database_unavailable_at_first_sends_an_update_when_available(stopped_server: PostgresServer) -> None:
+    async with watching(stopped_server.url(), SCHEMA) as watched:
+        assert watched.watch.health == {"watched": 1, "rows": "polling", "degraded": True}
+        await to_thread.run_sync(stopped_server.start)
+        assert await watched.next_updates() == [SCHEMA]
+        assert not watched.watch.health["degraded"]
 
 
 @pytest.mark.slow
 async def test_the_connections_are_closed_with_the_last_key(database: Database) -> None:
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    async with watching(database.owner, REVIEW, SCHEMA, triggers=True) as held:
+    async with watching(database.owner, REVIEW, SCHEMA, triggers=True) as watched:
         assert database.run(others) == [(2,)]
-        held.watch.end(REVIEW)
-        held.watch.end(SCHEMA)
-        assert held.watch.health["watched"] == 0
+        watched.watch.end(REVIEW)
+        watched.watch.end(SCHEMA)
+        assert watched.watch.health["watched"] == 0
         while await to_thread.run_sync(database.run, others) != [(0,)]:
             await anyio.lowlevel.checkpoint()
 
@@ -261,9 +264,9 @@ async def test_the_connections_are_closed_with_the_last_key(database: Database) 
 async def test_triggers_are_created_once_and_removed_with_their_schema(database: Database) -> None:
     triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'mcp_watch'"
     for _ in range(2):
-        async with watching(database.owner, REVIEW, VISIT, SALE, triggers=True) as held:
-            await held.hears()
-            assert held.polling[-1] is False
+        async with watching(database.owner, REVIEW, VISIT, SALE, triggers=True) as watched:
+            await watched.wait_for_triggers()
+            assert watched.polling[-1] is False
             assert database.run(triggers) == [(9,)]
     database.run("DROP SCHEMA mcp_watch CASCADE")
     assert database.run(triggers) == [(0,)]
@@ -272,25 +275,25 @@ async def test_triggers_are_created_once_and_removed_with_their_schema(database:
 
 @pytest.mark.slow
 async def test_a_role_without_the_right_to_create_triggers_is_polled(database: Database) -> None:
-    async with watching(database.reader, REVIEW, triggers=True) as held:
-        assert held.watch.health["rows"] == "polling"
-        assert held.polling[-1] is True
+    async with watching(database.reader, REVIEW, triggers=True) as watched:
+        assert watched.watch.health["rows"] == "polling"
+        assert watched.polling[-1] is True
         await elsewhere(database, INSERT)
-        assert await held.told() == [REVIEW]
+        assert await watched.next_updates() == [REVIEW]
 
 
 @pytest.mark.slow
 async def test_a_table_locked_for_long_is_polled_without_a_trigger(database: Database) -> None:
     with database.server.connect(database.name) as other, other.transaction():
         other.execute(INSERT)
-        async with watching(database.owner, REVIEW, triggers=True) as held:
-            assert held.watch.health["rows"] == "polling"
+        async with watching(database.owner, REVIEW, triggers=True) as watched:
+            assert watched.watch.health["rows"] == "polling"
 
 
 async def test_watching_an_unknown_database_is_refused(sample: Database) -> None:
     codes = {"https://data/x": "not_found", "postgres:///other/x": "bad_database"}
-    async with watching(sample.owner) as held:
+    async with watching(sample.owner) as watched:
         for uri, code in codes.items():
             with pytest.raises(SqlError) as caught:
-                await held.watch.begin(uri)
+                await watched.watch.begin(uri)
             assert caught.value.code == code

@@ -164,8 +164,8 @@ def test_other_statements_are_refused_with_the_reason() -> None:
 
 def test_allow_ddl_allows_only_its_statements() -> None:
     assert all(check_change(sql, EVERYTHING) for sql in ALLOWED)
-    told = [*NOT_EVEN_SO, *((sql, "The operator can run it with psql") for sql in RIGHTS)]
-    assert [(sql, reason) for sql, reason in told if reason not in why_refused(sql, EVERYTHING)] == []
+    refused = [*NOT_EVEN_SO, *((sql, "The operator can run it with psql") for sql in RIGHTS)]
+    assert [(sql, reason) for sql, reason in refused if reason not in why_refused(sql, EVERYTHING)] == []
 
 
 def test_allow_ddl_accepts_known_words_only() -> None:

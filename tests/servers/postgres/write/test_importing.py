@@ -30,32 +30,32 @@ TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-00
 
 
 @pytest.fixture
-async def held(workshop: Database) -> AsyncIterator[Writing]:
+async def db(workshop: Database) -> AsyncIterator[Writing]:
     """A database shared by all tests, without the imports of the previous test."""
     workshop.run(_FRESH)
-    async with writing(workshop.owner) as held:
-        yield held
+    async with writing(workshop.owner) as db:
+        yield db
 
 
-async def imported(held: Writing, table: str, csv: str, form: FormatRequest = FormatRequest()) -> ImportResult:  # noqa: B008
-    done = await held.import_csv(table, csv, form)
+async def imported(db: Writing, table: str, csv: str, form: FormatRequest = FormatRequest()) -> ImportResult:  # noqa: B008
+    done = await db.import_csv(table, csv, form)
     assert not isinstance(done, Figures)
     return done
 
 
-async def refused(held: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
+async def refused(db: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
     """Returns the error of the import, which changes nothing."""
     before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
-        await held.import_csv(table, csv, FormatRequest(**form))
+        await db.import_csv(table, csv, FormatRequest(**form))
     assert workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
-    assert held.commits == []
+    assert db.commits == []
     return f"{caught.value.code}: {caught.value}"
 
 
-async def test_a_new_table_has_lossless_types(held: Writing, workshop: Database) -> None:
+async def test_a_new_table_has_lossless_types(db: Writing, workshop: Database) -> None:
     csv = "whole,part,text,zero,none\n1,1.5,a,007,\n-2,100.0,1,1,\n,0.1,,2,\n"
-    done = await imported(held, "made", csv)
+    done = await imported(db, "made", csv)
     assert done[:3] == ("made", True, 3)
     assert done.columns == [
         ("whole", "bigint"),
@@ -67,46 +67,46 @@ async def test_a_new_table_has_lossless_types(held: Writing, workshop: Database)
     assert workshop.run("SELECT made::text FROM made") == [("(1,1.5,a,007,)",), ("(-2,100.0,1,1,)",), ("(,0.1,,2,)",)]
 
 
-async def test_any_text_is_imported_unchanged(held: Writing, workshop: Database) -> None:
+async def test_any_text_is_imported_unchanged(db: Writing, workshop: Database) -> None:
     fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
     csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
-    await imported(held, "made", csv)
+    await imported(db, "made", csv)
     assert [row[0] for row in workshop.run("SELECT one FROM made")] == fields
 
 
-async def test_rows_are_imported_by_column_names(held: Writing, workshop: Database) -> None:
-    done = await imported(held, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
+async def test_rows_are_imported_by_column_names(db: Writing, workshop: Database) -> None:
+    done = await imported(db, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
     assert (done.table, done.created, done.rows) == ("review", False, 1)
     assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
-    assert held.commits[0].tables == {"review"}
+    assert db.commits[0].tables == {"review"}
 
 
-async def test_text_columns_store_fields_unchanged(held: Writing, workshop: Database) -> None:
-    done = await imported(held, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
+async def test_text_columns_store_fields_unchanged(db: Writing, workshop: Database) -> None:
+    done = await imported(db, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
     assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
     assert done.words[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
 
 
-async def test_ambiguous_dates_are_refused_for_a_date_column(held: Writing, workshop: Database) -> None:
-    error = await refused(held, workshop, "typed", "day,code\n1/2/2024,x\n")
+async def test_ambiguous_dates_are_refused_for_a_date_column(db: Writing, workshop: Database) -> None:
+    error = await refused(db, workshop, "typed", "day,code\n1/2/2024,x\n")
     assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
-    await imported(held, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
+    await imported(db, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
     assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
 
 
-async def test_more_than_1600_columns_are_refused(held: Writing, workshop: Database) -> None:
-    error = await refused(held, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
+async def test_more_than_1600_columns_are_refused(db: Writing, workshop: Database) -> None:
+    error = await refused(db, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
     assert error.startswith("too_large: the file has 1,601 columns, and a table can have at most 1,600")
 
 
-async def test_without_a_header_generated_columns_are_skipped(held: Writing, workshop: Database) -> None:
+async def test_without_a_header_generated_columns_are_skipped(db: Writing, workshop: Database) -> None:
     workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
-    await imported(held, "made", "1;x\n", FormatRequest(";", header=False))
+    await imported(db, "made", "1;x\n", FormatRequest(";", header=False))
     assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 
-async def test_a_new_table_has_exactly_the_given_name(held: Writing) -> None:
-    done = await imported(held, "Sales 2024; --", "a b\n1\n")
+async def test_a_new_table_has_exactly_the_given_name(db: Writing) -> None:
+    done = await imported(db, "Sales 2024; --", "a b\n1\n")
     assert done.table == '"Sales 2024; --"'
 
 
@@ -121,19 +121,19 @@ WRONG = [
 ]
 
 
-async def test_an_error_names_the_row_and_rolls_back_the_import(held: Writing, workshop: Database) -> None:
-    said = [await refused(held, workshop, "review", csv) for csv, _ in WRONG]
-    assert [text for text, (_, reason) in zip(said, WRONG, strict=True) if not text.startswith(reason)] == []
+async def test_an_error_names_the_row_and_rolls_back_the_import(db: Writing, workshop: Database) -> None:
+    errors = [await refused(db, workshop, "review", csv) for csv, _ in WRONG]
+    assert [text for text, (_, reason) in zip(errors, WRONG, strict=True) if not text.startswith(reason)] == []
     # A lone surrogate is not a valid text, and PostgreSQL would cut a long table name.
-    assert (await refused(held, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
-    assert "63 bytes" in await refused(held, workshop, "é" * 32, "a\n1\n")
+    assert (await refused(db, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
+    assert "63 bytes" in await refused(db, workshop, "é" * 32, "a\n1\n")
 
 
 @pytest.mark.slow
-async def test_an_error_stops_a_long_import_early(held: Writing) -> None:
+async def test_an_error_stops_a_long_import_early(db: Writing) -> None:
     rows = "".join(f"{number},text\n" for number in range(300_000))
     with pytest.raises(SqlError) as caught:
-        await held.import_csv("category", f"id,name\nx,y\n{rows}")
+        await db.import_csv("category", f"id,name\nx,y\n{rows}")
     assert caught.value.reason.startswith("row 1: ")
 
 
@@ -141,13 +141,13 @@ async def test_an_error_stops_a_long_import_early(held: Writing) -> None:
 async def test_an_import_times_out_and_keeps_the_connection(workshop: Database) -> None:
     workshop.run(_FRESH)
     # The time limit includes reading the file, before the import waits for the lock.
-    async with writing(workshop.owner, Limits(1, 20)) as held:
+    async with writing(workshop.owner, Limits(1, 20)) as db:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
             with pytest.raises(SqlError) as caught:
-                await held.import_csv("review", "customer,sku,stars\n5,SKU-0005,4\n")
+                await db.import_csv("review", "customer,sku,stars\n5,SKU-0005,4\n")
         assert caught.value.code == "timeout"
-        assert await held.writer.ask("SELECT count(*) FROM review", deadline=Deadline(20)) == [(2,)]
+        assert await db.writer.ask("SELECT count(*) FROM review", deadline=Deadline(20)) == [(2,)]
 
 
 @pytest.mark.slow
@@ -155,14 +155,14 @@ async def test_a_cancelled_import_leaves_no_rows(workshop: Database) -> None:
     workshop.run(_WAITS, user="owner")
     rows = f"1,{'text' * 1_000}\n" * 2_000  # more than the buffers of the connection hold
     waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
-    async with writing(workshop.owner) as held:
+    async with writing(workshop.owner) as db:
         with workshop.server.connect(workshop.name) as other:
             other.execute("SELECT pg_advisory_lock(1)")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(held.import_csv, "waits", f"a,b\n{rows}")
+                tasks.start_soon(db.import_csv, "waits", f"a,b\n{rows}")
                 while not await anyio.to_thread.run_sync(workshop.run, waiting):
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
-        assert not held.writer.is_broken
-        assert not held.writer.in_transaction
+        assert not db.writer.is_broken
+        assert not db.writer.in_transaction
         assert workshop.run("SELECT count(*) FROM waits") == [(0,)]

@@ -19,7 +19,7 @@ KEY = "CREATE TABLE t (a integer PRIMARY KEY, b text); INSERT INTO t VALUES (1, 
 
 
 @pytest.fixture(scope="module")
-def kept(postgres: PostgresServer) -> Database:
+def shared_database(postgres: PostgresServer) -> Database:
     """A copy of the sample with a table `t`, for all tests, none of which changes it."""
     database = copy_sample(postgres, "kept")
     for statement in KEY.split("; "):
@@ -28,18 +28,18 @@ def kept(postgres: PostgresServer) -> Database:
 
 
 @pytest.fixture
-async def held(kept: Database) -> AsyncIterator[Writing]:
+async def db(shared_database: Database) -> AsyncIterator[Writing]:
     """The database, which must be unchanged after the test."""
-    before = kept.run(_TABLES)
-    async with writing(kept.owner) as held:
-        yield held
-    assert kept.run(_TABLES) == before
-    assert held.commits == []
+    before = shared_database.run(_TABLES)
+    async with writing(shared_database.owner) as db:
+        yield db
+    assert shared_database.run(_TABLES) == before
+    assert db.commits == []
 
 
-async def changes(held: Writing, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
+async def changes(db: Writing, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
     """Returns the changes by table: the count of each kind, and the rows."""
-    done = await held.dry_run(*queries, limits=limits)
+    done = await db.dry_run(*queries, limits=limits)
     assert not done["committed"]
     return {one["table"]: (one["counts"], one.get("rows", [])) for one in done.get("changes", ())}
 
@@ -56,19 +56,19 @@ CHANGES: list[tuple[str, Any]] = [
 ]
 
 
-async def test_a_dry_run_shows_rows_before_and_after(held: Writing) -> None:
-    assert [(query, (await changes(held, query))["t"]) for query, _ in CHANGES] == CHANGES
+async def test_a_dry_run_shows_rows_before_and_after(db: Writing) -> None:
+    assert [(query, (await changes(db, query))["t"]) for query, _ in CHANGES] == CHANGES
 
 
-async def test_rows_without_a_key_are_shown_as_deleted_and_inserted(held: Writing) -> None:
-    found = await changes(held, "UPDATE no_key SET b = 'z' WHERE a = 1")
+async def test_rows_without_a_key_are_shown_as_deleted_and_inserted(db: Writing) -> None:
+    found = await changes(db, "UPDATE no_key SET b = 'z' WHERE a = 1")
     was, now = ((1, "x"), None), (None, (1, "z"))
     assert found == {"no_key": ({"updated": 2}, [was, was, now, now])}
 
 
-async def test_changes_by_triggers_and_foreign_keys_are_shown(held: Writing) -> None:
+async def test_changes_by_triggers_and_foreign_keys_are_shown(db: Writing) -> None:
     found = await changes(
-        held,
+        db,
         "UPDATE warehouse.stock SET quantity = 0 WHERE sku = 'SKU-0001'",
         "DELETE FROM warehouse.stock WHERE sku = 'SKU-0001'",
     )
@@ -77,26 +77,26 @@ async def test_changes_by_triggers_and_foreign_keys_are_shown(held: Writing) -> 
     assert (counts, before, after[1:3]) == ({"inserted": 1}, None, ("SKU-0001", -1))
 
 
-async def test_rows_that_are_only_locked_are_not_shown(held: Writing) -> None:
+async def test_rows_that_are_only_locked_are_not_shown(db: Writing) -> None:
     update = "UPDATE category SET name = 'all of it' WHERE id = 1"
-    found = await changes(held, "INSERT INTO category VALUES (5, 2, 'new')", update)
+    found = await changes(db, "INSERT INTO category VALUES (5, 2, 'new')", update)
     rows = [((1, None, "all"), (1, None, "all of it")), (None, (5, 2, "new"))]
     assert found == {"category": ({"inserted": 1, "updated": 1}, rows)}
 
 
-async def test_rows_of_a_subtransaction_are_shown(held: Writing) -> None:
+async def test_rows_of_a_subtransaction_are_shown(db: Writing) -> None:
     body = "BEGIN INSERT INTO public.t VALUES (9, 'nine'); EXCEPTION WHEN division_by_zero THEN NULL; END"
     make = f"CREATE FUNCTION part() RETURNS void LANGUAGE plpgsql AS '{body.replace(chr(39), chr(39) * 2)}'"
-    assert await changes(held, make, "SELECT part()") == {"t": ({"inserted": 1}, [(None, (9, "nine"))])}
+    assert await changes(db, make, "SELECT part()") == {"t": ({"inserted": 1}, [(None, (9, "nine"))])}
 
 
-async def test_rows_of_a_new_table_are_shown(held: Writing) -> None:
-    found = await changes(held, "CREATE TABLE made (a integer)", "INSERT INTO made VALUES (1), (2)")
+async def test_rows_of_a_new_table_are_shown(db: Writing) -> None:
+    found = await changes(db, "CREATE TABLE made (a integer)", "INSERT INTO made VALUES (1), (2)")
     assert found == {"made": ({"inserted": 2}, [(None, (1,)), (None, (2,))])}
 
 
-async def test_an_altered_or_truncated_table_has_a_note_instead_of_rows(held: Writing) -> None:
-    done = await held.dry_run(
+async def test_an_altered_or_truncated_table_has_a_note_instead_of_rows(db: Writing) -> None:
+    done = await db.dry_run(
         "TRUNCATE t", "ALTER TABLE review ADD note text DEFAULT 'x'", "UPDATE review SET stars = 1"
     )
     review, t = done["changes"]
@@ -106,8 +106,8 @@ async def test_an_altered_or_truncated_table_has_a_note_instead_of_rows(held: Wr
     assert "alter or truncate" in t["note"]
 
 
-async def test_the_first_ten_of_many_rows_are_shown_before_and_after(held: Writing) -> None:
-    done = await held.dry_run("UPDATE customer SET mood = 'sad'", "DELETE FROM payment WHERE order_id > 5")
+async def test_the_first_ten_of_many_rows_are_shown_before_and_after(db: Writing) -> None:
+    done = await db.dry_run("UPDATE customer SET mood = 'sad'", "DELETE FROM payment WHERE order_id > 5")
     customer, payment = done["changes"]
     assert customer["counts"] == {"updated": 100}
     assert customer["truncated"]
@@ -117,20 +117,20 @@ async def test_the_first_ten_of_many_rows_are_shown_before_and_after(held: Writi
     assert len(payment["rows"]) == 10
 
 
-async def test_long_values_are_cut(held: Writing) -> None:
-    found = await changes(held, "DELETE FROM document WHERE id = 1")
+async def test_long_values_are_cut(db: Writing) -> None:
+    found = await changes(db, "DELETE FROM document WHERE id = 1")
     (((_, _, body, scan), _),) = found["document"][1]
     assert body == {"type": "text", "bytes": 200_000, "value": "0123456789" * 20, "truncated": True}
     assert scan["bytes"] == 100_000
 
 
-async def test_a_small_answer_shows_fewer_rows(held: Writing) -> None:
+async def test_a_small_answer_shows_fewer_rows(db: Writing) -> None:
     small = ResponseLimits(AnswerLimits(1_000, 4_000, 1_000), 500_000)
-    counts, rows = (await changes(held, "UPDATE customer SET mood = 'sad'", limits=small))["customer"]
+    counts, rows = (await changes(db, "UPDATE customer SET mood = 'sad'", limits=small))["customer"]
     assert counts == {"updated": 100}
     assert 0 < len(rows) < 10
 
 
-async def test_names_are_quoted_as_in_sql(held: Writing) -> None:
-    found = await changes(held, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
+async def test_names_are_quoted_as_in_sql(db: Writing) -> None:
+    found = await changes(db, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
     assert found == {'"Upper Case"': ({"updated": 1}, [((1, "a", "b", "c"), (1, "z", "b", "c"))])}

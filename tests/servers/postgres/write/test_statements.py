@@ -21,16 +21,16 @@ STATE = """
 
 
 @pytest.fixture
-async def held(workshop: Database) -> AsyncIterator[Writing]:
+async def db(workshop: Database) -> AsyncIterator[Writing]:
     """A database shared by all tests, with the same two reviews at the start of each."""
     workshop.run(REVIEWS)
-    async with writing(workshop.owner) as held:
-        yield held
+    async with writing(workshop.owner) as db:
+        yield db
 
 
-async def error_of(held: Writing, *queries: str, only_tables: bool = False) -> SqlError:
+async def error_of(db: Writing, *queries: str, only_tables: bool = False) -> SqlError:
     with pytest.raises(SqlError) as caught:
-        await held.execute(*queries, only_tables=only_tables)
+        await db.execute(*queries, only_tables=only_tables)
     return caught.value
 
 
@@ -45,10 +45,10 @@ EFFECTS: list[tuple[str, int, list[str]]] = [
 ]
 
 
-async def test_affected_rows_and_tables_are_reported(held: Writing, workshop: Database) -> None:
+async def test_affected_rows_and_tables_are_reported(db: Writing, workshop: Database) -> None:
     found = []
     for query, *_ in EFFECTS:
-        (done,) = (await held.execute(query))["statements"]
+        (done,) = (await db.execute(query))["statements"]
         assert "schema_changed" not in done
         found.append((query, done["affected"], list(done.get("tables", []))))
         workshop.run(
@@ -58,18 +58,18 @@ async def test_affected_rows_and_tables_are_reported(held: Writing, workshop: Da
 
 
 async def test_tables_changed_by_triggers_and_foreign_keys_are_named_not_counted(
-    held: Writing,
+    db: Writing,
 ) -> None:
     queries = [
         "UPDATE warehouse.stock SET quantity = quantity + 1 WHERE sku = 'SKU-0001'",
         "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1",
     ]
-    updated, deleted = (await held.execute(*queries))["statements"]
+    updated, deleted = (await db.execute(*queries))["statements"]
     assert (updated["affected"], list(updated["tables"])) == (1, ["warehouse.movement", "warehouse.stock"])
     assert (deleted["affected"], list(deleted["tables"])) == (1, ["warehouse.shelf", "warehouse.stock"])
 
 
-async def test_a_schema_change_is_reported(held: Writing) -> None:
+async def test_a_schema_change_is_reported(db: Writing) -> None:
     queries = [
         "CREATE TABLE made AS SELECT 1 AS a",
         "SELECT 1 AS a INTO other",
@@ -79,13 +79,13 @@ async def test_a_schema_change_is_reported(held: Writing) -> None:
         "COMMENT ON TABLE review IS 'x'",
     ]
     for query in queries:
-        (done,) = (await held.execute(query))["statements"]
+        (done,) = (await db.execute(query))["statements"]
         assert done["schema_changed"]
-    assert [commit.defined for commit in held.commits] == [True] * len(queries)
+    assert [commit.defined for commit in db.commits] == [True] * len(queries)
 
 
-async def test_a_skipped_statement_has_a_notice_and_no_schema_change(held: Writing) -> None:
-    told = []
+async def test_a_skipped_statement_has_a_notice_and_no_schema_change(db: Writing) -> None:
+    results = []
     for query in (
         "CREATE TABLE IF NOT EXISTS review (a integer)",
         "DROP VIEW IF EXISTS nonesuch",
@@ -95,9 +95,9 @@ async def test_a_skipped_statement_has_a_notice_and_no_schema_change(held: Writi
         "DROP FUNCTION IF EXISTS one(), nonesuch()",
         "DELETE FROM review WHERE false",
     ):
-        (done,) = (await held.execute(query))["statements"]
-        told.append(("schema_changed" in done, list(done.get("notices", ()))))
-    assert told == [
+        (done,) = (await db.execute(query))["statements"]
+        results.append(("schema_changed" in done, list(done.get("notices", ()))))
+    assert results == [
         (False, ['relation "review" already exists, skipping']),
         (False, ['view "nonesuch" does not exist, skipping']),
         (False, ['schema "nonesuch" does not exist, skipping']),
@@ -108,78 +108,78 @@ async def test_a_skipped_statement_has_a_notice_and_no_schema_change(held: Writi
     ]
 
 
-async def test_the_first_notices_of_a_function_are_returned(held: Writing) -> None:
-    await held.execute(
+async def test_the_first_notices_of_a_function_are_returned(db: Writing) -> None:
+    await db.execute(
         "CREATE FUNCTION counted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN FOR n IN 1..30 LOOP "
         "RAISE NOTICE 'row %', n; END LOOP; RETURN 1; END $$"
     )
-    (done,) = (await held.execute("SELECT counted()"))["statements"]
+    (done,) = (await db.execute("SELECT counted()"))["statements"]
     assert list(done["notices"]) == [*(f"row {n}" for n in range(1, 21)), "there were more"]
 
 
-async def test_returned_rows_are_json_values(held: Writing) -> None:
+async def test_returned_rows_are_json_values(db: Writing) -> None:
     query = "INSERT INTO review VALUES ($1, $2, $3, NULL) RETURNING customer, sku, '{1,2}'::integer[] AS list"
-    (done,) = (await held.execute(query, parameters=[[9, "SKU-0002", 1]]))["statements"]
+    (done,) = (await db.execute(query, parameters=[[9, "SKU-0002", 1]]))["statements"]
     assert (done["columns"], done["rows"]) == (("customer", "sku", "list"), [(9, "SKU-0002", [1, 2])])
 
 
-async def test_rows_of_returning_are_cut_but_all_changes_are_made(held: Writing) -> None:
+async def test_rows_of_returning_are_cut_but_all_changes_are_made(db: Writing) -> None:
     query = "INSERT INTO category SELECT n, 1, 'c' || n FROM generate_series(100, 2099) n RETURNING id"
-    (done,) = (await held.execute(query))["statements"]
+    (done,) = (await db.execute(query))["statements"]
     assert done["affected"] == 2_000
     assert len(done["rows"]) == 1_000
     assert done["truncated"]
 
 
-async def test_changes_of_an_earlier_call_are_not_counted_again(held: Writing) -> None:
+async def test_changes_of_an_earlier_call_are_not_counted_again(db: Writing) -> None:
     for _ in range(2):
-        await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
-    (done,) = (await held.execute("UPDATE category SET name = upper(name)"))["statements"]
+        await error_of(db, "DELETE FROM review", "SELECT 1 / 0")
+    (done,) = (await db.execute("UPDATE category SET name = upper(name)"))["statements"]
     assert list(done["tables"]) == ["category", "company"]
 
 
-async def test_a_failing_statement_rolls_back_all(held: Writing, workshop: Database) -> None:
-    failed = await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
-    refused = await error_of(held, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
+async def test_a_failing_statement_rolls_back_all(db: Writing, workshop: Database) -> None:
+    failed = await error_of(db, "DELETE FROM review", "SELECT 1 / 0")
+    refused = await error_of(db, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
     assert [error.code for error in (failed, refused)] == ["bad_value", "refused"]
     assert {error.reason[:13] for error in (failed, refused)} == {"statement 2: "}
     assert workshop.run("SELECT count(*) FROM review") == [(2,)]
-    assert held.commits == []
+    assert db.commits == []
 
 
-async def test_a_deferred_constraint_fails_before_anything_is_committed(held: Writing) -> None:
+async def test_a_deferred_constraint_fails_before_anything_is_committed(db: Writing) -> None:
     with pytest.raises(SqlError) as caught:
-        await held.dry_run("INSERT INTO refund (order_id, line, sum) VALUES (999999, 1, 1)")
+        await db.dry_run("INSERT INTO refund (order_id, line, sum) VALUES (999999, 1, 1)")
     assert caught.value.code == "constraint"
 
 
 @pytest.mark.slow
 async def test_a_commit_updates_the_statistics_at_once(database: Database) -> None:
-    async with writing(database.owner) as held:
-        if held.writer.version < 150_000:
+    async with writing(database.owner) as db:
+        if db.writer.version < 150_000:
             pytest.skip("versions before 15 count later: apt install postgresql")
         for count in (2, 4, 6):
-            await held.execute("UPDATE review SET stars = 2")
+            await db.execute("UPDATE review SET stars = 2")
             assert database.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'review'") == [(count,)]
 
 
-async def test_an_unknown_name_has_the_nearest_suggested(held: Writing) -> None:
-    error = await error_of(held, "DELETE FROM reviw")
+async def test_an_unknown_name_has_the_nearest_suggested(db: Writing) -> None:
+    error = await error_of(db, "DELETE FROM reviw")
     assert error.code == "bad_statement"
     assert "\nreview\n" in error.suggestion
 
 
-async def test_a_commit_is_announced_once_with_its_tables(held: Writing) -> None:
-    await held.execute("DELETE FROM review", "UPDATE company SET vat = 'x'")
-    (commit,) = held.commits
-    assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, held.writer.backend)
+async def test_a_commit_is_announced_once_with_its_tables(db: Writing) -> None:
+    await db.execute("DELETE FROM review", "UPDATE company SET vat = 'x'")
+    (commit,) = db.commits
+    assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, db.writer.backend)
 
 
 @pytest.mark.slow
 async def test_nothing_changes_before_consent_to_the_figures(database: Database) -> None:
-    async with writing(database.owner) as held:
+    async with writing(database.owner) as db:
         query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
-        figures = await held.ask_first(query, consent=Consent(5))
+        figures = await db.ask_first(query, consent=Consent(5))
         assert isinstance(figures, Figures)
         assert (figures.affected, figures.tables, figures.defined) == (
             (1,),
@@ -188,20 +188,20 @@ async def test_nothing_changes_before_consent_to_the_figures(database: Database)
         )
         assert figures.rows > 5
         assert database.run("SELECT count(*) FROM warehouse.shelf") == [(10,)]
-        await held.execute(query, consent=Consent(5, figures))
+        await db.execute(query, consent=Consent(5, figures))
         assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
 
 
-async def test_create_table_as_fills_the_table(held: Writing) -> None:
-    await held.execute("CREATE TABLE filled AS SELECT * FROM review", only_tables=True)
-    assert held.commits[0].tables == {"filled"}
+async def test_create_table_as_fills_the_table(db: Writing) -> None:
+    await db.execute("CREATE TABLE filled AS SELECT * FROM review", only_tables=True)
+    assert db.commits[0].tables == {"filled"}
 
 
-async def test_create_table_changes_no_rows_of_other_tables(held: Writing, workshop: Database) -> None:
-    await held.execute(
+async def test_create_table_changes_no_rows_of_other_tables(db: Writing, workshop: Database) -> None:
+    await db.execute(
         "CREATE FUNCTION empty_it() RETURNS integer LANGUAGE sql AS 'DELETE FROM public.review RETURNING 1'"
     )
-    error = await error_of(held, "CREATE TABLE emptied AS SELECT empty_it()", only_tables=True)
+    error = await error_of(db, "CREATE TABLE emptied AS SELECT empty_it()", only_tables=True)
     assert error.code == "refused"
     assert workshop.run("SELECT count(*) FROM review") == [(2,)]
 
@@ -209,22 +209,22 @@ async def test_create_table_changes_no_rows_of_other_tables(held: Writing, works
 async def test_session_state_set_by_a_function_is_reset_for_the_next_call(workshop: Database) -> None:
     left = ("SET work_mem = 777", "SET our.secret = 1", "LISTEN x", "CREATE TEMP TABLE t ()", "SET ROLE reader")
     workshop.run("GRANT reader TO owner")
-    async with writing(workshop.owner) as held:
-        before = await held.writer.ask(STATE, deadline=soon())
+    async with writing(workshop.owner) as db:
+        before = await db.writer.ask(STATE, deadline=soon())
         for statement in left:
             body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
-            await held.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
-            await held.execute("SELECT leave()")
-            assert await held.writer.ask(STATE, deadline=soon()) == before, statement
+            await db.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
+            await db.execute("SELECT leave()")
+            assert await db.writer.ask(STATE, deadline=soon()) == before, statement
 
 
 async def test_a_lasting_lock_of_another_session_is_a_busy_error(workshop: Database) -> None:
-    async with writing(workshop.owner, Limits(busy_seconds=0.05)) as held:
+    async with writing(workshop.owner, Limits(busy_seconds=0.05)) as db:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
-            error = await error_of(held, "DELETE FROM review")
+            error = await error_of(db, "DELETE FROM review")
         assert error.code == "busy"
-        await held.execute("DELETE FROM review")
+        await db.execute("DELETE FROM review")
 
 
 @pytest.mark.slow
@@ -234,9 +234,9 @@ async def test_a_commit_on_a_broken_connection_has_an_unknown_outcome(database: 
     database.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
     database.run("SELECT pg_reload_conf()")
     try:
-        async with writing(database.owner) as held, anyio.create_task_group() as tasks:
-            tasks.start_soon(_end_waiting, database, held.writer.backend)
-            error = await error_of(held, "DELETE FROM review")
+        async with writing(database.owner) as db, anyio.create_task_group() as tasks:
+            tasks.start_soon(_end_waiting, database, db.writer.backend)
+            error = await error_of(db, "DELETE FROM review")
     finally:
         database.run("ALTER SYSTEM RESET synchronous_standby_names")
         database.run("SELECT pg_reload_conf()")

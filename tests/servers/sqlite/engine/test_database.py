@@ -49,7 +49,7 @@ async def test_the_writer_opens_the_file_that_replaced_the_database(tmp_path: Pa
         for value in (7, 8):
             async with database.writer() as connection:
                 insert = f"INSERT INTO t VALUES ({value})"
-                await connection.run(lambda held, _, insert=insert: held.execute(insert).fetchall())
+                await connection.run(lambda raw, _, insert=insert: raw.execute(insert).fetchall())
             make(tmp_path / "new.db", value).replace(file)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute(ALL).fetchall() == [(8,)]
@@ -58,9 +58,9 @@ async def test_the_writer_opens_the_file_that_replaced_the_database(tmp_path: Pa
 async def test_work_in_progress_stays_on_its_file(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database, database.writer() as connection:
-        await connection.run(lambda held, _: held.execute(ALL).fetchall())
+        await connection.run(lambda raw, _: raw.execute(ALL).fetchall())
         make(tmp_path / "new.db", 2).replace(file)
-        assert await connection.run(lambda held, _: held.execute(ALL).fetchall()) == [(1,)]
+        assert await connection.run(lambda raw, _: raw.execute(ALL).fetchall()) == [(1,)]
 
 
 async def test_a_missing_file_is_an_error_until_it_is_back(tmp_path: Path) -> None:

@@ -70,9 +70,9 @@ def test_shadow_tables_are_recognized_as_sqlite_does(tmp_path: Path) -> None:
         CREATE TABLE e_data (x); CREATE TABLE d_other (x); CREATE VIEW d_view AS SELECT 1; CREATE TABLE f_data (x);
     """
     with closing(sqlite3.connect(made(tmp_path / "virtual.db", script))) as connection:
-        told = {(one.name, one.kind) for one in list_all_entries(connection)}
+        kinds_by_name = {(one.name, one.kind) for one in list_all_entries(connection)}
         kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name <> 'sqlite_schema'"
-        assert told == set(connection.execute(kinds))
+        assert kinds_by_name == set(connection.execute(kinds))
 
 
 def test_table_options_are_the_words_after_the_columns() -> None:

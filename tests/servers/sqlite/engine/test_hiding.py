@@ -173,9 +173,9 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def leaks(told: Any) -> bool:
+def leaks(answer: Any) -> bool:
     """Returns True if the answer has a hidden value, or the hidden column's name outside the statement's own text."""
-    text = json.dumps(told)
+    text = json.dumps(answer)
     return any(word in text for word in (SECRET, OTHER, MASKED, "DEFAULT-SECRET", "CHECK-SECRET"))
 
 
@@ -228,8 +228,8 @@ ON_VIEWS = [
 @pytest.mark.parametrize("sql", ON_VIEWS)
 async def test_an_error_about_a_masked_table_explains_its_view(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
-        said = await peer.error("write_query", query=sql)
-        assert "The operator hides parts of users: the rest is read through a view" in said
+        error = await peer.error("write_query", query=sql)
+        assert "The operator hides parts of users: the rest is read through a view" in error
 
 
 @pytest.mark.parametrize("sql", ["UPDATE two SET n = 3", "DROP VIEW three"])
@@ -273,7 +273,7 @@ async def test_indexes_on_hidden_columns_do_not_order_rows(path: Path) -> None:
 
 async def test_no_other_tool_shows_hidden_data(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
-        told = [
+        answers = [
             await peer.call("list_tables"),
             *[await peer.call("list_tables", search=word) for word in ("DEFAULT-SECRET", COLUMN, "harmless")],
             await peer.call("describe_database"),
@@ -294,8 +294,8 @@ async def test_no_other_tool_shows_hidden_data(path: Path) -> None:
             await peer.request("resources/read", uri="sqlite:///data/vault"),
             await peer.request("resources/read", uri="sqlite:///data/vault/1"),
         ]
-    text = json.dumps(told)
-    assert not leaks(told + refused)
+    text = json.dumps(answers)
+    assert not leaks(answers + refused)
     words = (f'"{COLUMN}', "initial", "vault", "by_secret", "admins", "search", "shown")
     assert [word for word in words if word in text] == []
     assert "a***" in text

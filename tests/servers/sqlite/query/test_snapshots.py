@@ -89,19 +89,19 @@ async def test_open_snapshots_leave_half_of_the_connections_free(file: Path) -> 
 async def test_each_database_has_its_own_open_snapshots(file: Path) -> None:
     other = Database(Source("other", file, False), Limits(), 2)
     async with opened(file, readers=2) as (database, snapshots):
-        for kept in (database, other):
-            await snapshots.read(kept, ALL, TEN, None, None)
-        for kept in (database, other):
-            async with kept.readers.lend():
-                assert not kept.readers.is_free
+        for each in (database, other):
+            await snapshots.read(each, ALL, TEN, None, None)
+        for each in (database, other):
+            async with each.readers.lend():
+                assert not each.readers.is_free
     await other.close()
 
 
 async def test_a_cursor_is_valid_only_for_its_client_and_parameters(file: Path) -> None:
-    asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
+    original = Query("SELECT n FROM numbers WHERE n > ?", (1,))
     async with opened(file) as (database, snapshots):
-        first = await snapshots.read(database, asked, TEN, "one", None)
-        for query, who in ((asked, "other"), (asked._replace(parameters=(2,)), "one")):
+        first = await snapshots.read(database, original, TEN, "one", None)
+        for query, who in ((original, "other"), (original._replace(parameters=(2,)), "one")):
             with pytest.raises(SqlError) as raised:
                 await snapshots.read(database, query, TEN, who, first.cursor)
             assert raised.value.code == "bad_cursor"

@@ -28,18 +28,18 @@ INSERT = "INSERT INTO numbers VALUES (NULL, 'new')"
 class Watching:
     """A watch, and its updates."""
 
-    def __init__(self, told_by: Watch, database: Database, told: Any) -> None:
-        self.watch = told_by
+    def __init__(self, watch: Watch, database: Database, updates: Any) -> None:
+        self.watch = watch
         self.database = database
-        self._told = told
+        self._updates = updates
 
     async def begin(self, *uris: str) -> list[str]:
         return [await self.watch.begin(uri) for uri in uris]
 
-    async def told(self, count: int = 1) -> list[str]:
+    async def next_updates(self, count: int = 1) -> list[str]:
         """Returns the sorted keys of the next updates."""
         with anyio.fail_after(30):
-            return sorted([await self._told.receive() for _ in range(count)])
+            return sorted([await self._updates.receive() for _ in range(count)])
 
     async def write(self, statement: str, *tables: str, defines: bool = False) -> None:
         """Writes as the tools do."""
@@ -55,9 +55,9 @@ async def watching(file: Path, *uris: str, writable: bool = False) -> AsyncItera
     with send, receive:
         async with open_databases([source], Limits(), 2) as databases, anyio.create_task_group() as tasks:
             made = Watch(databases, tasks, send.send_nowait, lambda: send.send_nowait(LISTING))
-            held = Watching(made, databases.get("data"), receive)
-            await held.begin(*uris)
-            yield held
+            watched = Watching(made, databases.get("data"), receive)
+            await watched.begin(*uris)
+            yield watched
             tasks.cancel_scope.cancel()
 
 
@@ -73,39 +73,39 @@ def base(file: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_rows_changed_by_another_process_update_tables_but_not_the_schema(base: Path, writable: bool) -> None:
-    async with watching(base, NUMBERS, SCHEMA, DATABASE, writable=writable) as held:
+    async with watching(base, NUMBERS, SCHEMA, DATABASE, writable=writable) as watched:
         await elsewhere(base, INSERT)
-        assert await held.told(2) == [DATABASE, NUMBERS]
+        assert await watched.next_updates(2) == [DATABASE, NUMBERS]
         await elsewhere(base, "UPDATE numbers SET name = 'x' WHERE n = 1")
-        assert await held.told(2) == [DATABASE, NUMBERS]
+        assert await watched.next_updates(2) == [DATABASE, NUMBERS]
 
 
 @pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_a_table_created_by_another_process_updates_schema_and_listing(base: Path, writable: bool) -> None:
-    async with watching(base, SCHEMA, writable=writable) as held:
-        await held.watch.begin_listing()
+    async with watching(base, SCHEMA, writable=writable) as watched:
+        await watched.watch.begin_listing()
         await elsewhere(base, "CREATE TABLE more (x)")
-        assert await held.told(2) == [LISTING, SCHEMA]
+        assert await watched.next_updates(2) == [LISTING, SCHEMA]
 
 
 async def test_a_burst_of_writes_sends_few_updates(file: Path) -> None:
-    async with watching(file, NUMBERS, OTHER, SCHEMA, writable=True) as held:
+    async with watching(file, NUMBERS, OTHER, SCHEMA, writable=True) as watched:
         for _ in range(50):
-            await held.write(INSERT, "numbers")
-        await held.write("CREATE TABLE more (x)", defines=True)
-        told: list[str] = []
-        while SCHEMA not in told:
-            told += await held.told()
-    assert told.count(NUMBERS) < 10
+            await watched.write(INSERT, "numbers")
+        await watched.write("CREATE TABLE more (x)", defines=True)
+        updates: list[str] = []
+        while SCHEMA not in updates:
+            updates += await watched.next_updates()
+    assert updates.count(NUMBERS) < 10
 
 
 @pytest.mark.slow
 async def test_the_last_commit_of_a_burst_sends_an_update(base: Path) -> None:
-    async with watching(base, NUMBERS, SCHEMA) as held:
+    async with watching(base, NUMBERS, SCHEMA) as watched:
         await elsewhere(base, *[INSERT] * 200, "CREATE TABLE more (x)")
-        told = []
-        while SCHEMA not in told:
-            told += await held.told()
+        updates = []
+        while SCHEMA not in updates:
+            updates += await watched.next_updates()
 
 
 @pytest.mark.slow
@@ -115,61 +115,61 @@ async def test_a_change_without_a_file_event_is_noticed(file: Path, tmp_path: Pa
         connection.execute("PRAGMA journal_mode = DELETE")
     (tmp_path / "far").mkdir()
     os.link(file, tmp_path / "far" / "data.db")
-    async with watching(file, NUMBERS) as held:
+    async with watching(file, NUMBERS) as watched:
         for _ in range(2):
             await elsewhere(tmp_path / "far" / "data.db", INSERT)
-            assert await held.told() == [NUMBERS]
+            assert await watched.next_updates() == [NUMBERS]
 
 
 async def test_a_write_by_the_server_sends_one_update(base: Path) -> None:
-    async with watching(base, NUMBERS, OTHER, writable=True) as held:
+    async with watching(base, NUMBERS, OTHER, writable=True) as watched:
         for _ in range(3):
-            await held.write(INSERT, "Numbers")
-            assert await held.told() == [NUMBERS]
+            await watched.write(INSERT, "Numbers")
+            assert await watched.next_updates() == [NUMBERS]
         # The file events of these writes must not send another update before this.
-        await held.write("INSERT INTO other VALUES (1)", "other")
-        assert await held.told() == [OTHER]
+        await watched.write("INSERT INTO other VALUES (1)", "other")
+        assert await watched.next_updates() == [OTHER]
 
 
 async def test_a_write_by_the_server_does_not_hide_one_by_another_process(base: Path) -> None:
-    async with watching(base, NUMBERS, OTHER, writable=True) as held:
-        async with held.database.writer():
+    async with watching(base, NUMBERS, OTHER, writable=True) as watched:
+        async with watched.database.writer():
             await elsewhere(base, "INSERT INTO other VALUES (1)")
-            held.database.on_committed(["numbers"], False)
-        assert await held.told(2) == [NUMBERS, OTHER]
+            watched.database.on_committed(["numbers"], False)
+        assert await watched.next_updates(2) == [NUMBERS, OTHER]
 
 
 async def test_a_change_by_another_process_after_a_write_by_the_server_sends_an_update(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with watching(base, NUMBERS, writable=True) as held:
-        watched = held.watch._watched["data"]
-        look = watched._find_changes
+    async with watching(base, NUMBERS, writable=True) as watched:
+        watched_database = watched.watch._watched["data"]
+        find_changes = watched_database._find_changes
 
         async def late() -> set[str]:
-            monkeypatch.setattr(watched, "_find_changes", look)
+            monkeypatch.setattr(watched_database, "_find_changes", find_changes)
             await elsewhere(base, INSERT)
-            return await look()
+            return await find_changes()
 
-        monkeypatch.setattr(watched, "_find_changes", late)
-        await held.write(INSERT, "numbers")
-        assert await held.told(2) == [NUMBERS, NUMBERS]
+        monkeypatch.setattr(watched_database, "_find_changes", late)
+        await watched.write(INSERT, "numbers")
+        assert await watched.next_updates(2) == [NUMBERS, NUMBERS]
 
 
 async def test_a_view_is_updated_with_every_table(base: Path) -> None:
-    async with watching(base, VIEW, OTHER, writable=True) as held:
-        await held.write(INSERT, "numbers")
-        assert await held.told() == [VIEW]
+    async with watching(base, VIEW, OTHER, writable=True) as watched:
+        await watched.write(INSERT, "numbers")
+        assert await watched.next_updates() == [VIEW]
 
 
 async def test_a_schema_change_by_the_server_sends_one_update_of_everything(base: Path) -> None:
-    async with watching(base, SCHEMA, NUMBERS, writable=True) as held:
-        await held.write("CREATE TABLE more (x)", defines=True)
-        assert await held.told(2) == [NUMBERS, SCHEMA]
-        await held.write(INSERT, "numbers")
-        assert await held.told() == [NUMBERS]
+    async with watching(base, SCHEMA, NUMBERS, writable=True) as watched:
+        await watched.write("CREATE TABLE more (x)", defines=True)
+        assert await watched.next_updates(2) == [NUMBERS, SCHEMA]
+        await watched.write(INSERT, "numbers")
+        assert await watched.next_updates() == [NUMBERS]
         await elsewhere(base, INSERT)
-        assert await held.told() == [NUMBERS]
+        assert await watched.next_updates() == [NUMBERS]
 
 
 async def test_a_replacement_of_the_file_sends_updates_and_is_read(base: Path) -> None:
@@ -178,13 +178,13 @@ async def test_a_replacement_of_the_file_sends_updates_and_is_read(base: Path) -
         connection.execute("CREATE TABLE numbers (n)")
     with closing(sqlite3.connect(base)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-    async with watching(base, NUMBERS, SCHEMA) as held:
+    async with watching(base, NUMBERS, SCHEMA) as watched:
         fresh.replace(base)
-        assert await held.told(2) == [NUMBERS, SCHEMA]
+        assert await watched.next_updates(2) == [NUMBERS, SCHEMA]
         query = "SELECT count(*) FROM numbers"
-        assert await held.database.read(lambda connection, _: connection.execute(query).fetchone()) == (0,)
+        assert await watched.database.read(lambda connection, _: connection.execute(query).fetchone()) == (0,)
         await elsewhere(base, "INSERT INTO numbers VALUES (1)")
-        assert await held.told() == [NUMBERS]
+        assert await watched.next_updates() == [NUMBERS]
 
 
 async def test_a_session_gets_a_notice_that_the_database_is_polled(
@@ -200,25 +200,25 @@ async def test_a_session_gets_a_notice_that_the_database_is_polled(
 async def test_a_locked_database_is_watched(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        async with watching(file) as held:
+        async with watching(file) as watched:
             connection.execute("BEGIN EXCLUSIVE")
-            await held.begin(NUMBERS)
+            await watched.begin(NUMBERS)
             connection.execute(INSERT)
             connection.execute("COMMIT")
-            assert await held.told() == [NUMBERS]
+            assert await watched.next_updates() == [NUMBERS]
 
 
 async def test_after_the_last_unsubscription_no_file_is_watched(base: Path) -> None:
-    async with watching(base, NUMBERS, OTHER) as held:
-        held.watch.end(NUMBERS)
+    async with watching(base, NUMBERS, OTHER) as watched:
+        watched.watch.end(NUMBERS)
         await elsewhere(base, INSERT)
-        assert await held.told() == [OTHER]
-        held.watch.end(OTHER)
+        assert await watched.next_updates() == [OTHER]
+        watched.watch.end(OTHER)
         while (
-            not held.watch._notices.has_no_watch
+            not watched.watch._notices.has_no_watch
         ):  # waits for the end, because the absence of an update can't be awaited
             await anyio.lowlevel.checkpoint()
-        assert held.watch.health == {"watched": 0, "degraded": False}
+        assert watched.watch.health == {"watched": 0, "degraded": False}
 
 
 async def test_the_tasks_of_a_watch_end_with_its_last_key(file: Path) -> None:

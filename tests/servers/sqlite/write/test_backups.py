@@ -46,13 +46,13 @@ async def backed_up(path: Path, files: Path) -> Backup:
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
     """Calls `act` when a backup checks its deadline for the `at`-th time, the only moments known to a test."""
-    asked = 0
+    checks = 0
     plain = StatementDeadline.check
 
     def check(self: StatementDeadline) -> None:
-        nonlocal asked
-        asked += 1
-        if asked == at:
+        nonlocal checks
+        checks += 1
+        if checks == at:
             act()
         plain(self)
 
@@ -61,12 +61,12 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]
 
 async def test_backup_returns_name_size_and_check_result(tmp_path: Path, files: Path) -> None:
     async with inside("--db", f"main={made(tmp_path / 'data.db')}", "--files", files) as peer:
-        said = await peer.text("backup")
+        answer = await peer.text("backup")
     (copy,) = files.iterdir()
     assert re.fullmatch(r"main-\d{8}T\d{6}Z\.db", copy.name)
-    text = said.splitlines()
+    text = answer.splitlines()
     assert (text[0].split(";")[0], text[2]) == (f"{copy.name}: {copy.stat().st_size:,} bytes", "ok")
-    assert str(tmp_path) not in said
+    assert str(tmp_path) not in answer
 
 
 @MODES
@@ -129,7 +129,7 @@ async def test_a_disk_error_during_a_backup_is_reported(
     tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full, failed = "the disk with the directory for files is full", "writing to the directory for files failed"
-    path, said = made(tmp_path / "data.db", rows=1_000), []
+    path, errors = made(tmp_path / "data.db", rows=1_000), []
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, None):
 
         def fail(number: int | None = number) -> None:
@@ -139,9 +139,9 @@ async def test_a_disk_error_during_a_backup_is_reported(
             interrupted(patching, 3, fail)
             with pytest.raises(SqlError) as caught:
                 await backed_up(path, files)
-        said.append((caught.value.code, caught.value.reason))
+        errors.append((caught.value.code, caught.value.reason))
         assert list(files.iterdir()) == []
-    assert said == [("no_space", full)] * 2 + [("io_error", f"{failed} (EROFS)"), ("io_error", f"{failed} (EIO)")]
+    assert errors == [("no_space", full)] * 2 + [("io_error", f"{failed} (EROFS)"), ("io_error", f"{failed} (EIO)")]
 
 
 async def test_a_lasting_lock_is_a_busy_error(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +151,8 @@ async def test_a_lasting_lock_is_a_busy_error(tmp_path: Path, files: Path, monke
         async with opened(path, Limits(busy_seconds=0)) as database:
             with pytest.raises(SqlError) as caught:
                 await database.read(partial(back_up, files, "data"))
-    told = "another process holds a lock on the database. Try again."
-    assert (caught.value.code, str(caught.value)) == ("busy", told)
+    message = "another process holds a lock on the database. Try again."
+    assert (caught.value.code, str(caught.value)) == ("busy", message)
 
 
 async def test_a_backup_never_writes_to_an_existing_file(tmp_path: Path, files: Path) -> None:

@@ -59,28 +59,28 @@ async def test_the_effect_of_each_statement_is_reported(tmp_path: Path, db: sqli
     script, found = "\n".join(db.iterdump()), []
     for query, *_ in EFFECTS:
         path = made(tmp_path / f"{len(found)}.db", script)
-        said = await effect(path, query)
-        found.append((query, said["affected"], said.get("last_insert_rowid"), list(said.get("tables", ()))))
+        result = await effect(path, query)
+        found.append((query, result["affected"], result.get("last_insert_rowid"), list(result.get("tables", ()))))
     assert found == EFFECTS
 
 
 async def test_a_large_rowid_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:
-    said = await effect(tmp_path / "data.db", "INSERT INTO t VALUES (9007199254740993, 'x')")
-    assert said["last_insert_rowid"] == {"type": "integer", "value": "9007199254740993"}
+    result = await effect(tmp_path / "data.db", "INSERT INTO t VALUES (9007199254740993, 'x')")
+    assert result["last_insert_rowid"] == {"type": "integer", "value": "9007199254740993"}
 
 
 async def test_a_select_stops_at_the_row_limit(tmp_path: Path, db: sqlite3.Connection) -> None:
     endless = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT n FROM n"
-    said = await effect(tmp_path / "data.db", endless)
-    assert (len(said["rows"]), said["truncated"]) == (1_000, True)
+    result = await effect(tmp_path / "data.db", endless)
+    assert (len(result["rows"]), result["truncated"]) == (1_000, True)
 
 
 async def test_rows_of_returning_are_cut_but_all_changes_are_made(tmp_path: Path, db: sqlite3.Connection) -> None:
     many = (
         "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 2000) INSERT INTO t SELECT n, n FROM n"
     )
-    said = await effect(tmp_path / "data.db", f"{many} RETURNING *")
-    assert (said["affected"], len(said["rows"]), said["truncated"]) == (2_000, 1_000, True)
+    result = await effect(tmp_path / "data.db", f"{many} RETURNING *")
+    assert (result["affected"], len(result["rows"]), result["truncated"]) == (2_000, 1_000, True)
     assert rows(db, "SELECT count(*) FROM t") == [(2_002,)]
 
 
@@ -159,8 +159,8 @@ async def test_full_text_search_works(tmp_path: Path, db: sqlite3.Connection) ->
         )
         dropped: Any = await execute(database, "DROP TABLE docs")
     assert data["statements"][1] == {"affected": 0, "schema_changed": True}
-    told = [(one["affected"], one["tables"], "schema_changed" in one) for one in data["statements"][2:4]]
-    assert told == [(2, ("docs",), False), (1, ("docs",), False)]
+    effects = [(one["affected"], one["tables"], "schema_changed" in one) for one in data["statements"][2:4]]
+    assert effects == [(2, ("docs",), False), (1, ("docs",), False)]
     assert data["statements"][5]["rows"] == [("hello world",)]
     assert dropped["statements"][0]["schema_changed"]
 

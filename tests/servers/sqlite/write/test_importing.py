@@ -234,9 +234,9 @@ from tests.servers.sqlite.writing import opened
 async def main(path):
     async with opened(path, Limits(seconds=100)) as database:
         opener = open_file(path.parent, "large.csv", find_version(path.parent, "large.csv"))
-        wanted = Import("new", opener, FormatRequest())
+        request = Import("new", opener, FormatRequest())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        done = await write(database, partial(importing.import_csv, wanted, Consent()))
+        done = await write(database, partial(importing.import_csv, request, Consent()))
         print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 asyncio.run(main(Path(sys.argv[1])))

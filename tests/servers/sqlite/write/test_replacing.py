@@ -91,17 +91,17 @@ async def test_replacing_a_full_text_document_counts_more_than_one_row(path: Pat
 
 async def test_consent_covers_replaced_rows(path: Path) -> None:
     async with opened(path) as database:
-        asked = await execute(database, WIDE, consent=Consent(1))
-        assert isinstance(asked, Figures)
-        done = await execute(database, WIDE, consent=Consent(1, asked))
+        figures = await execute(database, WIDE, consent=Consent(1))
+        assert isinstance(figures, Figures)
+        done = await execute(database, WIDE, consent=Consent(1, figures))
     assert not isinstance(done, Figures)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM wide").fetchone() == (1,)
 
 
 async def test_an_import_counts_the_rows_it_replaces(path: Path) -> None:
-    wanted = Import("silent", open_text("a,b\n1,two\n"), FormatRequest())
+    request = Import("silent", open_text("a,b\n1,two\n"), FormatRequest())
     async with opened(path) as database:
-        figures = await write(database, partial(importing.import_csv, wanted, Consent(0)))
+        figures = await write(database, partial(importing.import_csv, request, Consent(0)))
     assert isinstance(figures, Figures)
     assert figures.rows == 1 + 2
