@@ -27,12 +27,12 @@ async def test_updates_are_sent_until_the_subscription_ends(mode: str, version: 
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         id_ = await subscribed(peer, ONE)
-        assert telling.held == [ONE]
+        assert telling.subscribed == [ONE]
         telling.running.changes.resource(ONE)
         assert await updated(peer) == ONE
         await unsubscribed(peer, id_, ONE)
         await telling.released.wait()
-        assert telling.held == []
+        assert telling.subscribed == []
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ async def test_many_clients_share_one_subscription_at_the_server(mode: str, vers
     async with telling.bridged() as running, AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(talking(running, version)) for _ in range(8)]
         ids = [await subscribed(peer, ONE) for peer in peers]
-        assert telling.held == [ONE]
+        assert telling.subscribed == [ONE]
         telling.running.changes.resource(ONE)
         assert [await updated(peer) for peer in peers] == [ONE] * 8
         for peer, id_ in zip(peers[1:], ids[1:], strict=True):
             await unsubscribed(peer, id_, ONE)
         telling.running.changes.resource(ONE)
         assert await updated(peers[0]) == ONE
-        assert telling.held == [ONE]
+        assert telling.subscribed == [ONE]
 
 
 async def test_updates_in_a_session_reach_only_its_client() -> None:
@@ -58,7 +58,7 @@ async def test_updates_in_a_session_reach_only_its_client() -> None:
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         for peer in (one, other):
             await subscribed(peer, ONE)
-        assert telling.held == [ONE, ONE]
+        assert telling.subscribed == [ONE, ONE]
         await one.call("touch", uri=ONE)
         assert await updated(one) == ONE
         await other.request("ping")
@@ -121,7 +121,7 @@ async def test_a_lost_session_is_resubscribed_without_a_call() -> None:
         await subscribed(peer, ONE)
         await telling.cut(1)
         assert await updated(peer) == ONE
-        await until(lambda: telling.held == [ONE])
+        await until(lambda: telling.subscribed == [ONE])
         await peer.call("touch", uri=ONE)
         assert await updated(peer) == ONE
 
@@ -156,7 +156,7 @@ async def test_a_second_subscriber_waits_for_the_pending_subscription() -> None:
             tasks.start_soon(subscribed, other, "memo://slow")
             await until(lambda: len(running.calls) == 2)
             telling.gate.set()
-        assert telling.held == ["memo://slow"]
+        assert telling.subscribed == ["memo://slow"]
 
 
 @pytest.mark.parametrize("mode", MODES)
