@@ -20,7 +20,7 @@ def no_search_for_garbage() -> Iterator[None]:
     gc.enable()
 
 
-def test_the_tree_keeps_the_rules() -> None:
+def test_the_source_follows_the_rules() -> None:
     found = []
     for source in SOURCES.values():
         for rule in RULES:

@@ -1,4 +1,4 @@
-"""What the official fetch server was seen to get wrong (H1 to H17), tried on it and on ours.
+"""Known faults of the official fetch server, tried on it and on ours.
 
 Ours has to pass; the others are tried by `make compare`, which prints what each does today.
 """

@@ -1,4 +1,4 @@
-"""What the official npm server was seen to get wrong (F1 to F20), tried on it and on ours.
+"""Known faults of the official npm server, tried on it and on ours.
 
 Ours has to pass; the others are tried by `make compare`, which prints what each does today.
 """

@@ -1,4 +1,4 @@
-"""What other SQLite servers were seen to get wrong (S1 to S14), tried on two of them and on ours.
+"""Known faults of other SQLite servers, tried on two of them and on ours.
 
 Ours has to pass; the others are tried by `make compare`, which prints what each does today.
 """

@@ -1,4 +1,4 @@
-"""Nothing gets out of the allowed directories, whatever stands in them and whoever changes them (F13, F18, F19)."""
+"""Confinement to the allowed directories, with special files in them and concurrent changes."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def make_pipe(path: Path) -> None:
 
 
 def make_socket(path: Path) -> None:
-    # Bound by a short relative name, because the path of a socket has a hundred bytes at most.
+    # Bound to a short relative name, since the path of a socket has at most a hundred bytes.
     before = Path.cwd()
     os.chdir(path.parent)
     with socket.socket(socket.AF_UNIX) as one:
@@ -34,7 +34,7 @@ def make_socket(path: Path) -> None:
 
 
 def filled(schema: dict, path: str, tool: str) -> dict:
-    """Arguments for what the schema requires: the path wherever a path is asked for, else anything that fits."""
+    """Returns arguments that the schema requires: the path for every path, else any valid value."""
     given = {"path": path, "paths": [path], "source": path, "destination": f"new-{tool}", "pattern": "x*"}
     given["edits"] = [{"oldText": "a", "newText": "b"}]
     anything = {"string": "x", "array": ["x"], "integer": 1, "boolean": False}
@@ -53,7 +53,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("make", [make_pipe, make_socket])
-async def test_f13_no_tool_opens_a_pipe_or_a_socket(tmp_path: Path, make: Callable[[Path], None]) -> None:
+async def test_no_tool_opens_a_pipe_or_a_socket(tmp_path: Path, make: Callable[[Path], None]) -> None:
     path = tmp_path / "special"
     async with inside(tmp_path, "--allow-write") as peer:
         for tool in (await peer.request("tools/list"))["result"]["tools"]:
@@ -64,7 +64,7 @@ async def test_f13_no_tool_opens_a_pipe_or_a_socket(tmp_path: Path, make: Callab
                 assert re.match(CODES.get(tool["name"], "").format(path="special"), text), tool["name"]
 
 
-async def test_f13_no_tool_reads_a_device(tmp_path: Path) -> None:
+async def test_no_tool_reads_a_device(tmp_path: Path) -> None:
     async with inside(tmp_path, "--root", "/dev:ro") as peer:
         for tool in (await peer.request("tools/list"))["result"]["tools"]:
             if "required" in tool["inputSchema"]:
@@ -77,7 +77,7 @@ ACT_ON_LINKS = {"get_file_info", "move_file", "copy_file", "delete_file"}
 WITHOUT_PATH = {"list_allowed_directories", "changes", "undo", "recent_changes"}
 
 
-async def test_f18_no_tool_and_no_link_gets_out_of_the_roots_of_a_client(tmp_path: Path) -> None:
+async def test_no_tool_or_link_leaves_the_roots_of_a_client(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "secret.txt").write_text(SECRET)
     links = {"link": "../secret.txt", "up": "..", "absolute": str(tmp_path), "missing": "../none"}
@@ -129,7 +129,7 @@ OUTSIDE = ("secret", "only there", "never named")
 SECONDS = 10.0
 
 
-async def test_f19_no_byte_passes_while_a_directory_and_a_link_are_swapped(root: Path, outside: Path) -> None:
+async def test_swapping_a_directory_and_a_link_leaks_no_byte(root: Path, outside: Path) -> None:
     (root / "dir" / "sub").mkdir(parents=True)
     (root / "dir" / "sub" / "secret").write_text("mine")
     (root / "moved").touch()
@@ -145,7 +145,7 @@ async def test_f19_no_byte_passes_while_a_directory_and_a_link_are_swapped(root:
         offered = {tool["name"] for tool in (await wire.request("tools/list"))["result"]["tools"]}
         acts = [{"name": tool, "arguments": arguments} for tool, arguments in ACTS if tool in offered]
         with swapping(root):
-            # And as long as it takes to meet both states, on a busy machine too.
+            # And until both states were seen, on a busy machine too.
             while time.monotonic() < end or not {"mine", "outside_roots"} <= states:
                 for act in acts:
                     result = (await wire.request("tools/call", act))["result"]

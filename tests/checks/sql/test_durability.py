@@ -1,4 +1,4 @@
-"""What stays of a SQLite database whose writer is killed, has no room on its disk, or whose client goes (S13)."""
+"""SQLite databases after a killed writer, a full disk, or a lost client."""
 
 import json
 import os
@@ -27,7 +27,7 @@ MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
 ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT max(n) FROM n"
 
 
-# Killed
+# Killed writers
 
 SETUP = """
 import asyncio, contextlib, itertools, json, os, sys
@@ -73,7 +73,7 @@ def work(first):
 
 
 def batches(path: Path) -> set[int]:
-    """Those that a database holds, whole."""
+    """Returns the complete batches in a database."""
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         counts = dict(connection.execute("SELECT batch, count(*) FROM rows GROUP BY batch"))
@@ -156,10 +156,10 @@ connection.close()
     assert (rows, left, afterwards) == ([[[1, 1_000]], [["ok"]]], [], "done")
 
 
-# Not alone
+# Parallel writers
 
 
-async def test_thirty_parallel_writes_over_http_are_all_made(tmp_path: Path) -> None:
+async def test_thirty_parallel_writes_over_http_are_all_committed(tmp_path: Path) -> None:
     async def count(client: httpx.AsyncClient) -> None:
         query = ["UPDATE counter SET n = n + 1", "INSERT INTO rows SELECT 1, n FROM counter"]
         result = await result_of(client, "write_query", query=query)
@@ -177,11 +177,11 @@ async def test_thirty_parallel_writes_over_http_are_all_made(tmp_path: Path) -> 
         assert db.execute("SELECT n FROM rows ORDER BY n").fetchall() == [(n,) for n in range(1, 31)]
 
 
-# Gone
+# Lost clients
 
 
 async def until_locked(db: sqlite3.Connection, locked: bool) -> None:
-    """Waits until another connection holds the write lock, or lets go of it."""
+    """Waits until another connection holds the write lock, or releases it."""
     with anyio.fail_after(PATIENCE):
         while True:
             try:
@@ -196,7 +196,7 @@ async def until_locked(db: sqlite3.Connection, locked: bool) -> None:
 
 
 @pytest.mark.parametrize("end", ["cancel", "close", "terminate"])
-async def test_s13_changes_are_rolled_back_where_the_client_goes(tmp_path: Path, end: str) -> None:
+async def test_changes_are_rolled_back_when_the_client_leaves(tmp_path: Path, end: str) -> None:
     params = {"name": "write_query", "arguments": {"query": ["UPDATE counter SET n = 5", ENDLESS]}}
     with database(tmp_path) as db:
         async with served("--allow-write", tmp_path / "data.db") as peer:
@@ -215,16 +215,14 @@ async def test_s13_changes_are_rolled_back_where_the_client_goes(tmp_path: Path,
 
 
 @pytest.mark.parametrize("streams", ["pipes", "sockets"])
-async def test_s13_a_change_that_would_end_is_rolled_back_where_its_client_is_killed(
-    tmp_path: Path, streams: str
-) -> None:
-    # All of it would be done before the time that a server gives calls at the end of its input.
+async def test_a_short_change_is_rolled_back_when_its_client_is_killed(tmp_path: Path, streams: str) -> None:
+    # The change would finish within the time that a server gives calls at the end of its input.
     a_moment = ENDLESS.replace("FROM n)", "FROM n LIMIT 2000000)")
     command = [sys.executable, "-m", "servers.sqlite", "--allow-write", str(tmp_path / "data.db")]
     with database(tmp_path) as db, _client(streams, command) as client:
         client.open().send(call("write", "write_query", query=["UPDATE counter SET n = 5", a_moment]))
         await until_locked(db, True)
-        # As the system does with a killed process: the one descriptor after the other.
+        # As the system does for a killed process: one descriptor after the other.
         for descriptor in {client.fd_in, client.fd_out}:
             os.close(descriptor)
         assert client.wait() == 0
@@ -248,7 +246,7 @@ def _client(streams: str, command: list[str]) -> Raw:
     return client
 
 
-async def test_s13_changes_are_rolled_back_where_a_client_over_http_goes(tmp_path: Path) -> None:
+async def test_changes_are_rolled_back_when_an_http_client_leaves(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "servers.sqlite", "--allow-write", str(tmp_path / "data.db")]
     with database(tmp_path) as db:
         async with start_http(command) as url, client_at(url, "127.0.0.1") as client:

@@ -1,4 +1,4 @@
-"""Files that mean harm, or are broken, asked by a client: the server lives, and nothing is changed (S7, S10)."""
+"""Queries on hostile or broken files: the server survives, and nothing is changed."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from tests.servers.sqlite.malicious import HOSTILE, NO_DATABASE, Maker
 from tests.servers.sqlite.serving import Peer, served
 from tests.wire import Wire
 
-# Each is asked twice: the second time it may be read in another way.
+# Each query runs twice, since the second run may take another path.
 QUERIES = 2 * (
     "SELECT * FROM hostile LIMIT 5",
     "SELECT count(*) FROM hostile",
@@ -23,7 +23,7 @@ QUERIES = 2 * (
     "PRAGMA table_xinfo(hostile)",
 )
 
-# What the first query says, where more is known than that it is answered. Where SQLite itself can't open the file,
+# The answer to the first query, if it is known. If SQLite itself can't open the file,
 # the server does not start.
 ANSWERS = {
     malicious.view_that_loads_code: "bad_statement: SQLite refuses it",
@@ -47,7 +47,7 @@ BROKEN_SCHEMA = (
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """All files, with their hashes, but the index of the log, which every reader writes."""
+    """Returns all files with their hashes, except the index of the log, which every reader writes."""
     files = (file for file in folder.iterdir() if not file.name.endswith("-shm"))
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
@@ -55,10 +55,10 @@ def contents(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "make", [make for make in HOSTILE if make not in BROKEN_SCHEMA], ids=lambda make: make.__name__
 )
-async def test_s7_a_hostile_file_does_no_harm(make: Maker, tmp_path: Path) -> None:
+async def test_a_hostile_file_does_no_harm(make: Maker, tmp_path: Path) -> None:
     database = make(tmp_path)
     before = contents(tmp_path)
-    # It would take all the time it has, again and again.
+    # Every query would run into its time limit.
     seconds = "0.3" if make is malicious.views_that_double else "1"
     async with served("--timeout", seconds, database) as peer:
         said = [await told(peer, query) for query in QUERIES]
@@ -85,7 +85,7 @@ async def told(peer: Peer, query: str) -> str:
 
 
 @pytest.mark.parametrize("make", [*BROKEN_SCHEMA, *NO_DATABASE], ids=lambda make: make.__name__)
-async def test_s7_a_file_that_sqlite_can_not_open_is_told_to_the_operator(make: Maker, tmp_path: Path) -> None:
+async def test_a_file_that_sqlite_cannot_open_is_reported_to_the_operator(make: Maker, tmp_path: Path) -> None:
     database = make(tmp_path)
     async with Wire(command(database)) as wire:
         assert await wire.wait() != 0
@@ -97,14 +97,14 @@ def command(database: Path) -> list[str]:
     return [sys.executable, "-m", "servers.sqlite", str(database)]
 
 
-async def test_s7_a_file_without_bytes_is_an_empty_database(tmp_path: Path) -> None:
+async def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     database = malicious.nothing(tmp_path)
     async with served(database) as peer:
         assert (await peer.data("read_query", query="SELECT * FROM sqlite_schema"))["rows"] == []
     assert database.stat().st_size == 0
 
 
-async def test_s7_rows_that_are_only_in_the_log_are_read(tmp_path: Path) -> None:
+async def test_rows_that_are_only_in_the_log_are_read(tmp_path: Path) -> None:
     async with served(malicious.log_without_its_index(tmp_path)) as peer:
         rows = (await peer.data("read_query", query="SELECT owner, sum FROM account"))["rows"]
     assert rows == [["Cleo", 300]]

@@ -1,7 +1,7 @@
-"""What takes long lets nobody else wait: over HTTP one client is answered in time, and another meanwhile (S1, S3).
+"""Long statements over HTTP end in time, and other clients are answered meanwhile.
 
-SQLite looks at the clock between two instructions of its machine, and not at all while it prepares a statement. Each
-query here keeps it from that for longer than its limit, but for the first ones, which are many instructions.
+SQLite checks the clock between two instructions of its machine, and not while it prepares a statement. Each
+query here prevents that for longer than its limit, except the first ones, which are many instructions.
 """
 
 import sys
@@ -25,7 +25,7 @@ EIGHT_MB = "replace(hex(zeroblob(4000000)), '0', 'a')"
 ONE_MB = "replace(hex(zeroblob(500000)), '0', 'a')"
 CROSS = "number a, number b, number c"
 
-# The last ones are one instruction each, of some seconds.
+# The last ones are one instruction each, which takes seconds.
 LONG = {
     "endless": f"SELECT count(*) FROM ({BOMB})",
     "cross join": f"SELECT sum(a.n * b.n * c.n) FROM {CROSS}",
@@ -49,7 +49,7 @@ async def over_http(database: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
-    """The result of `sql`; while it is waited for, other clients ask, and are answered."""
+    """Returns the result of `sql`, after a check that other clients are answered meanwhile."""
     results = []
 
     async def ask() -> None:
@@ -67,7 +67,7 @@ async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
 
 
 @pytest.mark.parametrize("name", LONG)
-async def test_s1_s3_a_long_query_ends_in_time_and_others_are_answered_meanwhile(name: str, tmp_path: Path) -> None:
+async def test_a_long_query_times_out_while_others_are_answered(name: str, tmp_path: Path) -> None:
     count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 1000) SELECT * FROM c"
     database = made(tmp_path, f"CREATE TABLE number (n INTEGER PRIMARY KEY); INSERT INTO number {count};")
     async with over_http(database) as client:
@@ -76,7 +76,7 @@ async def test_s1_s3_a_long_query_ends_in_time_and_others_are_answered_meanwhile
     assert result["content"][0]["text"].startswith(("timeout: ", "too_large: "))
 
 
-async def test_s7_a_statement_that_is_long_prepared_ends_in_time_too(tmp_path: Path) -> None:
+async def test_a_statement_with_a_long_preparation_times_out(tmp_path: Path) -> None:
     async with over_http(views_that_double(tmp_path)) as client:
         result = await others_are_answered(client, "SELECT * FROM hostile")
     assert result["isError"]

@@ -1,9 +1,9 @@
-"""What other servers were seen to get wrong, S1 to S14, through the real door: names (S6), and changes that nobody
-waits for any more (S13).
+"""Known faults of other servers, tried through the protocol: names of tables, and changes that no client
+waits for any more.
 
-What is no reading whatever it looks like (S4, S5) and what takes too long or too much (S1 to S3) are the ways in of
-attacks.py; locks (S9) are in test_strain.py, and values (S8), marks (S10), pages (S11) and watching (S14) with the
-server's own tests. S7 and S12 are about files, which PostgreSQL has none of.
+Changes disguised as queries and statements that take too long or too much are in
+attacks.py; locks are in test_strain.py, and values, marks, pages and watching with the
+tests of the server. Faults with files don't apply: PostgreSQL has none.
 """
 
 from typing import Any
@@ -23,13 +23,13 @@ async def begin(peer: Peer, id_: int, tool: str, **arguments: Any) -> None:
 
 
 async def wait_until(database: Database, question: str) -> None:
-    """Waits until the answer to a question of the superuser is true."""
+    """Waits until a query of the superuser returns true."""
     with anyio.fail_after(PATIENCE):
         while database.run(question) != [(True,)]:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_s6_any_name_of_a_table_is_a_name(database: Database) -> None:
+async def test_any_table_name_is_supported(database: Database) -> None:
     names = ['a"b', "a]b", "a`b", "a'b", "a b", "🗄", "select", "x; DROP TABLE customer", "%", "a.b", "\u202e\x1b[2K"]
     async with served(database.reader) as peer:
         for name in names:
@@ -44,7 +44,7 @@ async def test_s6_any_name_of_a_table_is_a_name(database: Database) -> None:
 
 
 @pytest.mark.parametrize("end", ["cancel", "close", "terminate", "kill"])
-async def test_s13_a_change_that_nobody_waits_for_is_taken_back(database: Database, end: str) -> None:
+async def test_an_abandoned_change_is_rolled_back(database: Database, end: str) -> None:
     both = [
         "UPDATE review SET stars = 1",
         "UPDATE category SET name = name || (SELECT count(*) FROM generate_series(1, 1e11))",
@@ -56,7 +56,7 @@ async def test_s13_a_change_that_nobody_waits_for_is_taken_back(database: Databa
         match end:
             case "cancel":
                 await peer.wire.notify("notifications/cancelled", {"requestId": 1_000})
-                # The one writer is free again.
+                # The only writer is free again.
                 await peer.data("write_query", query="UPDATE category SET name = 'x' WHERE id = -1")
             case "close":
                 await peer.wire.close_stdin()
@@ -67,6 +67,6 @@ async def test_s13_a_change_that_nobody_waits_for_is_taken_back(database: Databa
             case _:
                 peer.wire.kill()
                 await peer.wire.wait(PATIENCE)
-        if end != "kill":  # else PostgreSQL only notices when the statement gives something back
+        if end != "kill":  # else PostgreSQL notices only when the statement returns rows
             await wait_until(database, updating.replace("SELECT EXISTS", "SELECT NOT EXISTS"))
     assert database.run("SELECT max(stars) FROM review") == [(5,)]

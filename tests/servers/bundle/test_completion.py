@@ -54,7 +54,7 @@ def test_every_word_of_a_line_is_completed(line: str, found: list[str], tmp_path
 
 
 @pytest.mark.slow
-def test_words_of_a_catalog_server_are_completed_by_it(tmp_path: Path) -> None:
+def test_a_catalog_server_completes_its_words(tmp_path: Path) -> None:
     """A failing server completes nothing, silently."""
     line = "mcp-server-bundle prompt everything test_prompt_with_arguments arg1=o"
     assert completed(line, tmp_path) == ["other"]
