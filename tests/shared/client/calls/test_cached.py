@@ -28,7 +28,7 @@ TOOLS = Change("tools")
 Answer = dict[str, Any] | Exception
 
 
-class Asked:
+class Pending:
     """A request in progress."""
 
     def __init__(self, method: str, params: Mapping[str, Any]) -> None:
@@ -38,39 +38,39 @@ class Asked:
         self.answered = anyio.Event()
         self.is_cancelled = False
 
-    def say(self, answer: Answer) -> None:
+    def reply(self, answer: Answer) -> None:
         self.answer = answer
         self.answered.set()
 
 
 class Peer:
     """A server behind `CachedRequests` (`ask`). It answers at once with `answer`. Without an answer, each
-    request waits until `say`."""
+    request waits until `reply`."""
 
     def __init__(
         self, answer: Answer | None = None, *, cache: ResponseCache | None = None, server: str | None = None
     ) -> None:
         self.answer = answer
-        self.asked: list[Asked] = []
+        self.requests: list[Pending] = []
         self.ask = CachedRequests(self._request, ResponseCache() if cache is None else cache, server=server)
         self.results: list[Any] = []
 
     async def _request(
         self, method: str, params: Any = None, *, timeout: float | None = 60, on_progress: Any = None
     ) -> dict[str, Any]:
-        asked = Asked(method, dict(params or {}))
-        self.asked.append(asked)
+        pending = Pending(method, dict(params or {}))
+        self.requests.append(pending)
         if self.answer is not None:
-            asked.say(self.answer)
+            pending.reply(self.answer)
         try:
             with anyio.fail_after(timeout):
-                await asked.answered.wait()
+                await pending.answered.wait()
         except anyio.get_cancelled_exc_class():
-            asked.is_cancelled = True
+            pending.is_cancelled = True
             raise
-        if isinstance(asked.answer, Exception):
-            raise asked.answer
-        return dict(asked.answer or {})
+        if isinstance(pending.answer, Exception):
+            raise pending.answer
+        return dict(pending.answer or {})
 
     async def collect(self, method: str = "tools/list", params: Any = None, *, seconds: float | None = 60) -> None:
         """Sends a request, and records its result or the text of its error."""
@@ -84,7 +84,7 @@ class Peer:
 
     @property
     def methods(self) -> list[str]:
-        return [one.method for one in self.asked]
+        return [one.method for one in self.requests]
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def test_a_fresh_result_is_requested_once() -> None:
     for method, params in CACHEABLE:
         peer = Peer(HOUR)
         assert await peer.ask(method, params) == await peer.ask(method, params) == HOUR
-        assert [(one.method, one.params) for one in peer.asked] == [(method, params)]
+        assert [(one.method, one.params) for one in peer.requests] == [(method, params)]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_other_requests_are_sent_each_time(method: str, params: dict[str, 
     peer = Peer(HOUR)
     for _ in range(2):
         await peer.ask(method, params)
-    assert [one.params for one in peer.asked] == [params, params]
+    assert [one.params for one in peer.requests] == [params, params]
 
 
 async def test_each_page_and_each_resource_is_cached_separately() -> None:
@@ -138,15 +138,15 @@ async def test_each_page_and_each_resource_is_cached_separately() -> None:
             await peer.ask("tools/list", params)
         for uri in ("a", "b"):
             await peer.read(uri)
-    assert len(peer.asked) == 5
+    assert len(peer.requests) == 5
 
 
 async def test_a_cache_of_size_0_stores_nothing_and_shares_no_requests() -> None:
     peer = Peer(cache=ResponseCache(0))
     async with _callers(peer.collect, peer.collect):
-        for asked in peer.asked:
-            asked.say(HOUR)
-    assert len(peer.asked) == 2
+        for pending in peer.requests:
+            pending.reply(HOUR)
+    assert len(peer.requests) == 2
 
 
 async def test_errors_are_not_cached() -> None:
@@ -154,7 +154,7 @@ async def test_errors_are_not_cached() -> None:
     for _ in range(2):
         with pytest.raises(PeerError):
             await peer.ask("tools/list")
-    assert len(peer.asked) == 2
+    assert len(peer.requests) == 2
 
 
 async def test_a_refused_cursor_removes_all_pages_of_its_list() -> None:
@@ -191,7 +191,7 @@ async def test_a_changed_list_is_requested_again(kind: ChangeKind, methods: list
     peer = Peer(HOUR)
     for method, params in CACHEABLE:
         await peer.ask(method, params)
-    del peer.asked[:]
+    del peer.requests[:]
     peer.ask.on_change(Change(kind))
     for method, params in CACHEABLE:
         await peer.ask(method, params)
@@ -202,11 +202,11 @@ async def test_a_changed_resource_is_read_again_with_its_parents_and_children() 
     peer, uris = Peer(HOUR), ["file:///", "file:///d", "file:///d/a", "file:///d/a/x", "file:///d/ab", "file:///e"]
     for uri in uris:
         await peer.read(uri)
-    del peer.asked[:]
+    del peer.requests[:]
     peer.ask.on_change(Change("resource", "file:///d/a"))
     for uri in uris:
         await peer.read(uri)
-    assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
+    assert [one.params["uri"] for one in peer.requests] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
 
 
 async def test_a_request_after_a_change_gets_no_answer_from_before() -> None:
@@ -215,9 +215,9 @@ async def test_a_request_after_a_change_gets_no_answer_from_before() -> None:
         peer.ask.on_change(TOOLS)
         tasks.start_soon(peer.collect)
         await anyio.wait_all_tasks_blocked()
-        peer.asked[0].say({**HOUR, "tools": ["old"]})
+        peer.requests[0].reply({**HOUR, "tools": ["old"]})
         await anyio.wait_all_tasks_blocked()
-        peer.asked[1].say({**HOUR, "tools": ["new"]})
+        peer.requests[1].reply({**HOUR, "tools": ["new"]})
     assert [result["tools"] for result in peer.results] == [["old"], ["new"]]
     assert (await peer.ask("tools/list"))["tools"] == ["new"]
 
@@ -226,10 +226,10 @@ async def test_a_result_that_required_input_is_not_cached() -> None:
     peer = Peer()
     async with _callers(peer.read):
         peer.ask.on_input_required(READ, {"uri": "a"})
-        peer.asked[0].say(HOUR)
+        peer.requests[0].reply(HOUR)
     peer.answer = HOUR
     await peer.read()
-    assert len(peer.asked) == 2
+    assert len(peer.requests) == 2
 
 
 async def test_an_invalid_result_is_removed_from_the_cache() -> None:
@@ -239,7 +239,7 @@ async def test_an_invalid_result_is_removed_from_the_cache() -> None:
     peer.ask.on_invalid_result(READ)
     await peer.read()
     await peer.ask("tools/list")
-    assert [(one.method, one.params) for one in peer.asked[2:]] == [(READ, {"uri": "a"})]
+    assert [(one.method, one.params) for one in peer.requests[2:]] == [(READ, {"uri": "a"})]
 
 
 # Several callers
@@ -248,17 +248,17 @@ async def test_an_invalid_result_is_removed_from_the_cache() -> None:
 async def test_concurrent_equal_requests_are_sent_once() -> None:
     peer = Peer()
     async with _callers(*[peer.collect] * 5):
-        peer.asked[0].say({"tools": []})
+        peer.requests[0].reply({"tools": []})
     assert peer.results == [{"tools": []}] * 5
     peer.results[0]["tools"].append("mine")
     assert [result["tools"] for result in peer.results[1:]] == [[]] * 4
-    assert len(peer.asked) == 1
+    assert len(peer.requests) == 1
 
 
 async def test_an_error_reaches_all_waiting_callers() -> None:
     peer = Peer()
     async with _callers(*[peer.collect] * 3):
-        peer.asked[0].say(ConnectionError("gone"))
+        peer.requests[0].reply(ConnectionError("gone"))
     assert peer.results == ["gone"] * 3
 
 
@@ -272,14 +272,14 @@ async def test_a_cancelled_caller_does_not_stop_the_others() -> None:
     async with _callers(give_up, peer.collect, peer.collect):
         first.cancel()
         await anyio.wait_all_tasks_blocked()
-        assert [one.is_cancelled for one in peer.asked] == [True, False]
-        peer.asked[1].say(HOUR)
+        assert [one.is_cancelled for one in peer.requests] == [True, False]
+        peer.requests[1].reply(HOUR)
     assert peer.results == [HOUR, HOUR]
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [((None, 0.01), 1), ((0.01, None), 2)])
+@pytest.mark.parametrize(("seconds", "count"), [((None, 0.01), 1), ((0.01, None), 2)])
 async def test_the_timeout_of_a_caller_does_not_end_the_wait_of_others(
-    seconds: tuple[float | None, ...], asked: int
+    seconds: tuple[float | None, ...], count: int
 ) -> None:
     """Whether the caller with the timeout sent the request itself, or waits for the request of another."""
     peer = Peer()
@@ -287,8 +287,8 @@ async def test_the_timeout_of_a_caller_does_not_end_the_wait_of_others(
         while not peer.results:
             await anyio.sleep(0.001)
         await anyio.wait_all_tasks_blocked()
-        peer.asked[-1].say(HOUR)
-    assert len(peer.asked) == asked
+        peer.requests[-1].reply(HOUR)
+    assert len(peer.requests) == count
     assert peer.results[1:] == [HOUR]
     assert isinstance(peer.results[0], str)
 
@@ -297,11 +297,11 @@ async def test_a_request_with_progress_is_not_shared() -> None:
     peer = Peer()
     asking = partial(peer.ask, "tools/list", on_progress=lambda *_: None)
     async with _callers(peer.collect, asking):
-        for asked in peer.asked:
-            asked.say(HOUR)
-    assert len(peer.asked) == 2
+        for pending in peer.requests:
+            pending.reply(HOUR)
+    assert len(peer.requests) == 2
     await asking()
-    assert len(peer.asked) == 2
+    assert len(peer.requests) == 2
 
 
 # Several clients
@@ -315,7 +315,7 @@ async def test_clients_of_the_same_server_share_public_results() -> None:
     other, unnamed = Peer(HOUR, cache=cache, server="https://b"), Peer(HOUR, cache=cache)
     for peer in (one, two, other, unnamed):
         await peer.ask("tools/list")
-    assert [len(peer.asked) for peer in (one, two, other, unnamed)] == [1, 0, 1, 1]
+    assert [len(peer.requests) for peer in (one, two, other, unnamed)] == [1, 0, 1, 1]
     # Public results stay when a client is closed.
     one.answer = HOUR
     await one.ask("prompts/list")
@@ -325,19 +325,19 @@ async def test_clients_of_the_same_server_share_public_results() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "server", "change", "asked"),
+    ("answer", "server", "change", "count"),
     [(PUBLIC, "https://a", TOOLS, 2), (HOUR, "https://b", TOOLS, 1), (HOUR, "https://a", MISSED, 1)],
     ids=["of that server", "of another server", "a lost connection of its own"],
 )
 async def test_a_change_seen_by_one_client_expires_public_results_of_its_server(
-    answer: dict[str, Any], server: str, change: Change, asked: int
+    answer: dict[str, Any], server: str, change: Change, count: int
 ) -> None:
     cache = ResponseCache()
     one, two = Peer(answer, cache=cache, server="https://a"), Peer(answer, cache=cache, server=server)
     await one.ask("tools/list")
     two.ask.on_change(change)
     await one.ask("tools/list")
-    assert len(one.asked) == asked
+    assert len(one.requests) == count
 
 
 # Reading again
@@ -349,14 +349,14 @@ async def test_not_modified_returns_the_stored_contents() -> None:
     peer.answer = {"contents": [], "_meta": {ETAG: "1", NOT_MODIFIED: True}, **HOUR}
     for _ in range(2):
         assert (await peer.read())["contents"] == first["contents"]
-    assert [one.params for one in peer.asked[1:]] == [{"uri": "a", "_meta": {ETAG: "1"}}]
+    assert [one.params for one in peer.requests[1:]] == [{"uri": "a", "_meta": {ETAG: "1"}}]
 
 
 async def test_only_reads_send_an_etag() -> None:
     peer = Peer({"tools": [], "_meta": {ETAG: "1"}})
     for _ in range(2):
         await peer.ask("tools/list")
-    assert [one.params for one in peer.asked] == [{}, {}]
+    assert [one.params for one in peer.requests] == [{}, {}]
 
 
 async def test_a_modified_resource_replaces_the_stored_one() -> None:
@@ -366,7 +366,7 @@ async def test_a_modified_resource_replaces_the_stored_one() -> None:
     peer.answer = {"contents": ["new"], "_meta": {ETAG: "2"}}
     assert (await peer.read())["contents"] == ["new"]
     await peer.read()
-    assert [one.params["_meta"] for one in peer.asked[1:]] == [{ETAG: "1"}, {ETAG: "2"}]
+    assert [one.params["_meta"] for one in peer.requests[1:]] == [{ETAG: "1"}, {ETAG: "2"}]
 
 
 async def test_not_modified_after_an_eviction_returns_the_contents() -> None:
@@ -376,7 +376,7 @@ async def test_not_modified_after_an_eviction_returns_the_contents() -> None:
     peer.answer = None
     async with _callers(partial(peer.collect, READ, {"uri": "a"})):
         cache.forget(lambda one: True)
-        peer.asked[1].say({"contents": [], "_meta": {NOT_MODIFIED: True}})
+        peer.requests[1].reply({"contents": [], "_meta": {NOT_MODIFIED: True}})
     assert peer.results[0]["contents"] == ["old"]
 
 
@@ -407,16 +407,16 @@ class Counted:
         return handle
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("stateless", 1), ("handshake", 3)])
-async def test_typed_calls_use_cached_results(mode: str, asked: int) -> None:
+@pytest.mark.parametrize(("mode", "count"), [("stateless", 1), ("handshake", 3)])
+async def test_typed_calls_use_cached_results(mode: str, count: int) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         counted = Counted(small)
         first = await client.list_tools()
         assert await client.list_tools() == await client.list_tools() == first
-        assert len(counted.results) == asked
+        assert len(counted.results) == count
         await client.plain.list_tools()
-        assert len(counted.results) == asked + 1
+        assert len(counted.results) == count + 1
 
 
 @pytest.mark.parametrize("mode", ["stateless", "handshake"])
@@ -502,20 +502,20 @@ async def test_results_that_depend_on_client_input_are_not_cached() -> None:
 @pytest.mark.parametrize("mode", ["stateless", "handshake"])
 async def test_a_handler_may_send_the_request_that_waits_for_its_answer(mode: str) -> None:
     async def roots() -> list[Root]:
-        asked.append("roots")
-        if len(asked) == 1:
-            asked.append((await client.read_resource("memo://who")).text)
+        calls.append("roots")
+        if len(calls) == 1:
+            calls.append((await client.read_resource("memo://who")).text)
         return [Root(uri="file:///a")]
 
     async def who(ctx: Context[None]) -> str:
         """Ask for the roots."""
         return " ".join(root.uri for root in await ctx.roots())
 
-    small, asked = Small(), list[str]()
+    small, calls = Small(), list[str]()
     small.app.resource("memo://who")(who)
     async with small.connected(mode=mode, roots=roots) as client:
         assert (await client.read_resource("memo://who")).text == "file:///a"
-    assert asked == ["roots", "roots", "file:///a"]
+    assert calls == ["roots", "roots", "file:///a"]
 
 
 async def test_clients_of_the_same_url_share_a_cache() -> None:

@@ -72,7 +72,7 @@ class Filling:
 
 
 @asynccontextmanager
-async def _asked(filling: Filling, version: str = "2025-11-25") -> AsyncIterator[Asking]:
+async def _asking(filling: Filling, version: str = "2025-11-25") -> AsyncIterator[Asking]:
     ours, theirs = memory_pair()
     server = Asking(theirs)
     with anyio.fail_after(30):
@@ -94,7 +94,7 @@ async def _task(server: Asking, **task: Any) -> dict[str, Any]:
 
 async def test_the_server_gets_the_task_id_before_the_answer() -> None:
     filling = Filling()
-    async with _asked(filling) as server:
+    async with _asking(filling) as server:
         task = await _task(server, ttl=60_000)
         assert (task["status"], task["ttl"]) == ("working", 60_000)
         assert await server.ask("tasks/get", taskId=task["taskId"]) == task
@@ -106,7 +106,7 @@ async def test_the_server_gets_the_task_id_before_the_answer() -> None:
 
 async def test_a_task_can_be_cancelled_once() -> None:
     filling = Filling()
-    async with _asked(filling) as server:
+    async with _asking(filling) as server:
         id_ = (await _task(server))["taskId"]
         assert (await server.ask("tasks/get", taskId=id_))["status"] == "working"
         assert (await server.ask("tasks/cancel", taskId=id_))["status"] == "cancelled"
@@ -118,14 +118,14 @@ async def test_a_task_can_be_cancelled_once() -> None:
 
 
 async def test_tasks_are_declared_for_requests_with_a_handler() -> None:
-    async with _asked(Filling()) as server:
+    async with _asking(Filling()) as server:
         assert server.capabilities["tasks"] == {"cancel": {}, "requests": {"elicitation": {"create": {}}}}
 
 
 async def test_older_versions_have_no_tasks() -> None:
     filling = Filling()
     filling.may.set()
-    async with _asked(filling, "2025-06-18") as server:
+    async with _asking(filling, "2025-06-18") as server:
         assert "tasks" not in server.capabilities
         assert (await server.ask("elicitation/create", **FORM, task={}))["action"] == "accept"
         with pytest.raises(RpcError) as error:
@@ -134,7 +134,7 @@ async def test_older_versions_have_no_tasks() -> None:
 
 
 async def test_an_unknown_task_or_an_invalid_ttl_is_refused() -> None:
-    async with _asked(Filling()) as server:
+    async with _asking(Filling()) as server:
         with pytest.raises(RpcError, match="no such task"):
             await server.ask("tasks/get", taskId="one")
         with pytest.raises(RpcError) as error:
@@ -144,7 +144,7 @@ async def test_an_unknown_task_or_an_invalid_ttl_is_refused() -> None:
 
 async def test_the_number_of_tasks_is_limited() -> None:
     filling = Filling()
-    async with _asked(filling) as server:
+    async with _asking(filling) as server:
         first, *_ = [await _task(server) for _ in range(MAX_TASKS)]
         with pytest.raises(RpcError, match="too many"):
             await _task(server)
@@ -158,7 +158,7 @@ async def test_the_number_of_tasks_is_limited() -> None:
 
 async def test_a_task_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> None:
     filling = Filling()
-    async with _asked(filling) as server:
+    async with _asking(filling) as server:
         task = await _task(server, ttl=1)
         await filling.was_cancelled.wait()
         with pytest.raises(RpcError, match="task"):
@@ -167,6 +167,6 @@ async def test_a_task_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> Non
 
 async def test_closing_the_client_cancels_its_tasks() -> None:
     filling = Filling()
-    async with _asked(filling) as server:
+    async with _asking(filling) as server:
         await _task(server)
     assert filling.was_cancelled.is_set()
