@@ -19,11 +19,11 @@ def code(call, *arguments, **more):
     return caught.value.code
 
 
-def theirs_by_rename(file):
+def replace_as_another(file):
     (file.parent / "theirs").write_text("a, theirs")
     (file.parent / "theirs").rename(file)
 
 
-def theirs_added(file):
+def append_as_another(file):
     with file.open("a") as opened:
         opened.write(", theirs")

@@ -33,7 +33,7 @@ def inside(*options: str | Path, era: str = "2025-11-25") -> AbstractAsyncContex
 
 
 @asynccontextmanager
-async def asked(
+async def confirming(
     folder: Path, *options: str, era: str = "2025-11-25", actions: str = "", **more: Any
 ) -> AsyncIterator[AskedPeer]:
     """A server with `--confirm`, and a user who answers with `actions` in turn."""
@@ -69,7 +69,7 @@ async def subscribe(peer: Peer, uri: str) -> None:
     assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": [uri]}
 
 
-async def updated(peer: Peer, uri: str) -> None:
+async def wait_for_update(peer: Peer, uri: str) -> None:
     """Wait for the notification that `uri` was updated."""
     with anyio.fail_after(30):
         while True:

@@ -109,7 +109,7 @@ class Real:
         edit_file(self.files, self.files.roots.place(path), [(old, new)])
 
 
-def acted(on, refusal, act, *arguments):
+def is_accepted(on, refusal, act, *arguments):
     try:
         getattr(on, act)(*arguments)
     except refusal:
@@ -121,10 +121,10 @@ def check_by_model(acts, folder, way):
     model, real = Model(), Real(tempfile.mkdtemp(dir=folder), way)
     for act in acts:
         before = dict(model.tree)
-        done = acted(model, Refused, *act)
+        done = is_accepted(model, Refused, *act)
         if not done and act[0] != "make":  # created parents stay
             model.tree = before
-        assert (acted(real, FilesError, *act), real.tree) == (done, dict(sorted(model.tree.items()))), act
+        assert (is_accepted(real, FilesError, *act), real.tree) == (done, dict(sorted(model.tree.items()))), act
     real.files.close()
 
 

@@ -131,7 +131,7 @@ def test_errors_of_reading_and_listing(files, at, tree):
     assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
 
 
-def act(function, *arguments, **more):
+def taking_paths(function, *arguments, **more):
     """Returns a form of the operation that takes paths instead of places."""
     count = 2 if function in (move, copy) else 1
     return lambda files, at: function(files, *map(at, arguments[:count]), *arguments[count:], **more)
@@ -144,31 +144,31 @@ TWIN = "has 2 hard links; replacing it would separate them. Write to another fil
 PROTECTED = "is write-protected. Ask the user to change its permissions."
 TWICE = "is named twice. Pass all edits to a file together."
 UNCHANGED = [
-    (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
-    (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
+    (taking_paths(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
+    (taking_paths(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
-        act(write_file, "new", "", options=WriteOptions(etag="0")),
+        taking_paths(write_file, "new", "", options=WriteOptions(etag="0")),
         "changed: new: has been deleted by another program in the meantime. List its directory.",
     ),
-    (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
-    (act(write_file, "dir", ""), "not_a_file: dir: is a directory"),
-    (act(write_file, "pipe", ""), f"special_file: pipe: {SPECIAL}"),
-    (act(write_file, "protected", ""), f"read_only: protected: {PROTECTED}"),
-    (act(write_file, "twin", ""), f"hard_links: twin: {TWIN}"),
-    (act(create_directory, "file"), "not_a_directory: file: file exists and is not a directory"),
-    (act(create_directory, "link"), f"not_found: link: {DANGLING}"),
+    (taking_paths(write_file, "link", ""), f"not_found: link: {DANGLING}"),
+    (taking_paths(write_file, "dir", ""), "not_a_file: dir: is a directory"),
+    (taking_paths(write_file, "pipe", ""), f"special_file: pipe: {SPECIAL}"),
+    (taking_paths(write_file, "protected", ""), f"read_only: protected: {PROTECTED}"),
+    (taking_paths(write_file, "twin", ""), f"hard_links: twin: {TWIN}"),
+    (taking_paths(create_directory, "file"), "not_a_directory: file: file exists and is not a directory"),
+    (taking_paths(create_directory, "link"), f"not_found: link: {DANGLING}"),
     (lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2), f"bad_edit: file: {TWICE}"),
-    (act(delete, "no"), f"not_found: no: {MISSING}"),
-    (act(delete, "dir"), f"not_empty: dir: {FULL}"),
-    (act(delete, "dir", recursive=True), f"denied: dir: contains an entry {NAMED}"),
-    (act(delete, "."), "bad_path: .: is an allowed directory itself"),
-    (act(delete, "file/"), f"bad_path: file/: {SLASH}"),
-    (act(move, "no", "new"), f"not_found: no: {MISSING}"),
-    (act(move, "file", "twin"), f"already_exists: twin: {TAKEN}"),
-    (act(copy, "no", "new"), f"not_found: no: {MISSING}"),
-    (act(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
-    (act(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would contain its own copy"),
-    (act(copy, "pipe", "new"), "special_file: pipe: pipe is neither a file, nor a directory, nor a link"),
+    (taking_paths(delete, "no"), f"not_found: no: {MISSING}"),
+    (taking_paths(delete, "dir"), f"not_empty: dir: {FULL}"),
+    (taking_paths(delete, "dir", recursive=True), f"denied: dir: contains an entry {NAMED}"),
+    (taking_paths(delete, "."), "bad_path: .: is an allowed directory itself"),
+    (taking_paths(delete, "file/"), f"bad_path: file/: {SLASH}"),
+    (taking_paths(move, "no", "new"), f"not_found: no: {MISSING}"),
+    (taking_paths(move, "file", "twin"), f"already_exists: twin: {TAKEN}"),
+    (taking_paths(copy, "no", "new"), f"not_found: no: {MISSING}"),
+    (taking_paths(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
+    (taking_paths(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would contain its own copy"),
+    (taking_paths(copy, "pipe", "new"), "special_file: pipe: pipe is neither a file, nor a directory, nor a link"),
 ]
 
 

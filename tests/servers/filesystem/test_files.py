@@ -26,16 +26,16 @@ def threads(monkeypatch):
     for owner, name in ((pages, "read_text"), (pages, "read_small_text"), (binary, "read_bytes")):
         original = getattr(owner, name)
 
-        def noted(*arguments, _original=original, name=name):
+        def recorded(*arguments, _original=original, name=name):
             if threading.current_thread() is not threading.main_thread():
                 seen.append(name)
             return _original(*arguments)
 
-        monkeypatch.setattr(owner, name, noted)
+        monkeypatch.setattr(owner, name, recorded)
     return seen
 
 
-def at_once(*, brief):
+def immediate_turn(*, brief):
     """A turn that comes immediately."""
     return nullcontext()
 
@@ -88,16 +88,16 @@ async def test_only_small_local_files_need_no_thread(root, threads):
     (root / "odd.txt").write_bytes(b"caf\xe9\n")
     async with open_files([root], False, print) as files:
         is_local = files.small.read(files.place("small.txt")) is not None
-        assert (await files.read_text(files.place("small.txt"), 1_000, at_once, Part(head=1))).text == "one\n"
-        assert (await files.read_bytes(files.place("small.txt"), 1_000, at_once)).mime == "text/plain"
+        assert (await files.read_text(files.place("small.txt"), 1_000, immediate_turn, Part(head=1))).text == "one\n"
+        assert (await files.read_bytes(files.place("small.txt"), 1_000, immediate_turn)).mime == "text/plain"
         assert threads == ([] if is_local else ["read_text", "read_bytes"])
         threads.clear()
-        assert len((await files.read_text(files.place("large.txt"), 100_000, at_once)).text) == 70_000
-        assert len((await files.read_bytes(files.place("large.txt"), 100_000, at_once)).data) == 70_000
+        assert len((await files.read_text(files.place("large.txt"), 100_000, immediate_turn)).text) == 70_000
+        assert len((await files.read_bytes(files.place("large.txt"), 100_000, immediate_turn)).data) == 70_000
         assert threads == ["read_text", "read_bytes"]
         threads.clear()
         # Its charset must be detected.
-        text = await files.read_text(files.place("odd.txt"), 1_000, at_once)
+        text = await files.read_text(files.place("odd.txt"), 1_000, immediate_turn)
         assert (text.text, text.charset.name, len(threads)) == ("café\n", "cp1252", 1)
 
 
@@ -110,7 +110,7 @@ async def test_errors_are_the_same_with_and_without_a_thread(root):
             (files.read_bytes, "a", 1, "too_large", "has 2 bytes; the limit is 1"),
         ):
             with pytest.raises(FilesError, match=reason) as caught:
-                await read(files.place(name), budget, at_once)
+                await read(files.place(name), budget, immediate_turn)
             assert caught.value.code == code
 
 

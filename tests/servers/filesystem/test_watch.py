@@ -14,7 +14,7 @@ from servers.filesystem.server import app as filesystem
 from shared.contracts import Stores
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
-from tests.servers.filesystem.serving import http, inside, served, subscribe, updated, uri_of
+from tests.servers.filesystem.serving import http, inside, served, subscribe, uri_of, wait_for_update
 from tests.servers.peers import ERAS, Peer
 from tests.servers.replicas import LISTED, expect_updates, opened, subscribe_to, two
 from tests.shared.server.peer import PATIENCE, talking
@@ -25,7 +25,7 @@ both_eras = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 
 
 async def expect_update(peer: Peer, uri: str) -> None:
-    await updated(peer, uri)
+    await wait_for_update(peer, uri)
     peer.wire.notifications.clear()
 
 
@@ -112,7 +112,7 @@ async def test_five_thousand_new_files_cause_few_list_changed(tmp_path: Path) ->
             (tmp_path / f"{i}.txt").touch()
         methods = [(await peer.wire.receive())["method"]]
         (tmp_path / "last").touch()
-        await updated(peer, uri_of(tmp_path / "last"))
+        await wait_for_update(peer, uri_of(tmp_path / "last"))
     methods += [message["method"] for message in peer.wire.notifications[:-1]]
     assert set(methods) == {"notifications/resources/list_changed"}
     # At most one per second, and a few at the end.
@@ -143,7 +143,7 @@ async def test_files_are_polled_at_the_limit_on_watches_and_that_is_logged(tmp_p
             for file in files:
                 file.write_text(text)
             for file in files:
-                await updated(peer, uri_of(file))
+                await wait_for_update(peer, uri_of(file))
             wire.notifications.clear()
     assert "no change notifications" in wire.stderr
 

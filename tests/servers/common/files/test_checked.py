@@ -41,7 +41,7 @@ def test_the_trail_has_the_path_of_the_link_and_of_its_target(checked, root):
 
 
 @pytest.fixture
-def short(root, monkeypatch):
+def short_names(root, monkeypatch):
     """Short names in the root and their long names, as on Windows."""
     names = {}
 
@@ -49,18 +49,18 @@ def short(root, monkeypatch):
         above, name = os.path.split(path)
         return os.path.join(above, names.get(name.upper(), name))
 
-    def short_too(act):
+    def resolving_short_names(act):
         return lambda path, *more, **named: act(long(path) if isinstance(path, str) else path, *more, **named)
 
     for module, act in ((os, "lstat"), (os, "stat"), (os.path, "realpath"), (os.path, "lexists")):
-        monkeypatch.setattr(module, act, short_too(getattr(module, act)))
+        monkeypatch.setattr(module, act, resolving_short_names(getattr(module, act)))
     return names
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_short_name_does_not_lead_to_a_denied_file(checked, root, short, follow):
+def test_a_short_name_does_not_lead_to_a_denied_file(checked, root, short_names, follow):
     (root / ".env").write_text(SECRET)
-    short["ENV~1"] = ".env"
+    short_names["ENV~1"] = ".env"
     for written in (".env", "ENV~1", "env~1"):
         with pytest.raises(PathError) as caught, checked.locate(checked.roots.place(written), follow):
             pass
@@ -68,9 +68,9 @@ def test_a_short_name_does_not_lead_to_a_denied_file(checked, root, short, follo
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_short_name_does_not_lead_to_an_inner_root(root, short, follow):
+def test_a_short_name_does_not_lead_to_an_inner_root(root, short_names, follow):
     (root / "inner dir").mkdir()
-    short["INNERD~1"] = "inner dir"
+    short_names["INNERD~1"] = "inner dir"
     roots = Roots([root, root / "inner dir"], writable=[True, False])
     files = RootedFiles(roots, PathWalker(roots))
     with pytest.raises(PathError) as caught, files.locate(roots.place("root/INNERD~1"), follow) as entry:
@@ -78,10 +78,10 @@ def test_a_short_name_does_not_lead_to_an_inner_root(root, short, follow):
     assert caught.value.code == ("bad_path" if follow else "not_found")
 
 
-def test_an_unresolvable_short_name_of_a_parent_is_not_found(checked, root, short, monkeypatch):
+def test_an_unresolvable_short_name_of_a_parent_is_not_found(checked, root, short_names, monkeypatch):
     (root / ".ssh").mkdir()
     (root / ".ssh" / "config").write_text(SECRET)
-    short["SSH~1"] = ".ssh"
+    short_names["SSH~1"] = ".ssh"
     monkeypatch.setattr(os.path, "realpath", lambda path: path)
     with pytest.raises(PathError) as caught, checked.locate(checked.roots.place("SSH~1/config")):
         pass

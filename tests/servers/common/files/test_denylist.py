@@ -8,7 +8,7 @@ from servers.common.files.denylist import HARMLESS, SECRETS, Denylist
 README = Path(__file__).parents[4] / "servers/filesystem/README.md"
 
 
-def closed(path, deny=(), allow=()):
+def is_denied(path, deny=(), allow=()):
     denylist = Denylist(deny, allow)
     return denylist.denies_any(denylist.start([()]), path.split("/"))
 
@@ -26,8 +26,8 @@ OPEN = (
 
 
 def test_secrets_are_denied_and_other_names_are_not():
-    assert [path for path in CLOSED if not closed(path)] == []
-    assert [path for path in OPEN if closed(path)] == []
+    assert [path for path in CLOSED if not is_denied(path)] == []
+    assert [path for path in OPEN if is_denied(path)] == []
 
 
 def test_the_readme_lists_all_denied_names():
@@ -64,24 +64,26 @@ ALLOWED = {
 
 
 def test_deny_patterns_extend_the_denylist():
-    assert {glob: {path: closed(path, [glob]) for path in paths} for glob, paths in DENIED.items()} == DENIED
+    assert {glob: {path: is_denied(path, [glob]) for path in paths} for glob, paths in DENIED.items()} == DENIED
 
 
 def test_allow_patterns_open_default_denied_names():
-    assert {glob: {path: closed(path, allow=[glob]) for path in paths} for glob, paths in ALLOWED.items()} == ALLOWED
+    assert {
+        glob: {path: is_denied(path, allow=[glob]) for path in paths} for glob, paths in ALLOWED.items()
+    } == ALLOWED
 
 
 def test_allow_patterns_do_not_override_deny_patterns():
     for allow in ("*", "**", ".env", "private", "a/private"):
-        assert closed("a/private", ["private"], [allow])
-        assert closed("a/.env", [".env"], [allow])
+        assert is_denied("a/private", ["private"], [allow])
+        assert is_denied("a/.env", [".env"], [allow])
 
 
 def test_deny_patterns_match_other_unicode_forms_of_accents():
     deny = ["Jos\u00e9*", "a/\u00c9*"]
     for name in ("Jos\u00e9.txt", "Jose\u0301.txt", "JOSE\u0301.txt", "a/e\u0301"):
-        assert closed(name, deny)
-    assert not closed("Jose.txt", deny)
+        assert is_denied(name, deny)
+    assert not is_denied("Jose.txt", deny)
 
 
 def test_the_cache_of_the_denylist_is_limited():

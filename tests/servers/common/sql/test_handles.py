@@ -18,7 +18,7 @@ from tests.shared.transports.http.http_wire import Json, Site, listening
 ALL = "SELECT n FROM numbers ORDER BY n"
 
 
-async def called(site: Site, session: Json, tool: str, **arguments: Any) -> Any:
+async def call_tool(site: Site, session: Json, tool: str, **arguments: Any) -> Any:
     answer = await site.post(site.message("tools/call", {"name": tool, "arguments": arguments}), session)
     return answer.json()["result"]
 
@@ -38,7 +38,9 @@ async def test_a_cursor_continues_on_three_replicas(file: Path) -> None:
     async with replicas(file, 3) as sites:
         session, more, changed = await sites[0].initialize(), {}, []
         for site in sites:
-            answer = (await called(site, session, "read_query", query=ALL, max_rows=10, **more))["structuredContent"]
+            answer = (await call_tool(site, session, "read_query", query=ALL, max_rows=10, **more))[
+                "structuredContent"
+            ]
             rows += [row[0] for row in answer["rows"]]
             more, changed = {"cursor": answer["next_cursor"]}, [*changed, answer["changed"]]
     assert rows == [*range(30)]
@@ -49,7 +51,7 @@ async def test_a_cursor_continues_on_three_replicas(file: Path) -> None:
 async def test_an_export_of_another_replica_is_an_elsewhere_error(file: Path) -> None:
     async with replicas(file, 2) as (here, there):
         session = await here.initialize()
-        exported = (await called(here, session, "export", query=ALL))["content"][0]["uri"]
+        exported = (await call_tool(here, session, "export", query=ALL))["content"][0]["uri"]
         missing = await there.post(there.message("resources/read", {"uri": exported}), session)
         contents = await here.post(here.message("resources/read", {"uri": exported}), session)
     error = missing.json()["error"]
@@ -61,7 +63,7 @@ async def test_an_export_of_another_replica_is_an_elsewhere_error(file: Path) ->
 async def test_a_memo_belongs_to_one_replica(file: Path) -> None:
     async with replicas(file, 2) as (here, there):
         session = await here.initialize()
-        await called(here, session, "append_insight", insight="prices rise")
+        await call_tool(here, session, "append_insight", insight="prices rise")
         answers = [
             await site.post(site.message("resources/read", {"uri": "memo://insights"}), session)
             for site in (here, there)

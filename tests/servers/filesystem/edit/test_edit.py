@@ -15,7 +15,7 @@ from servers.filesystem.edit.write import write_file
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.pages import read_text
 from shared.program.files.entries import etag_of
-from tests.servers.filesystem.editing_files import code, edit_file, theirs_added, theirs_by_rename
+from tests.servers.filesystem.editing_files import append_as_another, code, edit_file, replace_as_another
 
 
 def test_an_edit_changes_the_file_and_returns_the_diff(root, edit):
@@ -97,7 +97,9 @@ class InterruptingText(str):
         return super().replace(*arguments)
 
 
-@pytest.mark.parametrize("interrupt", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+@pytest.mark.parametrize(
+    "interrupt", [replace_as_another, append_as_another, lambda file: file.write_text("theirs, a")]
+)
 def test_an_edit_keeps_simultaneous_writes_of_another_program(files, root, at, interrupt, no_leak):
     (root / "file").write_text("a")
     InterruptingText.act = staticmethod(lambda: interrupt(root / "file"))
@@ -106,7 +108,9 @@ def test_an_edit_keeps_simultaneous_writes_of_another_program(files, root, at, i
     assert (root / "file").read_text() in ("b, theirs", "theirs, b")
 
 
-@pytest.mark.parametrize("interrupt", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+@pytest.mark.parametrize(
+    "interrupt", [replace_as_another, append_as_another, lambda file: file.write_text("theirs, a")]
+)
 def test_an_edit_with_an_etag_refuses_a_simultaneous_change_of_another_program(files, root, at, interrupt):
     (root / "file").write_text("a")
     InterruptingText.act = staticmethod(lambda: interrupt(root / "file"))
@@ -136,7 +140,7 @@ def test_an_addition_of_another_program_is_kept_after_a_read_error(files, root, 
         return plain(*arguments)
 
     monkeypatch.setattr(os, "pread", pread)
-    InterruptingText.act = staticmethod(lambda: theirs_added(root / "file"))
+    InterruptingText.act = staticmethod(lambda: append_as_another(root / "file"))
     edit_file(files, at("file"), [(InterruptingText("a"), "b")])
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "b, theirs")]
 
@@ -193,7 +197,7 @@ def test_lines_appended_through_an_open_descriptor_of_the_old_file_are_kept(root
 
 
 @pytest.fixture
-def three(root):
+def three_files(root):
     for name in "abc":
         (root / name).write_text(name)
     return root
@@ -223,28 +227,28 @@ OLD = {"a": "a", "b": "b", "c": "c"}
 NEW = {"a": "a+", "b": "b+", "c": "c+"}
 
 
-def test_several_files_are_edited_and_none_in_a_dry_run(three, edit_all):
+def test_several_files_are_edited_and_none_in_a_dry_run(three_files, edit_all):
     assert all("+" in result.diff for result in edit_all("abc", dry_run=True))
-    assert texts(three) == OLD
+    assert texts(three_files) == OLD
     results = edit_all("abc")
-    assert texts(three) == NEW
+    assert texts(three_files) == NEW
     assert [result.diff.splitlines()[0] for result in results] == ["--- a/a", "--- a/b", "--- a/c"]
 
 
-def test_one_edit_without_a_match_changes_no_file(three, edit_all):
-    (three / "c").write_text("other")
+def test_one_edit_without_a_match_changes_no_file(three_files, edit_all):
+    (three_files / "c").write_text("other")
     assert code(edit_all, "abc") == "no_match"
-    assert texts(three) == {**OLD, "c": "other"}
+    assert texts(three_files) == {**OLD, "c": "other"}
 
 
-def test_a_file_named_twice_in_a_call_is_refused(three, edit_all):
-    (three / "da").symlink_to("a")
+def test_a_file_named_twice_in_a_call_is_refused(three_files, edit_all):
+    (three_files / "da").symlink_to("a")
     for names in (["a", "b", "a"], ["b", "a", "da"]):
         assert code(edit_all, names) == "bad_edit"
-    assert texts(three) == {**OLD, "da": "a"}
+    assert texts(three_files) == {**OLD, "da": "a"}
 
 
-def exchanging(monkeypatch, before=lambda name: None, after=lambda name: None):
+def hook_replacements(monkeypatch, before=lambda name: None, after=lambda name: None):
     """Call hooks before and after each replacement: another program could not be timed this exactly."""
     plain = editing.exchange
 
@@ -266,47 +270,47 @@ def failing_at(last, act=lambda: None):
     return fail
 
 
-def test_a_failed_replacement_restores_the_files_before_it(three, either, monkeypatch, no_leak):
-    before = {name: (three / name).stat().st_ino for name in "ab"}
-    exchanging(monkeypatch, failing_at("c"))
+def test_a_failed_replacement_restores_the_files_before_it(three_files, either, monkeypatch, no_leak):
+    before = {name: (three_files / name).stat().st_ino for name in "ab"}
+    hook_replacements(monkeypatch, failing_at("c"))
     assert code(edit_all_by(either), "abc") == "io_error"
-    assert texts(three) == OLD
-    assert {name: (three / name).stat().st_ino for name in "ab"} == before
+    assert texts(three_files) == OLD
+    assert {name: (three_files / name).stat().st_ino for name in "ab"} == before
 
 
-def test_files_are_restored_from_copies_without_hard_links(three, edit_all, monkeypatch):
+def test_files_are_restored_from_copies_without_hard_links(three_files, edit_all, monkeypatch):
     def link(*arguments, **more):
         raise PermissionError(1, "")
 
-    exchanging(monkeypatch, failing_at("c"))
+    hook_replacements(monkeypatch, failing_at("c"))
     monkeypatch.setattr(os, "link", link)
     assert code(edit_all, "abc") == "io_error"
-    assert texts(three) == OLD
+    assert texts(three_files) == OLD
 
 
-def test_a_simultaneous_change_of_the_last_file_restores_the_others(three, edit_all, monkeypatch):
-    exchanging(monkeypatch, after=lambda name: name == "a" and (three / "c").write_text("theirs"))
+def test_a_simultaneous_change_of_the_last_file_restores_the_others(three_files, edit_all, monkeypatch):
+    hook_replacements(monkeypatch, after=lambda name: name == "a" and (three_files / "c").write_text("theirs"))
     # The edit is tried again on the new contents.
     assert code(edit_all, "abc") == "no_match"
-    assert texts(three) == {**OLD, "c": "theirs"}
+    assert texts(three_files) == {**OLD, "c": "theirs"}
 
 
-def test_restoring_keeps_what_another_program_wrote(three, edit_all, monkeypatch):
+def test_restoring_keeps_what_another_program_wrote(three_files, edit_all, monkeypatch):
     def replace():
-        (three / "new").write_text("theirs")
-        (three / "new").replace(three / "a")
+        (three_files / "new").write_text("theirs")
+        (three_files / "new").replace(three_files / "a")
 
-    exchanging(monkeypatch, failing_at("b", replace))
+    hook_replacements(monkeypatch, failing_at("b", replace))
     assert code(edit_all, "ab") == "io_error"
-    assert texts(three) == {**OLD, "a": "theirs"}
+    assert texts(three_files) == {**OLD, "a": "theirs"}
 
 
-def test_the_total_size_of_edited_files_is_limited(three, edit_all, monkeypatch):
+def test_the_total_size_of_edited_files_is_limited(three_files, edit_all, monkeypatch):
     monkeypatch.setattr(editing, "MAX_EDITED", 2)
     assert code(edit_all, "abc") == "too_large"
 
 
-def test_edits_of_the_same_files_in_different_orders_do_not_deadlock(three, files):
+def test_edits_of_the_same_files_in_different_orders_do_not_deadlock(three_files, files):
     def run(names):
         for _ in range(10):
             file_edits = [FileEdits(files.roots.place(name), [Edit(name, name + "+")]) for name in names]
@@ -317,4 +321,4 @@ def test_edits_of_the_same_files_in_different_orders_do_not_deadlock(three, file
         thread.start()
     for thread in threads:
         thread.join(50)
-    assert texts(three) == {name: name + "+" * 30 for name in "abc"}
+    assert texts(three_files) == {name: name + "+" * 30 for name in "abc"}

@@ -8,7 +8,7 @@ import pytest
 
 from servers.filesystem.edit.write import WriteOptions, write_file
 from shared.program.files.entries import etag_of
-from tests.servers.filesystem.editing_files import code, edit_file, theirs_by_rename
+from tests.servers.filesystem.editing_files import code, edit_file, replace_as_another
 
 
 def etag(inode=1, device=2, size=3, modified=4, changed=5):
@@ -36,7 +36,7 @@ def test_a_write_or_edit_with_an_outdated_etag_is_refused(root, write, edit):
     assert os.listdir(root) == []
 
 
-@pytest.mark.parametrize("comes_after", [theirs_by_rename, lambda file: file.unlink()], ids=["replaced", "deleted"])
+@pytest.mark.parametrize("comes_after", [replace_as_another, lambda file: file.unlink()], ids=["replaced", "deleted"])
 @pytest.mark.parametrize(
     "act",
     [lambda files, place: write_file(files, place, "new"), lambda *file: edit_file(*file, [("old", "new")])],

@@ -26,7 +26,7 @@ from servers.filesystem.undo.undoing import find_changes, undo_change
 from shared.program.files import atomic
 from shared.program.files.entries import Entry, etag_of
 from tests.servers.filesystem.conftest import by_path, swapping
-from tests.servers.filesystem.editing_files import code, theirs_added
+from tests.servers.filesystem.editing_files import append_as_another, code
 
 
 def test_new_empty_and_existing_files_are_written(root, write):
@@ -244,7 +244,7 @@ def test_a_failed_append_keeps_what_others_appended_after_it(root, write, monkey
     def write_some(descriptor, data):
         if next(fits):
             return plain(descriptor, data[:2])
-        theirs_added(root / "file")
+        append_as_another(root / "file")
         raise OSError(errno.ENOSPC, "")
 
     monkeypatch.setattr(os, "write", write_some)

@@ -7,7 +7,7 @@ import pytest
 
 from servers.filesystem.server import app
 from tests.servers.filesystem.features.test_edit import edits
-from tests.servers.filesystem.serving import asked
+from tests.servers.filesystem.serving import confirming
 from tests.servers.peers import FORMS, AskedPeer, Json, consented, text_of, wired_inside
 from tests.wire import STATELESS, Wire
 
@@ -33,7 +33,7 @@ async def test_the_user_is_asked_before_a_file_is_overwritten_or_deleted(tmp_pat
 @both_eras
 async def test_declined_and_cancelled_changes_are_not_made(tmp_path: Path, era: str) -> None:
     (tmp_path / "a").write_text("old")
-    async with asked(tmp_path, era=era, actions="decline cancel cancel decline") as peer:
+    async with confirming(tmp_path, era=era, actions="decline cancel cancel decline") as peer:
         for tool, more in (("write_file", {"content": "new"}), ("delete_file", {})) * 2:
             assert (await peer.text(tool, path="a", **more)).startswith("declined: ")
     assert (tmp_path / "a").read_text() == "old"
@@ -60,7 +60,7 @@ async def test_consent_does_not_cover_a_file_changed_since_the_question(tmp_path
     # A stateless server asks the user again.
     expected = "declined: " if era == STATELESS else "changed: a: "
     actions = ("accept decline " if era == STATELESS else "accept ") * len(ACTS)
-    async with asked(tmp_path, era=era, actions=actions, meanwhile=meanwhile) as peer:
+    async with confirming(tmp_path, era=era, actions=actions, meanwhile=meanwhile) as peer:
         for tool, arguments in ACTS:
             file.write_text("oo")
             assert (await peer.text(tool, **arguments)).startswith(expected), tool
@@ -86,7 +86,7 @@ async def test_consent_does_not_cover_other_arguments_with_the_same_question(
 
 async def test_calls_that_change_nothing_or_fail_ask_no_question(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
-    async with asked(tmp_path) as peer:
+    async with confirming(tmp_path) as peer:
         assert "+b" in await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True)
         assert "no change" in await peer.text("edit_file", path="a", edits=edits("a", "a"))
         assert (await peer.text("create_directory", path=".")).endswith("already exists")
@@ -104,7 +104,7 @@ async def test_calls_that_change_nothing_or_fail_ask_no_question(tmp_path: Path)
 
 async def test_the_question_before_an_edit_shows_its_diff(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old\n")
-    async with asked(tmp_path, actions="accept") as peer:
+    async with confirming(tmp_path, actions="accept") as peer:
         await peer.text("edit_file", path="a", edits=edits("old", "new"))
     path = tmp_path.resolve() / "a"
     assert peer.questions == [f"Change {path}?\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"]

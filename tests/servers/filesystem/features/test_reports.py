@@ -14,15 +14,15 @@ ENDED = "a search ended early, and may have missed files: it ran out of time"
 
 
 @pytest.fixture
-def long(tmp_path: Path) -> Path:
+def long_text(tmp_path: Path) -> Path:
     """A directory with a text of more than a thousand bytes."""
     (tmp_path / "long.txt").write_text("0123456789\n" * 200)
     return tmp_path
 
 
 @both_eras
-async def test_a_truncated_text_is_logged_and_a_missing_file_is_not(long: Path, era: str) -> None:
-    async with reading(app, "--max-read", "1000", long, era=era) as client:
+async def test_a_truncated_text_is_logged_and_a_missing_file_is_not(long_text: Path, era: str) -> None:
+    async with reading(app, "--max-read", "1000", long_text, era=era) as client:
         messages = await client.messages_of_tool("read_text_file", path="long.txt")
         assert await client.messages_of_tool("read_text_file", path="no.txt") == []
     assert messages == [("info", "long.txt was truncated: 913 of 2,200 bytes shown")]
@@ -46,10 +46,10 @@ async def test_an_unreachable_directory_is_logged(tmp_path: Path, era: str) -> N
 
 
 @both_eras
-async def test_a_client_without_a_log_level_gets_no_log_message(long: Path, era: str) -> None:
-    async with reading(app, "--max-read", "1000", long, era=era, level=None) as client:
+async def test_a_client_without_a_log_level_gets_no_log_message(long_text: Path, era: str) -> None:
+    async with reading(app, "--max-read", "1000", long_text, era=era, level=None) as client:
         assert await client.messages_of_tool("read_text_file", path="long.txt") == []
-        shutil.rmtree(long)
+        shutil.rmtree(long_text)
         assert await client.messages_of("resources/list") == []
 
 

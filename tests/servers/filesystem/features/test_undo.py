@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.filesystem.serving import asked, inside
+from tests.servers.filesystem.serving import confirming, inside
 from tests.servers.peers import InnerPeer, Json, text_of
 from tests.shared.program.files.test_metadata import ACL, DENIED, needs_root
 
@@ -15,7 +15,7 @@ def edits(old: str, new: str) -> list[Json]:
     return [{"oldText": old, "newText": new}]
 
 
-async def numbers(peer: InnerPeer) -> list[int]:
+async def change_numbers(peer: InnerPeer) -> list[int]:
     """The numbers of the last changes, the latest first."""
     return [int(number) for number in re.findall(r"^change (\d+)", await peer.text("recent_changes"), re.MULTILINE)]
 
@@ -30,7 +30,7 @@ async def test_undo_reverts_the_last_change_and_redoes_it_by_number(tmp_path: Pa
         assert "-one\n+three\n two" in shown
         assert re.fullmatch(rf"Change \d+ undone by change \d+ \(edit: {file}\)", await peer.text("undo"))
         assert file.read_text() == "one\ntwo\n"
-        undo, edit = await numbers(peer)
+        undo, edit = await change_numbers(peer)
         assert f"undone by {undo}]" in await peer.text("recent_changes")
         assert (await peer.error("undo", change=edit)) == f"already_undone: change {edit} was undone by change {undo}"
         await peer.text("undo", change=undo)
@@ -46,7 +46,7 @@ async def test_repeated_undo_goes_further_back(tmp_path: Path) -> None:
         assert (tmp_path / "a").read_text() == "1"
         await peer.text("undo")
         assert not (tmp_path / "a").exists()
-        redo, *_ = await numbers(peer)
+        redo, *_ = await change_numbers(peer)
         error = await peer.error("undo")
         assert error == f"not_found: there is no change to undo. To redo what was undone last, undo change {redo}."
         await peer.text("undo", change=redo)
@@ -181,7 +181,7 @@ async def test_changes_in_other_directories_are_not_shown_or_undone(tmp_path: Pa
         root.mkdir()
     async with inside(roots[0], "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
-        (number,) = await numbers(peer)
+        (number,) = await change_numbers(peer)
     async with inside(roots[1], "--allow-write") as peer:
         assert await peer.text("recent_changes") == "No changes."
         assert (await peer.error("undo")) == "not_found: there is no change to undo"
@@ -200,7 +200,7 @@ async def test_undo_tools_are_not_offered_without_a_journal(options: list[str], 
 
 async def test_the_user_is_asked_before_an_undo(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
-    async with asked(tmp_path, actions="accept decline accept") as peer:
+    async with confirming(tmp_path, actions="accept decline accept") as peer:
         await peer.call("write_file", path="a", content="2")
         assert text_of(await peer.call("undo")).startswith("declined: ")
         assert (tmp_path / "a").read_text() == "2"
@@ -230,7 +230,7 @@ async def test_undo_in_a_read_only_directory_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     async with inside(tmp_path / "one", "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
-        (number,) = await numbers(peer)
+        (number,) = await change_numbers(peer)
     async with inside("--root", f"{tmp_path}/one:ro", "--root", f"{tmp_path}/two:rw") as peer:
         assert (await peer.error("undo", change=number)).startswith("read_only: ")
     assert (tmp_path / "one" / "a").read_text() == "1"
@@ -239,7 +239,7 @@ async def test_undo_in_a_read_only_directory_is_refused(tmp_path: Path) -> None:
 async def test_changes_of_denied_files_are_not_shown_or_undone(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
-        (number,) = await numbers(peer)
+        (number,) = await change_numbers(peer)
     async with inside(tmp_path, "--allow-write", "--deny", "a") as peer:
         assert await peer.text("recent_changes") == "No changes."
         assert (await peer.error("undo", change=number)).startswith("not_found: ")

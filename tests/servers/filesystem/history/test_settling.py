@@ -28,7 +28,7 @@ def begin_move(files, history) -> None:
         begin(files, history, "move", lambda survey: survey.record_move(old, new))
 
 
-def again(folder) -> History:
+def reopened(folder) -> History:
     return History(HistoryOptions(folder, 1024 * 1024, 7))
 
 
@@ -43,7 +43,7 @@ def test_undo_reverts_the_finished_part_of_an_interrupted_change(files, root, fo
 
         begin(files, history, "edit", describe)
     (root / "a").write_text("new")
-    later = again(folder)
+    later = reopened(folder)
     (change,) = find_changes(later, files, None, 0)
     assert (change.status, change.paths) == ("interrupted", (str(root / "a"),))
     undo_change(later, files, change)
@@ -55,7 +55,7 @@ def test_an_interrupted_move_with_both_names_can_be_undone(files, root, folder, 
     (root / "a").write_text("a")
     begin_move(files, history)
     (root / "b").hardlink_to(root / "a")
-    later = again(folder)
+    later = reopened(folder)
     undo_change(later, files, *find_changes(later, files, None, 0))
     assert [path.name for path in root.iterdir()] == ["a"]
     later.close()
@@ -65,7 +65,7 @@ def test_an_interrupted_move_with_both_names_is_completed(files, root, folder, h
     (root / "a").write_text("a")
     begin_move(files, history)
     (root / "b").hardlink_to(root / "a")
-    later = again(folder)
+    later = reopened(folder)
     (change,) = find_changes(later, files, None, 0)
     assert (change.status, [path.name for path in root.iterdir()]) == ("done", ["b"])
     later.close()
@@ -78,7 +78,7 @@ def test_undo_reverts_the_written_part_of_an_interrupted_append(files, root, fol
             files, history, "append", lambda survey: survey.record_append(entry, b"old", file_state(b"old and new"))
         )
     (root / "a").write_text("old and")
-    later = again(folder)
+    later = reopened(folder)
     (change,) = find_changes(later, files, None, 0)
     assert change.status == "interrupted"
     undo_change(later, files, change)
@@ -93,7 +93,7 @@ def test_an_interrupted_change_is_settled_only_by_a_server_of_its_directory(
     begin_move(files, history)
     (root / "a").rename(root / "b")
     elsewhere = RootedFiles(Roots([outside], writable=True))
-    later = again(folder)
+    later = reopened(folder)
     assert find_changes(later, elsewhere, None, 0) == []
     (change,) = find_changes(later, files, None, 0)
     assert (change.act, change.status) == ("move", "done")
@@ -108,7 +108,7 @@ def test_a_pending_change_of_a_live_process_is_not_settled(files, root, folder, 
         survey = Survey(journal, files)
         survey.record_change(entry, ABSENT)
         number = journal.begin("delete", survey.steps)
-    later = again(folder)
+    later = reopened(folder)
     assert find_changes(later, files, None, 0) == []
     assert journal.change(number).status == "pending"
     later.close()
@@ -120,7 +120,7 @@ def test_the_temporary_name_of_an_interrupted_new_file_is_removed(files, root, f
     (root / ".mcp-0123456789abcdef.tmp").write_text("text")
     (root / "new").hardlink_to(root / ".mcp-0123456789abcdef.tmp")
     (root / ".mcp-0000000000000000.tmp").write_text("another")
-    later = again(folder)
+    later = reopened(folder)
     (change,) = find_changes(later, files, None, 0)
     assert sorted(path.name for path in root.iterdir()) == [".mcp-0000000000000000.tmp", "new"]
     undo_change(later, files, change)

@@ -90,14 +90,14 @@ def half_written(write):
     return call
 
 
-def again(folder) -> History:
+def reopened(folder) -> History:
     return History(HistoryOptions(folder, 1024 * 1024, 7))
 
 
 def test_another_process_sees_a_change_at_once_and_undoes_it(files, root, folder, recorder) -> None:
     (root / "a").write_text("old")
     write_file(files, files.roots.place("a"), "new", recorder=recorder)
-    later = again(folder)
+    later = reopened(folder)
     (change,) = find_changes(later, files, None, None)
     assert (change.number, change.status, change.paths) == (1, "done", (str(root / "a"),))
     undo_change(later, files, change)
@@ -106,7 +106,7 @@ def test_another_process_sees_a_change_at_once_and_undoes_it(files, root, folder
 
 
 def test_changes_of_two_processes_are_sorted_by_time(files, root, folder, history) -> None:
-    later = again(folder)
+    later = reopened(folder)
     for name, maker in (("a", history), ("b", later), ("c", history)):
         write_file(files, files.roots.place(name), name, recorder=Recorder(maker))
     changes = find_changes(later, files, None, 0)

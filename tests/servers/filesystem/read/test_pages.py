@@ -34,14 +34,14 @@ def pages(files, root, at):
 
     def call(data, budget, **part):
         (root / "file").write_bytes(data)
-        texts, asked = [], Part(**part)
+        texts, requested = [], Part(**part)
         while True:
-            read = read_text(files, at("file"), budget, asked)
+            read = read_text(files, at("file"), budget, requested)
             texts.append(read.text)
             assert read.truncated == (read.rest is not None)
             if read.rest is None:
                 return texts
-            asked = Part(cursor=str(read.rest))
+            requested = Part(cursor=str(read.rest))
 
     return call
 

@@ -55,7 +55,7 @@ def write(root, **contents):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def found(result):
+def matched_lines(result):
     return [(file["path"], match["line"], match["text"]) for file in result["files"] for match in file["matches"]]
 
 
@@ -74,19 +74,19 @@ def test_matches_have_file_line_number_and_text(root, search):
 
 def test_literal_patterns_match_exactly_and_case_matters_unless_ignored(root, search):
     write(root, a="a.b\naxb\n(\nÉ\né\n")
-    assert found(search("a.b", literal=True)) == [("a", 1, "a.b")]
-    assert found(search("(", literal=True)) == [("a", 3, "(")]
-    assert found(search("é")) == [("a", 5, "é")]
-    assert found(search("é", ignore_case=True)) == [("a", 4, "É"), ("a", 5, "é")]
+    assert matched_lines(search("a.b", literal=True)) == [("a", 1, "a.b")]
+    assert matched_lines(search("(", literal=True)) == [("a", 3, "(")]
+    assert matched_lines(search("é")) == [("a", 5, "é")]
+    assert matched_lines(search("é", ignore_case=True)) == [("a", 4, "É"), ("a", 5, "é")]
 
 
 def test_a_match_spans_lines_only_with_multiline(root, search):
     write(root, a="one\ntwo\nthree\n")
-    assert found(search(r"one\s+two")) == []
-    assert found(search("[^x]+e$")) == [("a", 1, "one"), ("a", 3, "three")]
-    assert found(search(r"one\s+two", multiline=True)) == [("a", 1, "one\ntwo")]
+    assert matched_lines(search(r"one\s+two")) == []
+    assert matched_lines(search("[^x]+e$")) == [("a", 1, "one"), ("a", 3, "three")]
+    assert matched_lines(search(r"one\s+two", multiline=True)) == [("a", 1, "one\ntwo")]
     assert content_text(search(r"e\nt", multiline=True, context=1)) == "a:1: one\na:2: two\na-3- three"
-    assert found(search(r"\w+\n", multiline=True)) == [("a", 1, "one"), ("a", 2, "two"), ("a", 3, "three")]
+    assert matched_lines(search(r"\w+\n", multiline=True)) == [("a", 1, "one"), ("a", 2, "two"), ("a", 3, "three")]
 
 
 def test_a_pattern_with_a_line_end_needs_multiline(root, search):
@@ -94,7 +94,7 @@ def test_a_pattern_with_a_line_end_needs_multiline(root, search):
         with pytest.raises(FilesError, match="Set multiline"):
             search(pattern, literal=literal)
     write(root, a="x\\n\n")
-    assert found(search(r"\\n")) == found(search(r"\n", literal=True)) == [("a", 1, "x\\n")]
+    assert matched_lines(search(r"\\n")) == matched_lines(search(r"\n", literal=True)) == [("a", 1, "x\\n")]
 
 
 def test_patterns_match_in_linear_time_or_are_refused(root, search):
@@ -103,7 +103,7 @@ def test_patterns_match_in_linear_time_or_are_refused(root, search):
             search(pattern)
         assert caught.value.code == "bad_pattern", pattern
     write(root, a="a" * 100_000)
-    assert found(search("(a+)+$" * 3 + "b")) == []
+    assert matched_lines(search("(a+)+$" * 3 + "b")) == []
 
 
 def test_shared_context_appears_once_and_gaps_are_marked(root, search):
@@ -132,8 +132,8 @@ def test_output_can_be_files_or_counts_filtered_by_globs(root, search):
 def test_one_file_can_be_searched(root, search):
     write(root, a="x\n", b="x\n")
     (root / "link").symlink_to("b")
-    assert found(search("x", start="b")) == [("b", 1, "x")]
-    assert found(search("x", start="link")) == [("link", 1, "x")]
+    assert matched_lines(search("x", start="b")) == [("b", 1, "x")]
+    assert matched_lines(search("x", start="link")) == [("link", 1, "x")]
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "cp1252"])
@@ -141,10 +141,10 @@ def test_texts_in_other_charsets_are_searched(root, search, codec):
     text = "Le café est fermé à midi.\nIl n’y a personne à côté.\nEnfin\n"
     write(root, a_txt=text.encode(codec), b_txt="x = 1\n")
     result = search("n.y a .* côté", context=1)
-    assert found(result) == [("a.txt", 2, "Il n’y a personne à côté.")]
+    assert matched_lines(result) == [("a.txt", 2, "Il n’y a personne à côté.")]
     assert result["files"][0]["matches"][0]["after"] == ["Enfin"]
     assert result["skipped"] == 0
-    assert found(search("CAFÉ", ignore_case=True)) == [("a.txt", 1, "Le café est fermé à midi.")]
+    assert matched_lines(search("CAFÉ", ignore_case=True)) == [("a.txt", 1, "Le café est fermé à midi.")]
     note = [line for line in content_text(result).split("\n") if line.startswith("[")]
     name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(codec, codec)
     assert note == ([f"[charset {name}: a.txt]"] if codec != "utf-8-sig" else [])
@@ -156,13 +156,13 @@ def test_a_large_file_in_another_charset_is_searched_to_the_end(root, search, co
         codec, "a ☃ and more\n"
     )
     write(root, a_txt=(text * 60_000 + "the end\n" + text).encode(codec))
-    assert found(search("the end")) == [("a.txt", 60_001, "the end")]
+    assert matched_lines(search("the end")) == [("a.txt", 60_001, "the end")]
     assert search(text[:3].strip(), literal=True, output="counts")["files"][0]["count"] == 60_001
 
 
 def test_a_file_of_mixed_encodings_without_nul_is_searched(root, search):
     write(root, a_txt="naïve\n".encode() + b"caf\xe9\nplain\n")
-    assert [number for _, number, _ in found(search("plain"))] == [3]
+    assert [number for _, number, _ in matched_lines(search("plain"))] == [3]
 
 
 def test_the_charset_note_names_three_files(root, search):
@@ -174,10 +174,10 @@ def test_binary_hidden_and_ignored_files_are_not_searched(root, search):
     write(root, a="x\n", b="x\n\0", _c="x\n", _d__e="x\n", f_log="x\n", g="x")
     (root / ".gitignore").write_text("*.log\n")
     result = search("x")
-    assert found(result) == [("a", 1, "x"), ("g", 1, "x")]
+    assert matched_lines(result) == [("a", 1, "x"), ("g", 1, "x")]
     assert (result["skipped"], result["ignored"]) == (1, 1)
-    assert found(search("x", include_ignored=True))[:2] == [(".c", 1, "x"), ("a", 1, "x")]
-    assert len(found(search("x", include_ignored=True))) == 5
+    assert matched_lines(search("x", include_ignored=True))[:2] == [(".c", 1, "x"), ("a", 1, "x")]
+    assert len(matched_lines(search("x", include_ignored=True))) == 5
 
 
 def test_links_and_special_files_are_not_searched(root, outside, search):
@@ -185,7 +185,7 @@ def test_links_and_special_files_are_not_searched(root, outside, search):
     (root / "to").symlink_to(outside)
     os.mkfifo(root / "fifo")
     result = search("SECRET")
-    assert (found(result), result["searched"]) == ([], 0)
+    assert (matched_lines(result), result["searched"]) == ([], 0)
 
 
 def test_names_and_lines_are_escaped_and_the_uri_given(root, search):
@@ -197,20 +197,20 @@ def test_names_and_lines_are_escaped_and_the_uri_given(root, search):
 def test_crlf_and_byte_order_mark_are_not_part_of_a_line(root, search):
     write(root, a=b"\xef\xbb\xbfone\r\ntwo\r\n")
     assert search("^one")["files"][0]["matches"] == [{"line": 1, "text": "one"}]
-    assert found(search("two")) == [("a", 2, "two")]
-    assert found(search("two$")) == [("a", 2, "two")]
-    assert found(search("[^a-z ]")) == []
-    assert found(search("one\ntwo", multiline=True)) == [("a", 1, "one\ntwo")]
+    assert matched_lines(search("two")) == [("a", 2, "two")]
+    assert matched_lines(search("two$")) == [("a", 2, "two")]
+    assert matched_lines(search("[^a-z ]")) == []
+    assert matched_lines(search("one\ntwo", multiline=True)) == [("a", 1, "one\ntwo")]
     write(root, a=b"one\r\n\r\ntwo")
-    assert found(search("^$")) == [("a", 2, "")]
+    assert matched_lines(search("^$")) == [("a", 2, "")]
 
 
 @pytest.mark.parametrize("block", range(4, 9))
 def test_a_crlf_split_by_a_block_is_one_line_end(root, search, monkeypatch, block):
     monkeypatch.setattr(lines, "BLOCK_BYTES", block)
     write(root, a=b"abc\r\nde\r\nabc\r\nf\r")
-    assert found(search("c$")) == [("a", 1, "abc"), ("a", 3, "abc")]
-    assert [number for _, number, _ in found(search("\\r"))] == [4]
+    assert matched_lines(search("c$")) == [("a", 1, "abc"), ("a", 3, "abc")]
+    assert [number for _, number, _ in matched_lines(search("\\r"))] == [4]
 
 
 def test_long_lines_are_truncated_around_the_match(root, search):
@@ -223,27 +223,27 @@ def test_long_lines_are_truncated_around_the_match(root, search):
 def test_the_last_line_end_begins_no_further_line(root, search):
     write(root, a="one\n\n", b="", c="\n", d="two\n")
     everything = [("a", 1, "one"), ("a", 2, ""), ("c", 1, ""), ("d", 1, "two")]
-    assert found(search("^")) == found(search("$", multiline=True)) == everything
-    assert found(search("^$")) == [("a", 2, ""), ("c", 1, "")]
+    assert matched_lines(search("^")) == matched_lines(search("$", multiline=True)) == everything
+    assert matched_lines(search("^$")) == [("a", 2, ""), ("c", 1, "")]
 
 
 def every_page(search, **options):
     result = search(**options)
-    matches = found(result)
+    matches = matched_lines(result)
     while result["cursor"]:
         result = search(cursor=result["cursor"], **options)
-        matches += found(result)
+        matches += matched_lines(result)
     return matches
 
 
 def test_pages_continue_within_a_file(root, search):
     write(root, a="x\ny\nx\nx\n", b__c="x\nx\n", b__d="y", e="x")
-    everything = found(search("x"))
+    everything = matched_lines(search("x"))
     assert len(everything) == 6
     for bound in ({"limit": 1}, {"limit": 2}, {"limit": 3}, {"max_bytes": 50}):
         assert every_page(partial(search, "x"), **bound) == everything, bound
     pages = every_page(partial(search, r"x\ny", multiline=True), limit=1)
-    assert pages == found(search(r"x\ny", multiline=True)) != []
+    assert pages == matched_lines(search(r"x\ny", multiline=True)) != []
 
 
 def test_pages_of_counts_continue_after_the_limit(root, search):
@@ -258,7 +258,7 @@ def test_a_search_ends_at_its_deadline_or_when_cancelled(root, search):
     ticks = iter(range(100))
     result = search("x", control=Control(4, lambda: next(ticks)))
     assert result["stopped"] == "time"
-    assert found(result) + found(search("x", cursor=result["cursor"])) == found(search("x"))
+    assert matched_lines(result) + matched_lines(search("x", cursor=result["cursor"])) == matched_lines(search("x"))
     control = Control()
     control.cancel()
     result = search("x", control=control)
@@ -282,12 +282,12 @@ def test_a_multiline_search_skips_files_too_large_to_read_whole(root, search, mo
     monkeypatch.setattr(lines, "MAX_WHOLE", 3)
     write(root, a="xxxx", b="x")
     result = search("x", multiline=True)
-    assert (found(result), result["skipped"]) == ([("b", 1, "x")], 1)
+    assert (matched_lines(result), result["skipped"]) == ([("b", 1, "x")], 1)
 
 
 def test_both_walkers_find_the_same_lines(either, root):
     write(root, a="x\n", b__c="x\n")
-    assert found(searcher(either)("x")) == [("a", 1, "x"), ("b/c", 1, "x")]
+    assert matched_lines(searcher(either)("x")) == [("a", 1, "x"), ("b/c", 1, "x")]
 
 
 def test_a_search_leaves_no_descriptor_open(root, search, no_leak):
@@ -304,7 +304,7 @@ def test_a_regular_expression_without_re2_names_the_package(root, search, monkey
     with pytest.raises(FilesError, match="google-re2") as caught:
         search("x+")
     assert caught.value.code == "not_installed"
-    assert found(search("x")) == [("a", 1, "x")]
+    assert matched_lines(search("x")) == [("a", 1, "x")]
 
 
 @pytest.mark.slow
@@ -332,7 +332,7 @@ def test_a_search_agrees_with_matching_line_by_line(search, root, text, pattern,
     (root / "file").write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK_BYTES", max(block, longest + 1))
-        matches = found(search(pattern, context=1))
+        matches = matched_lines(search(pattern, context=1))
     plain = text.replace("\r\n", "\n")
     expected = plain.removesuffix("\n").split("\n") if plain else []
     python = re.compile(pattern)
@@ -350,7 +350,7 @@ def test_shared_context_counts_once_against_the_size(search, root):
 def test_a_page_ending_between_a_small_and_a_large_file_repeats_nothing(root, search, monkeypatch):
     monkeypatch.setattr(lines, "SMALL_FILE_BYTES", 8)
     write(root, a="x\n", b="y\n", c="x and more\n", d="x\n")
-    assert every_page(partial(search, "x"), limit=1) == found(search("x"))
+    assert every_page(partial(search, "x"), limit=1) == matched_lines(search("x"))
 
 
 @pytest.mark.parametrize("rest", [{}, {"e": "one\r\n"}, {"e": "é one\n"}, {"e": "%PDF-one\n"}, {"e": b"one\0"}])

@@ -39,13 +39,13 @@ def suggest(files):
     return lambda path: suggest_path(files, files.roots.place(path))
 
 
-@pytest.mark.parametrize(("asked", "there"), ALIKE)
-def test_a_missing_path_suggests_the_uri_of_a_look_alike(root, files, suggest, asked, there):
-    (root / there).touch()
+@pytest.mark.parametrize(("missing", "existing"), ALIKE)
+def test_a_missing_path_suggests_the_uri_of_a_look_alike(root, files, suggest, missing, existing):
+    (root / existing).touch()
     (root / "other").touch()
-    if (root / asked).exists():
+    if (root / missing).exists():
         pytest.skip("this file system takes the two for one name: run it where it does not")
-    assert suggest(asked) == f"Did you mean {files.roots.uri(files.roots.place(there))}?"
+    assert suggest(missing) == f"Did you mean {files.roots.uri(files.roots.place(existing))}?"
 
 
 def test_look_alike_parent_directories_are_suggested(root, files, suggest):

@@ -49,49 +49,49 @@ def watcher(files):
 
 
 @pytest.fixture
-def opened(files, monkeypatch):
+def read_directories(files, monkeypatch):
     """The directories that are read; nothing else but the time shows them."""
     places, open_directory = [], files.open_directory
 
-    def noting(place, follow=True):
+    def recording(place, follow=True):
         places.append("/".join(place.parts))
         return open_directory(place, follow)
 
-    monkeypatch.setattr(files, "open_directory", noting)
+    monkeypatch.setattr(files, "open_directory", recording)
     return places
 
 
 @pytest.fixture
-def compared(monkeypatch):
+def compared_names(monkeypatch):
     """The names that are compared with globs; nothing else but the time shows them."""
     names, step = [], Glob.step
 
-    def noting(glob, states, name):
+    def recording(glob, states, name):
         names.append(name)
         return step(glob, states, name)
 
-    monkeypatch.setattr(Glob, "step", noting)
+    monkeypatch.setattr(Glob, "step", recording)
     return names
 
 
-async def test_a_hundred_globs_read_a_directory_once(watcher, opened, files, root, at):
+async def test_a_hundred_globs_read_a_directory_once(watcher, read_directories, files, root, at):
     (root / "sub").mkdir()
     for number in range(20):
         (root / "sub" / str(number)).touch()
     globs = GlobTrees(watcher, ignore)
     for number in range(100):
         await globs.watch(str(number), at("."), f"./**/*{number}*", files)
-    assert opened == ["", "sub"]
+    assert read_directories == ["", "sub"]
     assert watcher._quota._left == 1_000 - 21
 
 
-async def test_globs_of_another_depth_read_the_directory_separately(watcher, opened, files, root, at):
+async def test_globs_of_another_depth_read_the_directory_separately(watcher, read_directories, files, root, at):
     (root / "sub").mkdir()
     globs = GlobTrees(watcher, ignore)
     await globs.watch("near", at("."), "./*.py", files)
-    assert opened == [""]
+    assert read_directories == [""]
     await globs.watch("far", at("."), "./**/*.py", files)
-    assert opened == ["", "", "sub"]
+    assert read_directories == ["", "", "sub"]
 
 
 async def test_globs_below_the_roots_of_two_clients_have_separate_trees(watcher, files, root):
@@ -121,45 +121,45 @@ def events(at):
 
 
 def test_only_keys_with_matching_globs_are_affected(events):
-    asking = Readers(("src",))
+    readers = Readers(("src",))
     for key, pattern in (("py", "./*.py"), ("any", "./**/a.*"), ("deep", "./x/**/*.py")):
-        asking.add(key, Glob([pattern]))
-    assert asking.affected_keys(events("src/b.py")) == ["py"]
-    assert asking.affected_keys(events("src/x/a.txt")) == ["any"]
-    assert asking.affected_keys(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
-    asking.remove("py")
-    assert asking.affected_keys(events("src/b.py")) == []
+        readers.add(key, Glob([pattern]))
+    assert readers.affected_keys(events("src/b.py")) == ["py"]
+    assert readers.affected_keys(events("src/x/a.txt")) == ["any"]
+    assert readers.affected_keys(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
+    readers.remove("py")
+    assert readers.affected_keys(events("src/b.py")) == []
 
 
-def test_affected_globs_are_not_compared_again_and_too_many_are_all_affected(events, compared, monkeypatch):
-    asking = Readers(())
-    asking.add("all", Glob(["./*"]))
-    assert asking.affected_keys(events(*map(str, range(100)))) == ["all"]
-    assert len(compared) == 1
+def test_affected_globs_are_not_compared_again_and_too_many_are_all_affected(events, compared_names, monkeypatch):
+    readers = Readers(())
+    readers.add("all", Glob(["./*"]))
+    assert readers.affected_keys(events(*map(str, range(100)))) == ["all"]
+    assert len(compared_names) == 1
     monkeypatch.setattr(subscriptions, "MAX_COMPARED", 20)
-    asking = Readers(())
+    readers = Readers(())
     for key in map(str, range(10)):
-        asking.add(key, Glob([f"./{key}"]))
-    assert asking.affected_keys(events("1", "x")) == ["1"]
-    assert len(compared) <= 1 + 20
-    compared.clear()
-    assert len(asking.affected_keys(events("1", "2", "3"))) == 10
-    assert compared == []
+        readers.add(key, Glob([f"./{key}"]))
+    assert readers.affected_keys(events("1", "x")) == ["1"]
+    assert len(compared_names) <= 1 + 20
+    compared_names.clear()
+    assert len(readers.affected_keys(events("1", "2", "3"))) == 10
+    assert compared_names == []
 
 
-async def nothing(*_):
+async def fail_on_change(*_):
     raise AssertionError("nothing changes here")
 
 
 @pytest.fixture
 def listing(files, root):
     """List these sets of parts in turn, and return the number of watched parts."""
-    watcher = Watcher(files, nothing)
+    watcher = Watcher(files, fail_on_change)
     listings = Listings(watcher)
 
     async def listed(*sets):
         for names in sets:
-            await listings.watch(narrow(files, [uri(str(root / name)) for name in names]), nothing)
+            await listings.watch(narrow(files, [uri(str(root / name)) for name in names]), fail_on_change)
         return watcher.health["watched"]
 
     return listed

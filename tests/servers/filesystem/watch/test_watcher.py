@@ -20,7 +20,7 @@ from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
 from tests.descriptors import descriptors, settled_descriptors
-from tests.servers.filesystem.editing_files import theirs_added
+from tests.servers.filesystem.editing_files import append_as_another
 
 
 def with_room(watcher, entries):
@@ -101,7 +101,7 @@ async def test_deleting_recreating_appending_and_truncating_send_updates(watchin
         for change in (
             file.unlink,
             lambda: file.write_text("a"),
-            lambda: theirs_added(file),
+            lambda: append_as_another(file),
             lambda: os.truncate(file, 1),
         ):
             change()

@@ -67,13 +67,13 @@ def simple(sql: str, *lines: str) -> str:
     return "\n".join(("---", "description: Something.", *lines, "---", sql))
 
 
-async def names(peer: Peer) -> set[str]:
+async def custom_tools(peer: Peer) -> set[str]:
     """The names of the tools that are not built in."""
     tools = (await peer.request("tools/list"))["result"]["tools"]
     return {tool["name"] for tool in tools} - {tool.name for tool in app.tools.all()}
 
 
-async def changed(peer: InnerPeer) -> None:
+async def wait_for_list_change(peer: InnerPeer) -> None:
     """Wait for exactly one tools/list_changed."""
     await peer.client.other(CHANGED)
     assert peer.client.others == []
@@ -138,7 +138,7 @@ async def test_invalid_query_files_are_skipped_with_a_log_message(
     (queries / "a_link.sql").symlink_to("nowhere")
     (queries / "a_folder.sql").mkdir()
     async with inside("--queries", queries, file) as peer:
-        assert await names(peer) == {"by_name"}
+        assert await custom_tools(peer) == {"by_name"}
     messages = {
         name: [line for line in caplog.messages if line.startswith(f"--queries: {name}.sql: ")] for name in WRONG
     }
@@ -151,8 +151,8 @@ async def test_invalid_query_files_are_skipped_with_a_log_message(
 async def test_a_new_query_file_sends_tools_list_changed(file: Path, queries: Path) -> None:
     async with inside("--queries", queries, file) as peer:
         (queries / "a.sql").write_text(simple("SELECT 'new'"))
-        await changed(peer)
-        assert await names(peer) == {"by_name", "a"}
+        await wait_for_list_change(peer)
+        assert await custom_tools(peer) == {"by_name", "a"}
 
 
 @pytest.mark.slow
@@ -166,14 +166,14 @@ async def test_each_new_changed_and_removed_query_file_sends_one_list_changed(
             await peer.client.other("notifications/subscriptions/acknowledged")
         for name in "abc":
             (queries / f"{name}.sql").write_text(simple(f"SELECT '{name}'"))
-        await changed(peer)
-        assert await names(peer) == {"by_name", "a", "b", "c"}
+        await wait_for_list_change(peer)
+        assert await custom_tools(peer) == {"by_name", "a", "b", "c"}
         (queries / "a.sql").write_text(simple("SELECT 'new'"))
-        await changed(peer)
+        await wait_for_list_change(peer)
         assert (await peer.data("a"))["rows"] == [["new"]]
         (queries / "b.sql").unlink()
-        await changed(peer)
-        assert await names(peer) == {"by_name", "a", "c"}
+        await wait_for_list_change(peer)
+        assert await custom_tools(peer) == {"by_name", "a", "c"}
 
 
 @pytest.mark.slow
@@ -195,9 +195,9 @@ async def test_a_query_of_a_missing_table_appears_with_the_table(
 ) -> None:
     (queries / "later.sql").write_text(simple("SELECT * FROM later"))
     async with inside("--queries", queries, file) as peer:
-        assert await names(peer) == {"by_name"}
+        assert await custom_tools(peer) == {"by_name"}
         with closing(sqlite3.connect(file)) as connection:
             connection.execute("CREATE TABLE later (x)")
-        await changed(peer)
-        assert await names(peer) == {"by_name", "later"}
+        await wait_for_list_change(peer)
+        assert await custom_tools(peer) == {"by_name", "later"}
     assert caplog.text.count("later.sql") == 1

@@ -7,7 +7,7 @@ from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.importing.tables import FormatRequest
 
 
-class Unhurried:
+class EndlessJob:
     """A job that is never stopped and reports nothing."""
 
     def check(self) -> None:
@@ -20,7 +20,7 @@ class Unhurried:
 def survey_all(source: str | Opener, expected: TargetTable = TargetTable(), **written: Any) -> Plan:  # noqa: B008
     """The import plan for a text or a file. Raises SqlError."""
     opener = open_text(source) if isinstance(source, str) else source
-    steps = survey(opener, FormatRequest(**written), expected, Unhurried())
+    steps = survey(opener, FormatRequest(**written), expected, EndlessJob())
     while True:
         try:
             next(steps)

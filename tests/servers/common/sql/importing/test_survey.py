@@ -207,14 +207,14 @@ def test_binary_files_are_refused_with_their_kind(data: bytes, kind: str) -> Non
         survey_all(partial(io.BytesIO, data))
 
 
-def _said(plan: Plan, start: str) -> list[str]:
+def _notes(plan: Plan, start: str) -> list[str]:
     return [words for words in plan.words if start in words]
 
 
 def test_short_rows_are_filled_and_counted() -> None:
     plan = survey_all("a,b,c\n1,2,3\n\n4\n5,6\n")
     assert plan.first == [("1", "2", "3"), ("4", None, None), ("5", "6", None)]
-    assert _said(plan, "short") == ["2 short rows were filled with NULL, first row 2, line 4"]
+    assert _notes(plan, "short") == ["2 short rows were filled with NULL, first row 2, line 4"]
 
 
 def test_a_long_row_is_refused_with_its_line_unless_extra_fields_are_empty() -> None:
@@ -226,7 +226,7 @@ def test_a_long_row_is_refused_with_its_line_unless_extra_fields_are_empty() -> 
 def test_trailing_empty_columns_without_a_name_are_omitted() -> None:
     plan = survey_all("a,b,,\n1,2,,\n")
     assert [column.name for column in plan.columns] == ["a", "b"]
-    assert _said(plan, "left out") == ["2 columns at the end left out, which have neither a name nor a value"]
+    assert _notes(plan, "left out") == ["2 columns at the end left out, which have neither a name nor a value"]
 
 
 def test_a_sep_line_sets_the_delimiter() -> None:
