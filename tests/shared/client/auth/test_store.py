@@ -84,7 +84,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-async def test_a_damaged_file_is_set_aside(tokens: FileTokens, text: bytes) -> None:
+async def test_a_damaged_file_is_renamed_with_an_error(tokens: FileTokens, text: bytes) -> None:
     await tokens.put(KEY, VALUE)
     tokens.path.write_bytes(text)
     with pytest.raises(AuthError, match=r"was damaged, and has been renamed to tokens\.damaged; log in again"):

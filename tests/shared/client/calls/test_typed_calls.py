@@ -45,7 +45,7 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
 
 
 @EVERY_MODE
-async def test_lists_are_models(mode: str) -> None:
+async def test_lists_return_models(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         add = (await client.list_tools())[0]
         assert (add.name, add.input_schema["required"]) == ("add", ["a", "b"])
@@ -81,7 +81,7 @@ async def test_a_failed_tool_returns_a_result_with_is_error() -> None:
 
 
 @ERAS
-async def test_arguments_are_completed(mode: str) -> None:
+async def test_complete_returns_completions_of_an_argument(mode: str) -> None:
     async def goals(_ctx: object, typed: str, _settled: dict[str, str]) -> list[str]:
         return [f"{typed}rty", f"{typed}rade"]
 

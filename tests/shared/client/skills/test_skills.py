@@ -161,7 +161,7 @@ async def test_a_server_without_skills_gets_no_requests() -> None:
             await skills.get_skill(URI)
 
 
-async def test_a_directory_is_read_to_its_last_page() -> None:
+async def test_read_directory_returns_all_pages() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         assert [one.name for one in await skills.read_directory("skill://pdf/refs")] == ["a.md", "b.md"]

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 @asynccontextmanager
-async def asked(app: Server[Any]) -> AsyncIterator[Any]:
+async def asking(app: Server[Any]) -> AsyncIterator[Any]:
     """A function that sends a request by method and params, and returns the answer without its id."""
     async with connected(app, dialects=True) as end:
 
@@ -73,7 +73,7 @@ def made() -> Server[None]:
 
 
 async def test_initialize_returns_the_features_and_capabilities() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         result = (await ask("initialize", {"version": "0.6.0"}))["result"]
     assert result == {
         "version": "0.6.0",
@@ -93,7 +93,7 @@ async def test_initialize_returns_the_features_and_capabilities() -> None:
 
 
 async def test_initialize_includes_the_prompts_of_a_source() -> None:
-    async with asked(sourced()) as ask:
+    async with asking(sourced()) as ask:
         prompts = (await ask("initialize", {}))["result"]["prompts"]
     assert [prompt["name"] for prompt in prompts] == ["greet", "praise", "scold", "thank"]
     assert prompts[1]["arguments"] == {
@@ -119,7 +119,7 @@ async def test_the_default_of_an_argument_appears_only_in_the_dialect() -> None:
 
     app: Server[None] = Server(Implementation(name="made", version="1"))
     app.prompts_from(Source())
-    async with asked(app) as ask:
+    async with asking(app) as ask:
         (prompt,) = (await ask("initialize", {}))["result"]["prompts"]
     assert prompt["arguments"]["properties"] == {"tone": {"type": "string", "default": "calm"}}
     async with talking(app) as peer:
@@ -128,7 +128,7 @@ async def test_the_default_of_an_argument_appears_only_in_the_dialect() -> None:
 
 
 async def test_a_read_has_the_last_modified_time_of_the_declaration() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         assert await ask("read_resource", {"uri": "made:///bytes"}) == {
             "result": {
                 "content": [{"type": "blob", "blob": "AAE=", "mimeType": "image/png"}],
@@ -139,20 +139,20 @@ async def test_a_read_has_the_last_modified_time_of_the_declaration() -> None:
 
 
 async def test_the_last_modified_time_of_contents_precedes_the_declared_time() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         read = (await ask("read_resource", {"uri": "made:///parts"}))["result"]
     assert read["meta"] == {"lastModified": "2026-02-01T00:00:00Z"}
 
 
 async def test_a_failed_resource_returns_code_3002() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         assert await ask("read_resource", {"uri": "made:///closed"}) == {
             "error": {"code": 3002, "message": "it is closed"}
         }
 
 
 async def test_a_failed_prompt_returns_code_6001() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         assert await ask("render_prompt", {"name": "broken", "arguments": {"count": 4}}) == {
             "error": {"code": 6001, "message": "there are 4"}
         }
@@ -166,12 +166,12 @@ async def test_errors_of_a_tool_differ_from_an_unknown_tool() -> None:
         """Refuses."""
         raise InvalidParams("the date is in the past") if date else ResourceNotFound("calendar:")
 
-    async with asked(app) as ask:
+    async with asking(app) as ask:
         for name, date, code in (("book", "x", -32602), ("book", "", -32602), ("cook", "x", 4001)):
             answer = await ask("call_tool", {"name": name, "arguments": {"date": date}})
             assert answer["error"]["code"] == code
 
 
 async def test_methods_of_missing_features_are_unknown() -> None:
-    async with asked(made()) as ask:
+    async with asking(made()) as ask:
         assert (await ask("call_tool", {"name": "any"}))["error"]["code"] == -32601
