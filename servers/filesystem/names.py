@@ -1,6 +1,6 @@
 """Display of file names and contents in results, so that they can't be mistaken for the server's own words.
 
-A name is shown on one line (see `displayed`). It must not look like the server's own words, such as a note in
+A name is shown on one line (see `display_name`). It must not look like the server's own words, such as a note in
 brackets, a link's mark, a size or a line number; if it does, one of its characters is escaped. In a sentence, a name
 of several words is quoted. To refer to such an entry, a client passes its URI.
 """
@@ -28,7 +28,7 @@ def escape_breaks(lines: str) -> str:
 
 
 def add_uri(name: str, uri: Callable[[], str]) -> str:
-    """Return a `displayed` name or path for a result, followed by its URI if escapes change it."""
+    """Return a result of `display_name`, which may be a path, followed by its URI if escapes change it."""
     # Everything that looks like the server's own words has a space in it.
     if " " in name:
         name = re.sub(_SERVER_WORDS, escape_match, name)

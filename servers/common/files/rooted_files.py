@@ -72,7 +72,7 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or else a path."""
+        """Yield the argument of `entries.list_entries` for the directory at `place`: a descriptor, or else a path."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing_error(entry, place.path)
