@@ -121,7 +121,7 @@ async def test_slow_pages_of_a_client_leave_a_slot_for_another_client() -> None:
 
 
 @asynccontextmanager
-async def two(server: RedisServer) -> AsyncIterator[list[httpx.AsyncClient]]:
+async def two_clients(server: RedisServer) -> AsyncIterator[list[httpx.AsyncClient]]:
     """Yields a client at each of two replicas, with one session."""
     env = {**os.environ, "MCP_STATE_KEY": "secret", "MCP_STORE": server.url, "MCP_STORE_PREFIX": "fetched:"}
     async with AsyncExitStack() as stack:
@@ -134,7 +134,7 @@ async def two(server: RedisServer) -> AsyncIterator[list[httpx.AsyncClient]]:
         yield clients
 
 
-async def fetched(client: httpx.AsyncClient, url: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+async def fetch_page(client: httpx.AsyncClient, url: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
     """Returns the text for the model, and the facts for programs."""
     result = await asked_over_http(
         client, "tools/call", name="fetch", arguments={"url": url, "format": "text", **arguments}
@@ -146,14 +146,14 @@ async def test_a_page_loaded_at_one_replica_continues_at_another(redis_server: R
     text = " ".join(f"word{number}" for number in range(500))
     fresh = answer(text, cache_control="max-age=60", content_type="text/plain")
     routes = {"/a": fresh, "/b": answer(text, content_type="text/plain")}
-    async with opened_site(routes) as site, two(redis_server) as (here, there):
-        await fetched(here, site.url("/a"), max_length=100)
-        _, facts = await fetched(there, site.url("/a"), max_length=100)
+    async with opened_site(routes) as site, two_clients(redis_server) as (here, there):
+        await fetch_page(here, site.url("/a"), max_length=100)
+        _, facts = await fetch_page(there, site.url("/a"), max_length=100)
         assert (facts["fromCache"], site.paths) == (True, ["/a"])
         # HTTP forbids to cache this page, but the snapshot of a client continues.
-        await fetched(here, site.url("/b"), max_length=100)
+        await fetch_page(here, site.url("/b"), max_length=100)
         site.routes["/b"] = answer("another text", content_type="text/plain")
-        shown, _ = await fetched(there, site.url("/b"), max_length=100, start_index=100)
+        shown, _ = await fetch_page(there, site.url("/b"), max_length=100, start_index=100)
         assert text[100:200] in shown
         assert site.paths == ["/a", "/b"]
 

@@ -37,25 +37,25 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
-def added(site: Site, page: str) -> str:
+def add_page(site: Site, page: str) -> str:
     """Adds a page to the site, and returns its path."""
     path = f"/{len(site.routes)}"
-    changed(site, path, page)
+    change_page(site, path, page)
     return path
 
 
-def changed(site: Site, path: str, page: str) -> None:
+def change_page(site: Site, path: str, page: str) -> None:
     site.routes[path] = answer(page, content_type="text/html")
 
 
-def version_in(text: str) -> str:
+def read_version(text: str) -> str:
     found = re.search(r"UTC(?:, from the cache)?, version ([0-9a-f]{8})\n", text)
     assert found is not None, text
     return found[1]
 
 
 async def test_the_start_index_of_a_passage_continues_the_page_there(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, PAGE))
+    url = site.url(add_page(site, PAGE))
     result = await peer.call("fetch", url=url, find="What about crusts?", max_length=100)
     text = result["content"][0]["text"]
     assert "note: 1 of 1 passages with these words" in text
@@ -75,7 +75,7 @@ async def test_an_excerpt_comes_from_the_cached_page_unless_refreshed(peer: Peer
     for words in ("old", "new"):
         page = f"<main><p>Crusts are {words}.</main>"
         site.routes[path] = answer(page, content_type="text/html", cache_control="max-age=3600")
-        versions.append(version_in(await peer.text("fetch", url=url, refresh=not versions)))
+        versions.append(read_version(await peer.text("fetch", url=url, refresh=not versions)))
     arguments = {"url": url, excerpt: "crusts" if excerpt == "find" else versions[0]}
     assert versions[0] == versions[1]
     assert "new" not in await peer.text("fetch", **arguments)
@@ -83,12 +83,12 @@ async def test_an_excerpt_comes_from_the_cached_page_unless_refreshed(peer: Peer
 
 
 async def test_find_without_a_match_is_an_error(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, PAGE))
+    url = site.url(add_page(site, PAGE))
     assert (await peer.error("fetch", url=url, find="submarine")).startswith("not_found: the page has none of these")
 
 
 async def test_find_since_and_start_index_exclude_each_other(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, PAGE))
+    url = site.url(add_page(site, PAGE))
     for arguments in ({"find": "a", "since": "b"}, {"find": "a", "start_index": 1}, {"since": "a", "start_index": 1}):
         assert (await peer.error("fetch", url=url, **arguments)).startswith(
             "bad_argument: find, since and start_index"
@@ -96,29 +96,29 @@ async def test_find_since_and_start_index_exclude_each_other(peer: Peer, site: S
 
 
 async def test_since_lists_the_changes_since_any_stored_version(peer: Peer, site: Site) -> None:
-    path = added(site, PAGE)
-    first = version_in(await peer.text("fetch", url=site.url(path)))
+    path = add_page(site, PAGE)
+    first = read_version(await peer.text("fetch", url=site.url(path)))
     unchanged = await peer.text("fetch", url=site.url(path), since=first)
     assert unchanged.endswith(f"note: unchanged since version {first}")
-    changed(site, path, PAGE.replace("vinegar", "soap"))
+    change_page(site, path, PAGE.replace("vinegar", "soap"))
     text = await peer.text("fetch", url=site.url(path), since=first)
     assert f"note: 1 of 1 changes since version {first}\n" in text
     assert "] Ovens > Cleaning\n- Crusts come off with vinegar.\n+ Crusts come off with soap.\n" in text
-    second = version_in(text)
-    changed(site, path, PAGE.replace("vinegar", "water"))
+    second = read_version(text)
+    change_page(site, path, PAGE.replace("vinegar", "water"))
     assert "+ Crusts come off with water." in await peer.text("fetch", url=site.url(path), since=second)
     assert "- Crusts come off with vinegar." in await peer.text("fetch", url=site.url(path), since=first)
 
 
 async def test_since_an_unknown_version_is_an_error_with_advice(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, PAGE))
+    url = site.url(add_page(site, PAGE))
     error = await peer.error("fetch", url=url, since="00000000")
     assert error == "bad_argument: that version of the page is no longer stored. Fetch the page without since."
 
 
 async def test_since_refuses_a_version_of_another_page(peer: Peer, site: Site) -> None:
-    version = version_in(await peer.text("fetch", url=site.url(added(site, PAGE))))
-    other = site.url(added(site, "<main><h1>Other</h1><p>Another page altogether, of a few words.</p></main>"))
+    version = read_version(await peer.text("fetch", url=site.url(add_page(site, PAGE))))
+    other = site.url(add_page(site, "<main><h1>Other</h1><p>Another page altogether, of a few words.</p></main>"))
     assert (await peer.error("fetch", url=other, since=version)).startswith(
         "bad_argument: that version of the page is"
     )
@@ -126,17 +126,17 @@ async def test_since_refuses_a_version_of_another_page(peer: Peer, site: Site) -
 
 async def test_since_returns_the_whole_page_when_too_much_changed(peer: Peer, site: Site) -> None:
     lines = "".join(f"{number} old\n" for number in range(1_600))
-    path = added(site, f"<pre>{lines}</pre>")
-    version = version_in(await peer.text("fetch", url=site.url(path)))
-    changed(site, path, f"<pre>{lines.replace('old', 'new')}</pre>")
+    path = add_page(site, f"<pre>{lines}</pre>")
+    version = read_version(await peer.text("fetch", url=site.url(path)))
+    change_page(site, path, f"<pre>{lines.replace('old', 'new')}</pre>")
     text = await peer.text("fetch", url=site.url(path), since=version)
     assert f"note: too much has changed since version {version} for a comparison" in text
     assert "1 new\n" in text
 
 
 async def test_only_the_first_piece_of_a_page_has_a_version(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, PAGE))
-    assert version_in(await peer.text("fetch", url=url, max_length=500))
+    url = site.url(add_page(site, PAGE))
+    assert read_version(await peer.text("fetch", url=url, max_length=500))
     assert ", version " not in await peer.text("fetch", url=url, start_index=500)
 
 
@@ -149,9 +149,9 @@ async def test_since_accepts_a_version_from_another_replica() -> None:
         talking(one, STATELESS) as here,
         talking(other, STATELESS) as there,
     ):
-        path = added(site, PAGE)
+        path = add_page(site, PAGE)
         first = (await here.call("fetch", url=site.url(path)))["result"]["_meta"]["version"]
-        changed(site, path, PAGE.replace("vinegar", "soap"))
+        change_page(site, path, PAGE.replace("vinegar", "soap"))
         result = await there.call("fetch", url=site.url(path), since=first)
         assert "+ Crusts come off with soap." in result["result"]["content"][0]["text"]
 
@@ -166,9 +166,9 @@ async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
         talking(other, STATELESS, principal=Principal("ada")) as ada_there,
         talking(other, STATELESS, principal=Principal("bob")) as bob,
     ):
-        path = added(site, PAGE)
+        path = add_page(site, PAGE)
         await ada.call("fetch", url=site.url(path), max_length=100)
-        changed(site, path, PAGE.replace("vinegar", "soap"))
+        change_page(site, path, PAGE.replace("vinegar", "soap"))
         assert "vinegar" in await ada_there.text("fetch", url=site.url(path), start_index=1)
         text = await bob.text("fetch", url=site.url(path), start_index=1)
     assert "this was fetched again" in text
@@ -177,7 +177,7 @@ async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
 
 async def test_find_omits_and_counts_passages_beyond_max_text(site: Site) -> None:
     sections = "".join(f"<h2>Oven {n}</h2><p>Oven {n} is cleaned with vinegar. {FILLER}</p>" for n in range(40))
-    url = site.url(added(site, f"<main><h1>Ovens</h1>{sections}</main>"))
+    url = site.url(add_page(site, f"<main><h1>Ovens</h1>{sections}</main>"))
     async with served("--max-text", "9000") as small:
         text = await small.text("fetch", url=url, find="vinegar", max_length=20_000)
     note = re.search(r"note: (\d+) of 40 passages", text)

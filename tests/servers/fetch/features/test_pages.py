@@ -121,7 +121,7 @@ async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
         assert len(site.asked) > before
 
 
-def memory_of(pid: int) -> int:
+def read_private_memory(pid: int) -> int:
     """Returns the private memory of a process in bytes."""
     found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     assert found is not None
@@ -140,11 +140,11 @@ async def test_a_thousand_subscriptions_to_a_hundred_pages_need_one_check_a_page
         for client in clients:
             await open_session(client)
             await asked_over_http(client, "resources/read", uri=site.url("/first"))
-        before = memory_of(pid)
+        before = read_private_memory(pid)
         for number in range(100):
             for client in clients:
                 await asked_over_http(client, "resources/subscribe", uri=site.url(f"/{number}"))
         # Ten reads of the first page, and a check of each of the others.
         assert len(site.asked) == 110
-        assert memory_of(pid) - before <= 20 * MEBIBYTE
+        assert read_private_memory(pid) - before <= 20 * MEBIBYTE
         process.terminate()

@@ -32,7 +32,7 @@ LONG = "".join(f"Line {number} of a long text.\n" for number in range(1_000))
 PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht zwei Tage Zeit.</p></main></html>"
 
 
-def within(text: str) -> str:
+def read_fenced(text: str) -> str:
     """Returns the text between the fence marks."""
     found = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
     assert found is not None, text
@@ -73,7 +73,7 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
-def added(site: Site, route: Route) -> str:
+def add_page(site: Site, route: Route) -> str:
     """Adds a page to the site, and returns its path."""
     path = f"/{len(site.routes)}"
     site.routes[path] = route
@@ -81,26 +81,26 @@ def added(site: Site, route: Route) -> str:
 
 
 async def test_fetch_returns_markdown_with_the_facts_of_the_page(any_peer: Peer, site: Site) -> None:
-    page = added(site, html())
-    first = added(site, redirect(page))
+    page = add_page(site, html())
+    first = add_page(site, redirect(page))
     result = await any_peer.call("fetch", url=site.url(first))
     text = result["content"][0]["text"]
     assert text.startswith(f'{site.url(first)} (200; "text/html", utf-8, {len(PAGE)} bytes)\n')
     assert f'\nredirected to "{site.url(page)}"\n' in text
-    assert "# Brot\n\nEin Brot braucht zwei Tage Zeit." in within(text)
+    assert "# Brot\n\nEin Brot braucht zwei Tage Zeit." in read_fenced(text)
     facts = result["_meta"]
     assert (facts["url"], facts["status"], facts["language"]) == (site.url(page), 200, "de")
 
 
 async def test_raw_returns_the_source_unchanged(peer: Peer, site: Site) -> None:
-    url = site.url(added(site, html()))
-    assert PAGE in within(await peer.text("fetch", url=url, raw=True))
+    url = site.url(add_page(site, html()))
+    assert PAGE in read_fenced(await peer.text("fetch", url=url, raw=True))
 
 
 async def test_pages_selects_pages_of_a_pdf(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, answer(written(["one", "two", "three"]), content_type="application/pdf")))
+    url = site.url(add_page(site, answer(written(["one", "two", "three"]), content_type="application/pdf")))
     text = await any_peer.text("fetch", url=url, pages="2-3")
-    assert within(text).endswith("[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree")
+    assert read_fenced(text).endswith("[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree")
     refused = await any_peer.call("fetch", url=url, pages="4")
     assert refused["isError"]
     assert refused["content"][0]["text"] == "bad_argument: there are only 3 pages, so there is no page 4"
@@ -109,21 +109,21 @@ async def test_pages_selects_pages_of_a_pdf(any_peer: Peer, site: Site) -> None:
 async def test_a_gzip_file_is_unpacked_and_read(peer: Peer, site: Site) -> None:
     sitemap = b"<?xml version='1.0'?><urlset><url><loc>https://example.com/den</loc></url></urlset>"
     for media_type in ("application/gzip", "application/x-gzip", "application/octet-stream", "text/xml"):
-        url = site.url(added(site, answer(PACK["gzip"](sitemap), content_type=media_type)))
-        assert within(await peer.text("fetch", url=url)) == sitemap.decode()
-    url = site.url(added(site, answer(PACK["gzip"](b"a\0b"), content_type="application/gzip")))
+        url = site.url(add_page(site, answer(PACK["gzip"](sitemap), content_type=media_type)))
+        assert read_fenced(await peer.text("fetch", url=url)) == sitemap.decode()
+    url = site.url(add_page(site, answer(PACK["gzip"](b"a\0b"), content_type="application/gzip")))
     refused = await peer.call("fetch", url=url)
     assert refused["content"][0]["text"].startswith('unsupported_type: "application/gzip", 3 bytes')
 
 
 async def test_a_redirect_by_script_is_noted_with_its_target(peer: Peer, site: Site) -> None:
-    page = added(site, html("<title>Moved</title><script>window.location.replace('/new/place')</script>"))
+    page = add_page(site, html("<title>Moved</title><script>window.location.replace('/new/place')</script>"))
     text = await peer.text("fetch", url=site.url(page))
     assert f'note: A script may redirect a browser from here to "{site.url("/new/place")}".' in text
 
 
 async def test_a_delayed_meta_refresh_is_noted_with_its_target(peer: Peer, site: Site) -> None:
-    page = added(site, html('<title>Moved</title><meta http-equiv="refresh" content="5; url=/new/place">'))
+    page = add_page(site, html('<title>Moved</title><meta http-equiv="refresh" content="5; url=/new/place">'))
     text = await peer.text("fetch", url=site.url(page))
     assert f'note: A browser would be redirected from here to "{site.url("/new/place")}" after 5 s.' in text
 
@@ -131,48 +131,48 @@ async def test_a_delayed_meta_refresh_is_noted_with_its_target(peer: Peer, site:
 async def test_tags_in_plain_text_of_a_feed_are_literal(peer: Peer, site: Site) -> None:
     entry = "<entry><title type='text'>The &lt;main&gt; tag</title><summary>Write &lt;p&gt;.</summary></entry>"
     feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><title>Tags</title>{entry}</feed>"
-    url = site.url(added(site, answer(feed, content_type="application/atom+xml")))
-    assert within(await peer.text("fetch", url=url)).endswith("## The <main> tag\n\nWrite <p>.")
+    url = site.url(add_page(site, answer(feed, content_type="application/atom+xml")))
+    assert read_fenced(await peer.text("fetch", url=url)).endswith("## The <main> tag\n\nWrite <p>.")
 
 
 async def test_a_quote_in_an_aside_is_content(peer: Peer, site: Site) -> None:
     words = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 3
     quote = "<aside class=quote><div>ann:</div><blockquote><p>How deep is the den?</p></blockquote></aside>"
-    url = site.url(added(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
-    assert "> How deep is the den?" in within(await peer.text("fetch", url=url))
+    url = site.url(add_page(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
+    assert "> How deep is the den?" in read_fenced(await peer.text("fetch", url=url))
 
 
 async def test_headings_of_omitted_text_are_listed_before_the_text(peer: Peer, site: Site) -> None:
     words = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 8
     page = f"<title>Foxes</title><main><h1>Foxes</h1><p>{words}</main>{site_map()}"
-    text = within(await peer.text("fetch", url=site.url(added(site, html(page)))))
+    text = read_fenced(await peer.text("fetch", url=site.url(add_page(site, html(page)))))
     assert text.startswith("title: Foxes\nheadings of the omitted text:\n- All parts\n- Part 0\n")
     assert text.endswith(f"\n- Part 28\n\n# Foxes\n\n{words.strip()}")
 
 
 async def test_pieces_come_from_one_snapshot_while_the_page_changes(peer: Peer, site: Site) -> None:
-    path = added(site, plain(LONG))
+    path = add_page(site, plain(LONG))
     first = await peer.call("fetch", url=site.url(path), max_length=20_000)
     site.routes[path] = plain("something else")
     start = first["_meta"]["nextIndex"]
     second = await peer.text("fetch", url=site.url(path), start_index=start, max_length=20_000)
     assert site.paths.count(path) == 1
-    assert within(first["content"][0]["text"]) + within(second) == LONG
+    assert read_fenced(first["content"][0]["text"]) + read_fenced(second) == LONG
 
 
 async def test_a_later_piece_without_a_snapshot_notes_the_new_fetch(peer: Peer, site: Site) -> None:
-    text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
+    text = await peer.text("fetch", url=site.url(add_page(site, plain(LONG))), start_index=100)
     assert "note: this was fetched again" in text
 
 
 async def test_a_page_fills_max_text_beside_its_header(site: Site) -> None:
     async with served("--max-text", "9000") as peer:
-        text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), max_length=20_000)
+        text = await peer.text("fetch", url=site.url(add_page(site, plain(LONG))), max_length=20_000)
     assert 8_900 < len(to_json(text)) <= 9_000
 
 
 async def test_fetch_many_fills_max_text_beside_its_headers(site: Site) -> None:
-    urls = [site.url(added(site, plain(text))) for text in ("short", LONG, LONG)]
+    urls = [site.url(add_page(site, plain(text))) for text in ("short", LONG, LONG)]
     async with served("--max-text", "9000") as peer:
         text = await peer.text("fetch_many", urls=urls)
     assert 8_800 < len(to_json(text)) <= 9_000
@@ -188,23 +188,23 @@ async def test_without_tokens_a_snapshot_belongs_to_its_session() -> None:
         on = {"name": "fetch", "arguments": {**arguments, "start_index": 1_000}}
         theirs, mine = [await asked_over_http(client, "tools/call", **on) for client in (other, one)]
         assert len(site.asked) == 2
-    assert within(mine["content"][0]["text"]) == LONG[1_000:2_000]
-    assert within(theirs["content"][0]["text"]) == "x" * 1_000
+    assert read_fenced(mine["content"][0]["text"]) == LONG[1_000:2_000]
+    assert read_fenced(theirs["content"][0]["text"]) == "x" * 1_000
     assert "note: this was fetched again" in theirs["content"][0]["text"]
 
 
 async def test_refresh_requests_a_cached_page_again(peer: Peer, site: Site) -> None:
-    path = added(site, answer("one", content_type="text/plain", cache_control="max-age=60"))
-    assert within(await peer.text("fetch", url=site.url(path))) == "one"
+    path = add_page(site, answer("one", content_type="text/plain", cache_control="max-age=60"))
+    assert read_fenced(await peer.text("fetch", url=site.url(path))) == "one"
     site.routes[path] = plain("two")
     cached = await peer.text("fetch", url=site.url(path))
     assert ", from the cache" in cached
-    assert within(cached) == "one"
-    assert within(await peer.text("fetch", url=site.url(path), refresh=True)) == "two"
+    assert read_fenced(cached) == "one"
+    assert read_fenced(await peer.text("fetch", url=site.url(path), refresh=True)) == "two"
 
 
 async def test_an_image_is_returned_as_image_content(peer: Peer, site: Site) -> None:
-    result = await peer.call("fetch", url=site.url(added(site, answer(PNG, content_type="image/png"))))
+    result = await peer.call("fetch", url=site.url(add_page(site, answer(PNG, content_type="image/png"))))
     assert result["content"][1] == {
         "type": "image",
         "mimeType": "image/png",
@@ -213,12 +213,12 @@ async def test_an_image_is_returned_as_image_content(peer: Peer, site: Site) -> 
 
 
 async def test_a_damaged_image_is_replaced_by_a_note(peer: Peer, site: Site) -> None:
-    result = await peer.call("fetch", url=site.url(added(site, answer(PNG[:-1], content_type="image/png"))))
+    result = await peer.call("fetch", url=site.url(add_page(site, answer(PNG[:-1], content_type="image/png"))))
     assert result["content"][1] == {"type": "text", "text": "[damaged or incomplete image: not shown]"}
 
 
 async def test_an_image_beyond_max_result_is_refused(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, answer(PNG + b"\0" * 900_000, content_type="image/png")))
+    url = site.url(add_page(site, answer(PNG + b"\0" * 900_000, content_type="image/png")))
     error = await any_peer.error("fetch", url=url)
     assert error.startswith("too_large: the image has 900,")
     assert error.endswith(" The operator can allow more with --max-result.")
@@ -248,7 +248,7 @@ async def test_arguments_out_of_range_are_refused(peer: Peer) -> None:
 
 
 async def test_fetch_many_shares_the_length_and_keeps_the_order(any_peer: Peer, site: Site) -> None:
-    paths = [added(site, plain(LONG)), "/nothing", added(site, plain("short"))]
+    paths = [add_page(site, plain(LONG)), "/nothing", add_page(site, plain("short"))]
     urls = [*map(site.url, paths)]
     result = await any_peer.call("fetch_many", urls=urls, max_length=1_000)
     text, pages = result["content"][0]["text"], result["_meta"]["pages"]
@@ -278,7 +278,7 @@ async def test_fetch_many_loads_its_pages_concurrently(peer: Peer, site: Site) -
         await none_is_awaited.wait()
         out.write(plain("this is the last page"))
 
-    paths = [added(site, waits), *(added(site, comes) for _ in range(19))]
+    paths = [add_page(site, waits), *(add_page(site, comes) for _ in range(19))]
     awaited |= set(paths[1:])
     text = await peer.text("fetch_many", urls=[*map(site.url, paths)])
     assert all(f"\nthis is {path}\n" in text for path in paths[1:])
@@ -296,7 +296,7 @@ async def test_fetch_many_waits_until_three_seconds_before_the_call_timeout(
 
     monkeypatch.setattr(tools, "fetch_all", record)
     async with inside(app, "--allow-private", "127.0.0.1:*") as peer:
-        await peer.text("fetch_many", urls=[site.url(added(site, plain("a")))])
+        await peer.text("fetch_many", urls=[site.url(add_page(site, plain("a")))])
         seconds = peer.running.calls.budget.seconds
     assert given[3] == seconds - 3
 
@@ -314,7 +314,7 @@ async def test_fetch_many_returns_the_other_pages_when_a_page_times_out() -> Non
     assert "timeout: " in text
 
 
-def watched() -> tuple[anyio.Event, anyio.Event, Route]:
+def make_silent_route() -> tuple[anyio.Event, anyio.Event, Route]:
     """Returns an event set on a request, an event set when its connection closes, and a route that never answers."""
     requested, closed = anyio.Event(), anyio.Event()
 
@@ -327,8 +327,8 @@ def watched() -> tuple[anyio.Event, anyio.Event, Route]:
 
 
 async def test_a_cancelled_call_closes_its_connection(any_peer: Peer, site: Site) -> None:
-    requested, closed, silent = watched()
-    params = {"name": "fetch", "arguments": {"url": site.url(added(site, silent))}}
+    requested, closed, silent = make_silent_route()
+    params = {"name": "fetch", "arguments": {"url": site.url(add_page(site, silent))}}
     params = with_envelope(params) if any_peer.stateless else params
     await any_peer.wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params})
     with anyio.fail_after(20):
@@ -338,37 +338,37 @@ async def test_a_cancelled_call_closes_its_connection(any_peer: Peer, site: Site
 
 
 async def test_the_prompt_contains_the_page(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, html()))
+    url = site.url(add_page(site, html()))
     answered = await any_peer.request("prompts/get", name="fetch", arguments={"url": url})
     refused = await any_peer.request("prompts/get", name="fetch", arguments={"url": "http://10.0.0.1/"})
-    assert "zwei Tage" in within(answered["result"]["messages"][0]["content"]["text"])
+    assert "zwei Tage" in read_fenced(answered["result"]["messages"][0]["content"]["text"])
     assert refused["error"]["code"] == -32602
     assert refused["error"]["message"].startswith("blocked_address: ")
 
 
 async def test_a_page_is_a_resource_that_is_listed_after_reading(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, html())) + "?q=ä&a=1"
+    url = site.url(add_page(site, html())) + "?q=ä&a=1"
     read = await any_peer.request("resources/read", uri=url)
     listed = await any_peer.request("resources/list")
     missing = await any_peer.request("resources/read", uri="https://192.0.2.1/")
     (contents,) = read["result"]["contents"]
     assert contents["mimeType"] == "text/markdown"
-    assert "zwei Tage" in within(contents["text"])
+    assert "zwei Tage" in read_fenced(contents["text"])
     (resource,) = (one for one in listed["result"]["resources"] if one["uri"] == url)
     assert resource.get("title", "Brot") == "Brot"
     assert missing["error"]["message"].startswith("blocked_")
 
 
 async def test_blanks_and_braces_are_percent_encoded_in_the_listed_uri(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, html()))
+    url = site.url(add_page(site, html()))
     await any_peer.request("tools/call", name="fetch", arguments={"url": f"{url}?q={{a}} 50%"})
     listed = (await any_peer.request("resources/list"))["result"]["resources"]
     assert f"{url}?q=%7Ba%7D%2050%25" in [resource["uri"] for resource in listed]
 
 
 async def test_a_cancelled_task_closes_its_connections(peer: Peer, site: Site) -> None:
-    requested, closed, silent = watched()
-    call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}
+    requested, closed, silent = make_silent_route()
+    call = {"name": "fetch_many", "arguments": {"urls": [site.url(add_page(site, silent))]}, "task": {}}
     task = (await peer.request("tools/call", **call))["result"]["task"]["taskId"]
     with anyio.fail_after(PATIENCE):
         await requested.wait()

@@ -8,7 +8,7 @@ from servers.fetch.read.page import LoadedPage
 URL = "https://site.example/folder/page"
 
 
-def found(body: str = "", link: str = "") -> str | None:
+def find_in_page(body: str = "", link: str = "") -> str | None:
     return find_alternate(LoadedPage(URL, (), 200, {"link": link}, "text/html", None, body.encode(), 0, False, 0.0))
 
 
@@ -22,13 +22,13 @@ def found(body: str = "", link: str = "") -> str | None:
     ],
 )
 def test_a_markdown_link_in_the_head_is_recognized_in_every_spelling(body: str) -> None:
-    assert found(f"<html><head>{body}</head><body>") == "https://site.example/folder/page.md"
+    assert find_in_page(f"<html><head>{body}</head><body>") == "https://site.example/folder/page.md"
 
 
 def test_the_link_header_precedes_link_elements() -> None:
     link = '</a>; rel="next", <page.md>; rel="alternate"; type="text/markdown"'
     assert (
-        found('<link rel=alternate type=text/markdown href="other.md">', link)
+        find_in_page('<link rel=alternate type=text/markdown href="other.md">', link)
         == "https://site.example/folder/page.md"
     )
 
@@ -50,4 +50,4 @@ def test_the_link_header_precedes_link_elements() -> None:
     ],
 )
 def test_other_links_and_other_origins_are_ignored(body: str) -> None:
-    assert found(body) is None
+    assert find_in_page(body) is None

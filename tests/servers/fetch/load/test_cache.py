@@ -15,7 +15,9 @@ NOW = 1_700_000_000.0
 URL = "http://a.example/"
 
 
-def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str) -> StoredAnswer:
+def stored_page(
+    status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str
+) -> StoredAnswer:
     """Makes a response received at the time `at`, `took` seconds after its request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     response = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
@@ -48,13 +50,13 @@ def test_freshness_lasts_as_long_as_the_headers_declare() -> None:
         ({}, 0),
     ]
     for headers, seconds in rows:
-        one = page(**headers)
+        one = stored_page(**headers)
         assert not one.is_fresh(NOW + seconds), headers
         assert seconds == 0 or one.is_fresh(NOW + seconds - 1), headers
 
 
 def test_the_time_of_the_request_counts_towards_the_age() -> None:
-    assert not page(cache_control="max-age=60", age="50", took=10).is_fresh(NOW)
+    assert not stored_page(cache_control="max-age=60", age="50", took=10).is_fresh(NOW)
 
 
 def test_only_storable_and_reusable_responses_are_cached() -> None:
@@ -73,20 +75,20 @@ def test_only_storable_and_reusable_responses_are_cached() -> None:
     ]
     for facts, storable in rows:
         cache = Cache(10_000)
-        cache.put(URL, page(**facts))
+        cache.put(URL, stored_page(**facts))
         assert (cache.find(URL, {"accept": "text/html"}) is not None) == storable, facts
 
 
 def test_vary_limits_a_cached_response_to_matching_requests() -> None:
     cache = Cache(10_000)
-    cache.put(URL, page(etag='"1"', vary="Accept, Cookie"))
+    cache.put(URL, stored_page(etag='"1"', vary="Accept, Cookie"))
     assert cache.find(URL, {"accept": "text/html"}) is not None
     assert cache.find(URL, {"accept": "text/plain"}) is None
     assert cache.find(URL, {"accept": "text/html", "cookie": "a"}) is None
 
 
 def test_cached_markdown_matches_requests_with_the_same_accept() -> None:
-    markdown = page(**{"content-type": "Text/Markdown; charset=utf-8", "etag": '"1"'})
+    markdown = stored_page(**{"content-type": "Text/Markdown; charset=utf-8", "etag": '"1"'})
     assert markdown.matches({"accept": "text/html"})
     assert not markdown.matches({"accept": "text/markdown"})
 
@@ -96,15 +98,15 @@ def test_the_least_recently_used_response_is_evicted_first() -> None:
     for n in range(3):
         if n == 2:
             assert cache.find("0", {}) is not None
-        cache.put(str(n), page(body=bytes(9_000), etag='"1"'))
+        cache.put(str(n), stored_page(body=bytes(9_000), etag='"1"'))
     assert [cache.find(str(n), {}) is not None for n in range(3)] == [True, False, True]
     assert 18_000 < cache.size <= 25_000
 
 
 def test_a_response_larger_than_the_cache_is_not_stored() -> None:
     cache = Cache(5_000)
-    cache.put("a", page(etag='"1"'))
-    cache.put("b", page(body=bytes(5_000), etag='"1"'))
+    cache.put("a", stored_page(etag='"1"'))
+    cache.put("b", stored_page(body=bytes(5_000), etag='"1"'))
     assert cache.find("a", {}) is not None
     assert cache.find("b", {}) is None
     cache.drop("a")
@@ -113,12 +115,12 @@ def test_a_response_larger_than_the_cache_is_not_stored() -> None:
 
 def test_a_cache_of_size_zero_stores_nothing() -> None:
     cache = Cache(0)
-    cache.put("a", page(etag='"1"'))
+    cache.put("a", stored_page(etag='"1"'))
     assert cache.size == 0
 
 
 def test_a_304_renews_headers_except_those_of_the_body() -> None:
-    old = page(etag='"1"', cache_control="max-age=1", age="9", content_type="text/plain", x_a="1")
+    old = stored_page(etag='"1"', cache_control="max-age=1", age="9", content_type="text/plain", x_a="1")
     renewed = {"etag": 'W/"1"', "cache-control": "max-age=60", "content-type": "text/html", "set-cookie": "a=b"}
     not_modified = Answer(parse_url(URL), 304, httpx.Headers(renewed), b"", 0)
     new = old.confirm(not_modified, (NOW + 100, NOW + 100))
@@ -134,7 +136,7 @@ def test_a_304_renews_headers_except_those_of_the_body() -> None:
 
 def test_a_304_with_another_etag_confirms_nothing() -> None:
     not_modified = Answer(parse_url(URL), 304, httpx.Headers({"etag": '"2"'}), b"", 0)
-    assert page(etag='"1"').confirm(not_modified, (NOW, NOW)) is None
+    assert stored_page(etag='"1"').confirm(not_modified, (NOW, NOW)) is None
 
 
 # Through the loader

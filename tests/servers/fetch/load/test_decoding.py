@@ -17,7 +17,7 @@ def text(size: int) -> bytes:
     return bytes(random.Random(7).choices(b"abcdefghijklmnop", k=size))
 
 
-def unpacked(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
+def unpack(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
     unpacks = make_unpacker(encoding)
     pieces = [piece for at in range(0, len(body), chunk) for piece in unpacks.feed(body[at : at + chunk])]
     unpacks.close()
@@ -29,49 +29,49 @@ def test_each_encoding_is_unpacked(name: str) -> None:
     for size in (0, 1, STEP_BYTES, STEP_BYTES + 1, 300_000):
         for whole in (text(size), bytes(size)):
             packed = PACK[name](whole)
-            assert [unpacked(NAMES[name], packed, chunk) == whole for chunk in (1_000, 1_000_000)] == [True] * 2
+            assert [unpack(NAMES[name], packed, chunk) == whole for chunk in (1_000, 1_000_000)] == [True] * 2
     whole = text(300)
-    assert unpacked(NAMES[name], PACK[name](whole), 1) == whole
-    assert unpacked(NAMES[name], b"") == b""  # a body of nothing is not packed
+    assert unpack(NAMES[name], PACK[name](whole), 1) == whole
+    assert unpack(NAMES[name], b"") == b""  # a body of nothing is not packed
 
 
 @every
 def test_a_body_that_ends_early_or_is_damaged_is_an_error(name: str) -> None:
     for left_out in (1, 5, 200):
         with pytest.raises(FetchError, match="too early"):
-            unpacked(NAMES[name], PACK[name](text(5_000))[:-left_out])
+            unpack(NAMES[name], PACK[name](text(5_000))[:-left_out])
     packed = bytearray(PACK[name](text(50_000)))
     packed[2:2_000] = b"\xff" * 1_998
     with pytest.raises(FetchError) as caught:
-        unpacked(NAMES[name], bytes(packed))
+        unpack(NAMES[name], bytes(packed))
     assert caught.value.code == "bad_response"
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
 def test_concatenated_members_are_one_body(name: str) -> None:
     pack = PACK[name]
-    assert unpacked(name, pack(b"one") + pack(b"") + pack(b"two")) == b"onetwo"
+    assert unpack(name, pack(b"one") + pack(b"") + pack(b"two")) == b"onetwo"
 
 
 def test_encoding_names_without_effect_are_ignored() -> None:
-    assert [unpacked(name, b"one") for name in ("utf-8", "none", "identity", "UTF-8, none")] == [b"one"] * 4
-    assert unpacked("utf-8, gzip", PACK["gzip"](b"one")) == b"one"
+    assert [unpack(name, b"one") for name in ("utf-8", "none", "identity", "UTF-8, none")] == [b"one"] * 4
+    assert unpack("utf-8, gzip", PACK["gzip"](b"one")) == b"one"
 
 
 def test_undeclared_gzip_is_unpacked() -> None:
     packed = PACK["gzip"](b"whole")
-    assert [unpacked(name, packed, chunk) for name in ("", "identity") for chunk in (1, 1_000)] == [b"whole"] * 4
-    assert unpacked("gzip", PACK["gzip"](packed)) == b"whole"
-    assert [unpacked("", body, 1) for body in (b"\x1f\x8b other", b"", b"x")] == [b"\x1f\x8b other", b"", b"x"]
+    assert [unpack(name, packed, chunk) for name in ("", "identity") for chunk in (1, 1_000)] == [b"whole"] * 4
+    assert unpack("gzip", PACK["gzip"](packed)) == b"whole"
+    assert [unpack("", body, 1) for body in (b"\x1f\x8b other", b"", b"x")] == [b"\x1f\x8b other", b"", b"x"]
 
 
 def test_bytes_after_gzip_are_ignored() -> None:
-    assert unpacked("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
+    assert unpack("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
 
 
 def test_two_nested_encodings_are_unpacked() -> None:
     packed = PACK["br"](PACK["gzip"](b"whole"))
-    assert {unpacked(named, packed) for named in ("gzip, br", "GZIP,,identity , br", "x-gzip,br")} == {b"whole"}
+    assert {unpack(named, packed) for named in ("gzip, br", "GZIP,,identity , br", "x-gzip,br")} == {b"whole"}
 
 
 @pytest.mark.parametrize("named", ["gzip, gzip, gzip", "br, zstd, gzip, deflate"])

@@ -24,7 +24,7 @@ from tests.servers.fetch.sites import Gate, ReceivedRequest, answer, opened_site
 LARGE = 2 * FREE_BYTES
 
 
-async def taken(share: Share, size: int = LARGE) -> bool:
+async def is_granted(share: Share, size: int = LARGE) -> bool:
     """Returns True if the bytes are granted without waiting."""
     with anyio.move_on_after(0.05):
         await share.ensure(size, size)
@@ -35,11 +35,11 @@ async def taken(share: Share, size: int = LARGE) -> bool:
 async def test_a_share_beyond_the_budget_waits_for_free_bytes() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
-        assert await taken(first)
-        assert await taken(second)
-        assert not await taken(third)
+        assert await is_granted(first)
+        assert await is_granted(second)
+        assert not await is_granted(third)
         first.shrink_to(0)
-        assert await taken(third)
+        assert await is_granted(third)
         assert budget.in_use == 2 * LARGE
     assert budget.in_use == 0
 
@@ -47,25 +47,25 @@ async def test_a_share_beyond_the_budget_waits_for_free_bytes() -> None:
 async def test_a_small_share_never_waits() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as large, budget.share() as small:
-        assert await taken(large)
-        assert await taken(small, FREE_BYTES)
-        assert not await taken(small, FREE_BYTES + 1)
+        assert await is_granted(large)
+        assert await is_granted(small, FREE_BYTES)
+        assert not await is_granted(small, FREE_BYTES + 1)
 
 
 async def test_a_single_page_may_exceed_the_budget() -> None:
     budget = ByteBudget(FREE_BYTES)
     with budget.share() as share:
-        assert await taken(share, 100 * FREE_BYTES)
-        assert await taken(share, 90 * FREE_BYTES)
+        assert await is_granted(share, 100 * FREE_BYTES)
+        assert await is_granted(share, 90 * FREE_BYTES)
 
 
 async def test_shrinking_a_share_frees_its_bytes() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
         await first.ensure(FREE_BYTES + 1, 2 * LARGE)
-        assert not await taken(second)
+        assert not await is_granted(second)
         first.shrink_to(LARGE)
-        assert await taken(second)
+        assert await is_granted(second)
 
 
 async def test_waiting_shares_are_served_in_order() -> None:
@@ -90,8 +90,8 @@ async def test_a_share_that_stopped_waiting_does_not_block_the_next() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
         await first.ensure(LARGE, LARGE)
-        assert not await taken(second, 2 * LARGE)
-        assert await taken(third)
+        assert not await is_granted(second, 2 * LARGE)
+        assert await is_granted(third)
     assert budget.in_use == 0
 
 

@@ -169,7 +169,7 @@ ANYWHERE = Rules(allow_private=["0.0.0.0/0:*", "[::/0]:*", "localhost:*", "own.t
 OWN_NAMES = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "0", "localhost", "own.test", "[::1]", "[::ffff:7f00:1]", "[::]"]
 
 
-def own_address() -> str:
+def find_own_address() -> str:
     """Returns the address of an interface of this machine, or loopback without any other."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -195,7 +195,7 @@ async def test_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -> No
         with anyio.fail_after(PATIENCE):
             await ready.wait()
             port = endpoints[0][1]
-            for host in [*OWN_NAMES, own_address()]:
+            for host in [*OWN_NAMES, find_own_address()]:
                 with pytest.raises(FetchError, match="is this server, which never"):
                     await web.get(parse_url(f"http://{host}:{port}/healthz"))
         stop.set()

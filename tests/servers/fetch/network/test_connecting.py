@@ -331,7 +331,7 @@ exec "$2" "$3"
 """
 
 
-def isolated(*command: str) -> subprocess.CompletedProcess[str]:
+def run_isolated(*command: str) -> subprocess.CompletedProcess[str]:
     """Runs a command in its own network and mount namespaces."""
     unshare = ["unshare", "--net", "--mount", "--propagation", "private", *command]
     return subprocess.run(unshare, capture_output=True, text=True, timeout=60, check=False)
@@ -339,7 +339,9 @@ def isolated(*command: str) -> subprocess.CompletedProcess[str]:
 
 def can_isolate() -> bool:
     try:
-        return isolated("sh", "-c", "ip link set lo up && mount --bind /dev/null /etc/resolv.conf").returncode == 0
+        return (
+            run_isolated("sh", "-c", "ip link set lo up && mount --bind /dev/null /etc/resolv.conf").returncode == 0
+        )
     except FileNotFoundError:
         return False
 
@@ -351,7 +353,7 @@ def test_a_real_name_server_cannot_rebind_a_name(tmp_path: Path) -> None:
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:5 attempts:1\n")
     (tmp_path / "rebinding.py").write_text(f"import sys; sys.path.insert(0, {str(Path.cwd())!r})\n{NAMESPACE}")
     arguments = ["rebinding", str(tmp_path / "resolv.conf"), sys.executable, str(tmp_path / "rebinding.py")]
-    done = isolated("sh", "-c", SET_UP, *arguments)
+    done = run_isolated("sh", "-c", SET_UP, *arguments)
     assert done.returncode == 0, done.stderr
     # Each connection resolved the name once; the second was not made.
     outcome, unknown = done.stdout.splitlines()

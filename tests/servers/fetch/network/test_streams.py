@@ -43,7 +43,7 @@ from tests.servers.fetch.reaching import PATIENCE, Answers, listening, reaching
 AUTHORITY = authority()
 
 
-async def fetched(
+async def fetch_page(
     shown: Certificate | ssl.SSLContext, folder: Path, host: str = HOST, issuer: Certificate | None = AUTHORITY
 ) -> str | FetchError:
     """Fetches a page of a site with this certificate, and returns its text."""
@@ -59,18 +59,18 @@ async def fetched(
 
 
 async def refused(shown: Certificate | ssl.SSLContext, folder: Path, **more: object) -> FetchError:
-    error = await fetched(shown, folder, **more)
+    error = await fetch_page(shown, folder, **more)
     assert isinstance(error, FetchError)
     assert error.code == "tls"
     return error
 
 
 async def test_an_authority_in_ca_file_is_trusted(tmp_path: Path) -> None:
-    assert await fetched(certificate(AUTHORITY), tmp_path) == "hello"
+    assert await fetch_page(certificate(AUTHORITY), tmp_path) == "hello"
 
 
 async def test_a_certificate_for_an_ip_address_is_valid(tmp_path: Path) -> None:
-    assert await fetched(certificate(AUTHORITY, "127.0.0.1"), tmp_path, "127.0.0.1") == "hello"
+    assert await fetch_page(certificate(AUTHORITY, "127.0.0.1"), tmp_path, "127.0.0.1") == "hello"
 
 
 async def test_an_unknown_authority_is_not_trusted(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_a_self_signed_certificate_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow  # keys of RSA take long to make
 async def test_a_sha_1_signature_is_refused(tmp_path: Path) -> None:
     issuer = authority(rsa.generate_private_key(65_537, 2_048))
-    assert await fetched(certificate(issuer), tmp_path, issuer=issuer) == "hello"
+    assert await fetch_page(certificate(issuer), tmp_path, issuer=issuer) == "hello"
     error = await refused(signed_with_sha_1(issuer), tmp_path, issuer=issuer)
     assert error.reason == "the certificate of secure.test has a signature that is too weak"
 
@@ -128,7 +128,7 @@ async def test_tls_1_0_and_1_1_are_refused(version: ssl.TLSVersion, tmp_path: Pa
 async def test_tls_1_2_and_1_3_are_supported(version: ssl.TLSVersion, tmp_path: Path) -> None:
     context = server_context(certificate(AUTHORITY), tmp_path)
     context.minimum_version = context.maximum_version = version
-    assert await fetched(context, tmp_path) == "hello"
+    assert await fetch_page(context, tmp_path) == "hello"
 
 
 async def test_http2_is_used_if_the_site_offers_it(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ CHARACTERS = "the URL contains characters that are not allowed in a URL"
 USERINFO = "the URL contains a user name or password, which is not sent"
 
 
-def refusal(url: str) -> FetchError:
+def get_refusal(url: str) -> FetchError:
     with pytest.raises(FetchError) as caught:
         parse_url(url)
     assert caught.value.code == "bad_url"
@@ -77,12 +77,14 @@ def test_an_unsupported_url_is_refused() -> None:
         f"the URL is longer than {MAX_URL} characters": [f"http://example.com/{'a' * MAX_URL}"],
         "the host is not a valid DNS name": ["http://☃☃.example\u202e/"],
     }
-    assert {reason: [url for url in urls if refusal(url).reason == reason] for reason, urls in rows.items()} == rows
+    assert {
+        reason: [url for url in urls if get_refusal(url).reason == reason] for reason, urls in rows.items()
+    } == rows
 
 
 def test_an_ipv6_address_without_brackets_is_refused_with_advice() -> None:
     message = "the host contains a colon. Enclose an IPv6 address in brackets"
-    assert str(refusal("http://2606:4700::1111/")) == message
+    assert str(get_refusal("http://2606:4700::1111/")) == message
 
 
 def test_a_refusal_does_not_repeat_credentials() -> None:
@@ -98,8 +100,8 @@ def test_a_refusal_does_not_repeat_credentials() -> None:
         "https://user%3Ahunter2%40example.com/": HOST,
         "https://user:hunter2%40example.com/": PORT,
     }
-    assert {url: refusal(url).reason for url in rows} == rows
-    assert "hunter2" not in " ".join(f"{one!s}{one!r}{one.args}" for one in map(refusal, rows))
+    assert {url: get_refusal(url).reason for url in rows} == rows
+    assert "hunter2" not in " ".join(f"{one!s}{one!r}{one.args}" for one in map(get_refusal, rows))
 
 
 def test_the_length_limit_applies_to_the_encoded_url() -> None:

@@ -16,7 +16,7 @@ PAGE = """<html><title>Brot &amp; Salz</title><main><h1>Brot</h1><p>Ein <a href=
 LONG = f"<html><title>Lang</title><main><h1>A</h1><p>{'Wort ' * 300}</p><h2>B</h2><p>Ende.</p></main></html>"
 
 
-async def seen(html: str, era: str = "2025-11-25", **arguments: Any) -> tuple[Any, str]:
+async def view_page(html: str, era: str = "2025-11-25", **arguments: Any) -> tuple[Any, str]:
     """Returns the data that the app gets of a page, and its URL."""
     page = answer(html, content_type="text/html; charset=utf-8")
     async with opened_site({"/": page}) as site, shown(app, "--allow-private", "127.0.0.1:*", era=era) as (host, _):
@@ -26,7 +26,7 @@ async def seen(html: str, era: str = "2025-11-25", **arguments: Any) -> tuple[An
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_view_has_url_title_links_and_resource(era: str) -> None:
-    view, url = await seen(PAGE, era)
+    view, url = await view_page(PAGE, era)
     assert view == {
         "url": url,
         "title": "Brot & Salz",
@@ -37,14 +37,14 @@ async def test_the_view_has_url_title_links_and_resource(era: str) -> None:
 
 @pytest.mark.slow
 async def test_the_view_of_a_cut_page_has_its_outline() -> None:
-    view, _ = await seen(LONG, max_length=100)
+    view, _ = await view_page(LONG, max_length=100)
     assert view["outline"] == [{"level": 1, "text": "A"}, {"level": 2, "text": "B"}]
 
 
 @pytest.mark.slow
 async def test_the_view_of_another_format_has_no_resource() -> None:
     for arguments in ({"format": "text"}, {"raw": True}, {"section": "Brot"}):
-        view, _ = await seen(PAGE, **arguments)
+        view, _ = await view_page(PAGE, **arguments)
         assert "resource" not in view
 
 

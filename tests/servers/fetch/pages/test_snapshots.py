@@ -93,7 +93,7 @@ def test_earlier_versions_are_bounded_in_number_characters_and_time(monkeypatch:
 WANTED = [A, B]
 
 
-async def no_one(_: int) -> None:
+async def ignore_progress(_: int) -> None:
     """Ignores the progress."""
 
 
@@ -103,7 +103,7 @@ async def test_a_failing_fetch_does_not_affect_the_others() -> None:
             raise FetchError("dns", "unknown")
         return snapshot("b")
 
-    failed, came = await fetch_all(WANTED, fetch, no_one, 60, 100)
+    failed, came = await fetch_all(WANTED, fetch, ignore_progress, 60, 100)
     assert isinstance(failed, FetchError)
     assert isinstance(came, Snapshot)
 
@@ -114,7 +114,7 @@ async def test_pages_loaded_before_the_timeout_are_returned() -> None:
             await anyio.sleep_forever()
         return snapshot("b")
 
-    late, came = await fetch_all(WANTED, fetch, no_one, 0.1, 100)
+    late, came = await fetch_all(WANTED, fetch, ignore_progress, 0.1, 100)
     assert isinstance(late, FetchError)
     assert late.code == "timeout"
     assert isinstance(came, Snapshot)
@@ -137,7 +137,7 @@ async def test_large_pages_are_cut_to_the_shown_length_while_loading() -> None:
     async def fetch(_: PageRequest) -> Snapshot:
         return snapshot("x" * 1_000)
 
-    outcomes = await fetch_all(WANTED, fetch, no_one, 60, 100)
+    outcomes = await fetch_all(WANTED, fetch, ignore_progress, 60, 100)
     assert [len(one.page.text) for one in outcomes if isinstance(one, Snapshot)] == [100, 100]
     many = join_pages(WANTED, outcomes, 100, 10_000, 20_000)
     assert [facts["length"] for facts in many.facts] == [1_000, 1_000]

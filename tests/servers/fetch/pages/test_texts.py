@@ -15,13 +15,13 @@ from servers.fetch.read.page import LoadedPage, Metadata, Page, RemovedCounts
 LOADED = LoadedPage("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
 
 
-def shown(page: Page, start: int = 0, characters: int = 100, **loaded: object) -> str:
+def show(page: Page, start: int = 0, characters: int = 100, **loaded: object) -> str:
     snapshot = Snapshot(LOADED._replace(**loaded), 120, page)
     return text_of(snapshot, cut(page.text, start, characters, 10_000))
 
 
 def test_a_page_is_fenced_below_its_facts() -> None:
-    text = shown(Page("Hello.", "html", "utf-8", Metadata(title="A title", language="en")))
+    text = show(Page("Hello.", "html", "utf-8", Metadata(title="A title", language="en")))
     mark = re.search(r"<page-(\w+)>", text)
     assert mark is not None
     assert text.splitlines() == [
@@ -38,30 +38,30 @@ def test_a_page_is_fenced_below_its_facts() -> None:
 
 def test_headings_of_omitted_text_precede_the_first_piece_only() -> None:
     page = Page("Hello.", "html", metadata=Metadata(title="A title"), omitted_headings=("More", "Most read"))
-    assert "title: A title\nheadings of the omitted text:\n- More\n- Most read\n\nHello.\n</page-" in shown(page)
-    assert "Most read" not in shown(page, 2)
+    assert "title: A title\nheadings of the omitted text:\n- More\n- Most read\n\nHello.\n</page-" in show(page)
+    assert "Most read" not in show(page, 2)
 
 
 def test_a_piece_names_the_next_start_index() -> None:
-    assert shown(Page("0123456789", "text"), 2, 3).endswith("characters 2 to 5 of 10; continue with start_index 5")
+    assert show(Page("0123456789", "text"), 2, 3).endswith("characters 2 to 5 of 10; continue with start_index 5")
 
 
 def test_the_last_piece_is_marked_as_the_end() -> None:
-    assert shown(Page("0123456789", "text"), 5).endswith("characters 5 to 10, the end")
+    assert show(Page("0123456789", "text"), 5).endswith("characters 5 to 10, the end")
 
 
 def test_a_title_of_several_lines_is_joined() -> None:
-    assert "title: a b\n" in shown(Page("", "html", metadata=Metadata(title="a\n\n b")))
+    assert "title: a b\n" in show(Page("", "html", metadata=Metadata(title="a\n\n b")))
 
 
 def test_removed_hidden_content_is_counted() -> None:
-    assert "a person would not see them: 2 hidden elements and 3 invisible characters" in shown(
+    assert "a person would not see them: 2 hidden elements and 3 invisible characters" in show(
         Page("", "html", removed=RemovedCounts(2, 3))
     )
 
 
 def test_redirects_and_the_cache_are_noted() -> None:
-    text = shown(Page("", "html"), redirects=("http://b/", "http://c/"), from_cache=True)
+    text = show(Page("", "html"), redirects=("http://b/", "http://c/"), from_cache=True)
     assert 'redirected to "http://c/", then "http://a/"' in text
     assert "UTC, from the cache" in text
 
@@ -112,7 +112,7 @@ def test_an_error_fences_quoted_text_of_a_page() -> None:
 
 def test_long_redirect_urls_are_shortened() -> None:
     far = "http://a/" + "x" * 16_000
-    text = shown(Page("", "html"), url=far, redirects=(far, far))
+    text = show(Page("", "html"), url=far, redirects=(far, far))
     assert len(text) < 2_000
     assert f'redirected to "{far[:500]}…", then "{far[:500]}…"' in text
 

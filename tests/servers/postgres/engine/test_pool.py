@@ -18,7 +18,7 @@ from tests.servers.postgres.engines import make_pool, soon
 from tests.wire import PATIENCE
 
 
-class Passage:
+class Proxy:
     """A proxy between a client and a server, which forwards nothing once `is_open` is False."""
 
     port = 0
@@ -32,9 +32,9 @@ class Passage:
 
 
 @asynccontextmanager
-async def passing_on(socket: Path) -> AsyncIterator[Passage]:
+async def run_proxy(socket: Path) -> AsyncIterator[Proxy]:
     """Runs a proxy on a loopback port to the `socket` of a server."""
-    passage = Passage()
+    passage = Proxy()
 
     async def serve(client: SocketStream) -> None:
         async with client, await anyio.connect_unix(socket) as server, anyio.create_task_group() as tasks:
@@ -124,7 +124,7 @@ async def test_terminated_idle_connections_cause_no_error(postgres: PostgresServ
 
 
 async def test_a_vanished_server_is_unavailable_within_the_deadline(postgres: PostgresServer) -> None:
-    async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
+    async with run_proxy(postgres.folder / ".s.PGSQL.5432") as passage:
         pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
         async with pool.transaction(soon()):
             pass
@@ -137,7 +137,7 @@ async def test_a_vanished_server_is_unavailable_within_the_deadline(postgres: Po
 
 
 async def test_a_server_that_vanishes_during_a_statement_is_unavailable(postgres: PostgresServer) -> None:
-    async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
+    async with run_proxy(postgres.folder / ".s.PGSQL.5432") as passage:
         pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
         link = await pool.begin(soon())
         passage.is_open = False

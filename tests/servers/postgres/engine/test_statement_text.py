@@ -77,7 +77,7 @@ REFUSED = [
 ]
 
 
-def code_of(sql: str) -> str:
+def get_refusal_code(sql: str) -> str:
     """Returns the code of the refusal of a statement, or an empty text if it may run."""
     try:
         check_reads(sql)
@@ -89,7 +89,7 @@ def code_of(sql: str) -> str:
 def test_only_single_reading_statements_may_run() -> None:
     none = ["SELECT 1; SELECT 2", "SELECT 1;;x", "", " ; ", "SELECT 'a", 'SELECT "a', "/* a", "$$a"]
     expected = dict.fromkeys(READS, "") | dict.fromkeys(REFUSED, "refused") | dict.fromkeys(none, "bad_statement")
-    assert {sql: code_of(sql) for sql in expected} == expected
+    assert {sql: get_refusal_code(sql) for sql in expected} == expected
 
 
 def test_the_body_omits_trailing_semicolons_and_comments() -> None:

@@ -30,7 +30,7 @@ def pooler(database: Database) -> Iterator[PgBouncer]:
         yield pooler
 
 
-def look(pooler: PgBouncer, database: Database) -> tuple[object, ...]:
+def read_session_state(pooler: PgBouncer, database: Database) -> tuple[object, ...]:
     """Returns the session state that another client of the pooler sees."""
     # Both at once, so that each uses one of the two connections.
     with (
@@ -50,7 +50,7 @@ async def test_reading_tools_work_through_a_pooler_and_leave_no_state(
     database: Database, mode: str, tmp_path: Path
 ) -> None:
     with pooling(database.server, mode) as pooler:
-        before = look(pooler, database)
+        before = read_session_state(pooler, database)
         url = pooler.url(database.name, "owner")
         async with inside("--readers", "2", url) as peer:
             page = await peer.data("read_query", query=READS, max_rows=2)
@@ -72,13 +72,13 @@ async def test_reading_tools_work_through_a_pooler_and_leave_no_state(
                 assert "result" in await peer.request("resources/read", uri=f"postgres:///{database.name}/{uri}")
             assert "refused" in await peer.error("read_query", query="SELECT nextval('customer_id_seq')")
             assert "bad_statement" in await peer.error("explain_query", query="SELECT $1 FROM nowhere")
-        assert look(pooler, database) == before
+        assert read_session_state(pooler, database) == before
 
 
 async def test_writing_tools_commit_through_a_pooler_and_leave_no_state(
     database: Database, pooler: PgBouncer
 ) -> None:
-    before = look(pooler, database)
+    before = read_session_state(pooler, database)
     async with inside("--allow-write", pooler.url(database.name, "owner")) as peer:
         preview = await peer.data("write_query", query="DELETE FROM refund", dry_run=True)
         done = await peer.data("write_query", query="INSERT INTO customer (name) VALUES ('Ada')")
@@ -86,7 +86,7 @@ async def test_writing_tools_commit_through_a_pooler_and_leave_no_state(
         await peer.text("create_table", query="CREATE TABLE game (id integer PRIMARY KEY)")
     assert (preview["changes"][0]["counts"], done["committed"]) == ({"deleted": 2}, True)
     assert database.run("SELECT born FROM player") == [(1815,)]
-    assert look(pooler, database) == before
+    assert read_session_state(pooler, database) == before
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_session_state_set_by_a_function_is_refused_or_reset(
     db: Writing, database: Database, pooler: PgBouncer
 ) -> None:
     database.run("GRANT reader TO owner")
-    before = look(pooler, database)
+    before = read_session_state(pooler, database)
     codes = {}
     for statement in ("SET work_mem = 777", "SET ROLE reader", "LISTEN x", "CREATE TEMP TABLE t ()"):
         body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
@@ -109,7 +109,7 @@ async def test_session_state_set_by_a_function_is_refused_or_reset(
             await db.execute("SELECT leave()")
         except SqlError as error:
             codes[statement] = error.code
-        assert look(pooler, database) == before, statement
+        assert read_session_state(pooler, database) == before, statement
     assert codes == {"SET work_mem = 777": "refused", "SET ROLE reader": "refused"}
 
 

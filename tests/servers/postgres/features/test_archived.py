@@ -63,7 +63,7 @@ URIS = [
 ]
 
 
-async def names(peer: Peer) -> list[str]:
+async def list_tool_names(peer: Peer) -> list[str]:
     """Returns the names of the offered tools."""
     return [one["name"] for one in (await peer.request("tools/list"))["result"]["tools"]]
 
@@ -106,7 +106,7 @@ async def test_the_archived_tool_is_offered_only_under_that_program_name(
     sample: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with inside(sample.reader) as peer:
-        assert "query" not in await names(peer)
+        assert "query" not in await list_tool_names(peer)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/mcp-server-postgres", sample.reader])
     async with inside(sample.reader) as peer:
-        assert "query" in await names(peer)
+        assert "query" in await list_tool_names(peer)

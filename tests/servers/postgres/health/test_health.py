@@ -17,14 +17,14 @@ PATIENCE = 1_000
 """Questions until something that happens by itself has happened."""
 
 
-def part(lines: Sequence[str], title: str) -> list[str]:
+def find_section(lines: Sequence[str], title: str) -> list[str]:
     """Returns the lines of one section."""
     start = next(place for place, line in enumerate(lines) if line.startswith(f"{title}:"))
     following = next((n for n, line in enumerate(lines) if n > start and not line.startswith(" ")), len(lines))
     return [lines[start].removeprefix(f"{title}:"), *(line.strip() for line in lines[start + 1 : following])]
 
 
-async def look(database: Database, user: str = "postgres") -> list[str]:
+async def run_checks(database: Database, user: str = "postgres") -> list[str]:
     async with asking(database.server.url(database.name, user)) as ask:
         return await check_health(ask)
 
@@ -38,31 +38,31 @@ def wait_until(database: Database, sql: str) -> None:
 
 async def test_every_role_gets_every_check(sample: Database) -> None:
     for user in ("reader", "owner", "postgres"):
-        lines = await look(sample, user)
+        lines = await run_checks(sample, user)
         titles = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
         assert titles == [*(check.title for check in CHECKS), "slow statements"]
         assert not [line for line in lines if "not known" in line]
 
 
 async def test_problems_are_warnings_and_missing_privileges_are_named(sample: Database) -> None:
-    for_reader, for_all = await look(sample, "reader"), await look(sample)
-    server = part(for_reader, "server")
+    for_reader, for_all = await run_checks(sample, "reader"), await run_checks(sample)
+    server = find_section(for_reader, "server")
     assert server[1].startswith("PostgreSQL ")
     assert "WARNING: fsync is off" in server
     assert format_health("shop", server).startswith("database shop; 3 warnings\n<data-")
     hidden = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
     for title in ("long transactions", "sessions that wait for locks"):
-        assert hidden in part(for_reader, title)
-        assert hidden not in part(for_all, title)
-    assert "not allowed for this role: 4 sequences" in part(for_reader, "sequences")
+        assert hidden in find_section(for_reader, title)
+        assert hidden not in find_section(for_all, title)
+    assert "not allowed for this role: 4 sequences" in find_section(for_reader, "sequences")
 
 
 @pytest.mark.slow
 async def test_a_denied_check_does_not_hide_the_others(database: Database) -> None:
     database.run("REVOKE EXECUTE ON FUNCTION pg_database_size(name) FROM PUBLIC")
-    lines = await look(database, "reader")
-    assert part(lines, "server") == ["", "not allowed for this role"]
-    assert "of 40 are used" in part(lines, "connections")[1]
+    lines = await run_checks(database, "reader")
+    assert find_section(lines, "server") == ["", "not allowed for this role"]
+    assert "of 40 are used" in find_section(lines, "connections")[1]
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ async def test_redundant_unused_and_invalid_indexes_are_listed(database: Databas
         "CREATE INDEX lazy ON big (t);"
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass"
     )
-    lines = part(await look(database), "indexes")
+    lines = find_section(await run_checks(database), "indexes")
     assert [line.partition(",")[0] for line in lines[1:]] == [
         "not valid: product_details on product",
         'double: key_again on "order"',
@@ -89,7 +89,7 @@ async def test_a_sequence_near_its_end_is_a_warning(workshop: Database) -> None:
         "SELECT setval('refund_id_seq', 2000000000); CREATE SEQUENCE down INCREMENT -1 MINVALUE -10;"
         "SELECT setval('down', -9); CREATE SEQUENCE round MAXVALUE 10 CYCLE; SELECT setval('round', 9)"
     )
-    assert part(await look(workshop), "sequences")[1:] == [
+    assert find_section(await run_checks(workshop), "sequences")[1:] == [
         "WARNING: refund_id_seq (integer) has used 93.1 % of its numbers",
         "WARNING: down (bigint) has used 88.9 % of its numbers",
     ]
@@ -101,7 +101,11 @@ async def test_a_table_with_many_dead_rows_is_listed(database: Database) -> None
         connection.execute("CREATE TABLE churned AS SELECT n FROM generate_series(1, 5000) AS n")
         connection.execute("DELETE FROM churned WHERE n > 1000")
     wait_until(database, "SELECT 1 FROM pg_stat_user_tables WHERE relname = 'churned' AND n_dead_tup = 4000")
-    (line,) = [line for line in part(await look(database), "tables that need VACUUM or ANALYZE") if "churned" in line]
+    (line,) = [
+        line
+        for line in find_section(await run_checks(database), "tables that need VACUUM or ANALYZE")
+        if "churned" in line
+    ]
     assert "4000 dead and 1000 live rows, vacuumed never, analyzed never, 9000 changes since" in line
 
 
@@ -116,7 +120,7 @@ async def test_waiting_sessions_and_lock_holders_are_listed(database: Database) 
         await holder.execute("LOCK TABLE product")
         waiting = asyncio.ensure_future(waiter.execute("SELECT count(*) FROM product"))
         for _ in range(PATIENCE):
-            lines = part(await look(database), "sessions that wait for locks")
+            lines = find_section(await run_checks(database), "sessions that wait for locks")
             if len(lines) > 1:
                 break
         await holder.rollback()

@@ -11,7 +11,7 @@ from tests.servers.postgres.databases import Database
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 
 
-async def look(
+async def describe_relation(
     database: Database,
     table: str,
     *,
@@ -25,7 +25,7 @@ async def look(
 
 
 async def test_columns_types_keys_and_indexes_are_described(sample: Database) -> None:
-    found = await look(sample, "customer")
+    found = await describe_relation(sample, "customer")
     columns = {one["name"]: one for one in found["columns"]}
     assert columns["id"] == {
         "name": "id",
@@ -38,16 +38,16 @@ async def test_columns_types_keys_and_indexes_are_described(sample: Database) ->
     assert columns["search"]["kind"] == "generated stored"
     assert columns["mood"]["comment"] == "How they felt at their last visit"
     assert columns["mood"]["default"] == "'ok'::mood"
-    assert (await look(sample, "customer"))["sections"]["types"] == [
+    assert (await describe_relation(sample, "customer"))["sections"]["types"] == [
         "address: (street text, city text, zip character varying(10))",
         "email: domain of text CHECK ((VALUE ~ '^[^@ ]+@[^@ ]+$'::text))",
         "mood: enum ('sad', 'ok', 'happy')",
     ]
-    (key,) = (await look(sample, "refund"))["foreign_keys"]
+    (key,) = (await describe_relation(sample, "refund"))["foreign_keys"]
     assert (key["columns"], key["to_columns"]) == (["order_id", "line"], ["order_id", "line"])
-    (reference,) = (await look(sample, "order_line"))["referenced_by"]
+    (reference,) = (await describe_relation(sample, "order_line"))["referenced_by"]
     assert reference == key
-    found = {one["name"]: one for one in (await look(sample, "product"))["indexes"]}
+    found = {one["name"]: one for one in (await describe_relation(sample, "product"))["indexes"]}
     assert found["product_pkey"]["origin"] == "PRIMARY KEY"
     on_sale = found["product_on_sale"]
     assert (on_sale["partial"], on_sale["unique"], on_sale["origin"]) == (True, False, "CREATE INDEX")
@@ -57,18 +57,22 @@ async def test_columns_types_keys_and_indexes_are_described(sample: Database) ->
 
 async def test_key_columns_are_numbered_in_key_order(workshop: Database) -> None:
     workshop.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
-    found = await look(workshop, "turned", user="owner")
+    found = await describe_relation(workshop, "turned", user="owner")
     assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
 
 
 async def test_an_invalid_index_is_marked(workshop: Database) -> None:
     workshop.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
-    (sql,) = [one["sql"] for one in (await look(workshop, "product"))["indexes"] if one["name"] == "product_details"]
+    (sql,) = [
+        one["sql"]
+        for one in (await describe_relation(workshop, "product"))["indexes"]
+        if one["name"] == "product_details"
+    ]
     assert str(sql).endswith("-- not valid: no query uses it; REINDEX, or drop it")
 
 
 async def test_a_partition_has_the_keys_of_its_partitioned_table(sample: Database) -> None:
-    whole, part = await look(sample, "visit"), await look(sample, "visit_2024")
+    whole, part = await describe_relation(sample, "visit"), await describe_relation(sample, "visit_2024")
     assert whole["sections"]["partitioned by"] == ["RANGE (at)"]
     assert whole["sections"]["partitions"][0] == "visit_2024 FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"
     assert part["sections"]["partition of"] == ["visit FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"]
@@ -77,14 +81,14 @@ async def test_a_partition_has_the_keys_of_its_partitioned_table(sample: Databas
 
 
 async def test_constraints_triggers_and_inheritance_are_described(sample: Database) -> None:
-    assert (await look(sample, "payment"))["sections"]["constraints"] == [
+    assert (await describe_relation(sample, "payment"))["sections"]["constraints"] == [
         "payment_id_excl EXCLUDE USING btree (id WITH =)"
     ]
-    stock = await look(sample, "warehouse.stock")
+    stock = await describe_relation(sample, "warehouse.stock")
     assert stock["sections"]["constraints"] == ["stock_quantity_check CHECK ((quantity >= 0))"]
     assert "EXECUTE FUNCTION warehouse.note()" in stock["triggers"][0]
-    assert (await look(sample, "company"))["sections"]["inherits from"] == ["category"]
-    assert (await look(sample, "category"))["sections"]["inherited by"] == ["company"]
+    assert (await describe_relation(sample, "company"))["sections"]["inherits from"] == ["category"]
+    assert (await describe_relation(sample, "category"))["sections"]["inherited by"] == ["company"]
 
 
 async def test_policies_are_described_and_whether_they_apply_to_the_role(workshop: Database) -> None:
@@ -93,25 +97,31 @@ async def test_policies_are_described_and_whether_they_apply_to_the_role(worksho
         "CREATE POLICY cheap ON product FOR SELECT TO reader, writer USING (price < 10)",
         user="owner",
     )
-    found = await look(workshop, "product", sample=100)
+    found = await describe_relation(workshop, "product", sample=100)
     assert found["sections"]["policies"] == [
         "cheap permissive for select to reader, writer using ((price < (10)::numeric))"
     ]
     assert found["facts"] == ["row-level security: the role sees only the rows that the policies allow"]
     assert found["sample"] is not None
     assert len(found["sample"]["rows"]) == 7
-    assert (await look(workshop, "product", user="owner"))["facts"] == ["row-level security, but not for this role"]
+    assert (await describe_relation(workshop, "product", user="owner"))["facts"] == [
+        "row-level security, but not for this role"
+    ]
 
 
 async def test_a_view_has_its_query(sample: Database) -> None:
-    found = await look(sample, "sale")
+    found = await describe_relation(sample, "sale")
     assert found["sql"].startswith("CREATE VIEW sale AS\n SELECT o.id AS order_id,")
-    assert (await look(sample, "cheap"))["sections"]["options"] == ["security_barrier=true, check_option=cascaded"]
-    assert (await look(sample, "best_customer"))["sql"].startswith("CREATE MATERIALIZED VIEW best_customer AS")
+    assert (await describe_relation(sample, "cheap"))["sections"]["options"] == [
+        "security_barrier=true, check_option=cascaded"
+    ]
+    assert (await describe_relation(sample, "best_customer"))["sql"].startswith(
+        "CREATE MATERIALIZED VIEW best_customer AS"
+    )
 
 
 async def test_every_type_has_statistics(sample: Database) -> None:
-    found = (await look(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
+    found = (await describe_relation(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
     assert found is not None
     assert found["rows_examined"] == 4
     by_column = {one["column"]: one for one in found["columns"]}
@@ -134,11 +144,11 @@ async def test_only_readable_columns_have_samples_and_statistics(workshop: Datab
         "GRANT SELECT (open) ON half TO reader; CREATE TABLE shut (x text); INSERT INTO shut VALUES ('secret')",
         user="owner",
     )
-    half = await look(workshop, "half", sample=2, statistics=True)
+    half = await describe_relation(workshop, "half", sample=2, statistics=True)
     assert half["sample"] == {"columns": ["open"], "rows": [(1,)]}
     assert half["statistics"] is not None
     assert [one["column"] for one in half["statistics"]["columns"]] == ["open"]
-    shut = await look(workshop, "shut", sample=2, statistics=True)
+    shut = await describe_relation(workshop, "shut", sample=2, statistics=True)
     assert shut["facts"] == ["the role of this server may not read it"]
     assert (shut["sample"], shut["left_out"]) == (None, {"sample": 2})
     assert "secret" not in format_table(half) + format_table(shut)
@@ -146,7 +156,7 @@ async def test_only_readable_columns_have_samples_and_statistics(workshop: Datab
 
 async def test_a_failing_view_is_described_with_the_problem(workshop: Database) -> None:
     workshop.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
-    found = await look(workshop, "broken", sample=1, statistics=True, user="owner")
+    found = await describe_relation(workshop, "broken", sample=1, statistics=True, user="owner")
     assert [one["name"] for one in found["columns"]] == ["x"]
     assert "division by zero" in str(found["problem"])
 
@@ -154,7 +164,7 @@ async def test_a_failing_view_is_described_with_the_problem(workshop: Database) 
 @pytest.mark.slow
 async def test_statistics_after_the_timeout_come_from_analyze(workshop: Database) -> None:
     workshop.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
-    found = await look(workshop, "wide", statistics=True, user="postgres", seconds=0)
+    found = await describe_relation(workshop, "wide", statistics=True, user="postgres", seconds=0)
     assert found["statistics"] == {
         "rows_examined": 0,
         "partial": True,
@@ -172,10 +182,10 @@ async def test_an_endless_view_is_described_without_rows(workshop: Database) -> 
         "CREATE VIEW endless AS SELECT count(*) AS n FROM generate_series(1, 1000000), generate_series(1, 9999) AS b",
         user="owner",
     )
-    found = await look(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
+    found = await describe_relation(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
     assert [one["name"] for one in found["columns"]] == ["n"]
     assert (found["sample"], found["statistics"], found["left_out"]) == (None, None, {"sample": 1})
-    found = await look(workshop, "endless", statistics=True, user="owner", seconds=1)
+    found = await describe_relation(workshop, "endless", statistics=True, user="owner", seconds=1)
     assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 
@@ -188,7 +198,7 @@ async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> No
 
 
 async def test_text_of_the_database_is_fenced(sample: Database) -> None:
-    text = format_table(await look(sample, "product", sample=1, statistics=True))
+    text = format_table(await describe_relation(sample, "product", sample=1, statistics=True))
     head, _, rest = text.partition("\n")
     mark = rest.partition(">")[0].removeprefix("<")
     assert "IMPORTANT" not in head

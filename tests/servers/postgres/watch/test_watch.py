@@ -104,14 +104,14 @@ async def watching(url: str, *uris: str, triggers: bool = False) -> AsyncIterato
 
 
 @asynccontextmanager
-async def writing_here(database: Database, watched: Watching) -> AsyncIterator[Writing]:
+async def server_writer(database: Database, watched: Watching) -> AsyncIterator[Writing]:
     """Yields a writer of the server, whose commits the watch gets."""
     async with writing(database.owner) as writer:
         writer.on_committed = watched.source.on_committed
         yield writer
 
 
-async def elsewhere(database: Database, *statements: str) -> None:
+async def run_in_another_session(database: Database, *statements: str) -> None:
     """Runs the statements in another session, each in its own transaction."""
     for statement in statements:
         await to_thread.run_sync(database.run, statement)
@@ -122,7 +122,7 @@ async def test_rows_changed_by_another_session_update_table_and_database(databas
     async with watching(database.owner, REVIEW, CATEGORY, SCHEMA, DATABASE, triggers=triggers) as watched:
         if triggers:
             await watched.wait_for_triggers()
-        await elsewhere(database, INSERT)
+        await run_in_another_session(database, INSERT)
         assert await watched.next_updates(2) == [DATABASE, REVIEW]
 
 
@@ -146,7 +146,7 @@ async def test_every_change_of_rows_or_columns_updates_the_table(
     database: Database, triggers: bool, uri: str, statement: str
 ) -> None:
     async with watching(database.owner, uri, triggers=triggers) as watched:
-        await elsewhere(database, statement)
+        await run_in_another_session(database, statement)
         assert await watched.next_updates() == [uri]
 
 
@@ -156,7 +156,7 @@ async def test_a_table_created_later_is_updated_with_its_rows(database: Database
     uri = "postgres:///data/later"
     async with watching(database.owner, uri, triggers=triggers) as watched:
         for statement in ("CREATE TABLE later (a integer)", "INSERT INTO later VALUES (1)"):
-            await elsewhere(database, statement)
+            await run_in_another_session(database, statement)
             assert await watched.next_updates() == [uri]
 
 
@@ -164,7 +164,7 @@ async def test_a_table_created_later_is_updated_with_its_rows(database: Database
 async def test_a_new_table_updates_schema_and_listing(database: Database, triggers: bool) -> None:
     async with watching(database.owner, SCHEMA, REVIEW, triggers=triggers) as watched:
         await watched.watch.begin_listing()
-        await elsewhere(database, "CREATE TABLE more (a integer)")
+        await run_in_another_session(database, "CREATE TABLE more (a integer)")
         assert await watched.next_updates(2) == [LISTING, SCHEMA]
 
 
@@ -172,7 +172,7 @@ async def test_a_new_table_updates_schema_and_listing(database: Database, trigge
 async def test_a_write_by_the_server_sends_one_update(database: Database, triggers: bool) -> None:
     async with (
         watching(database.owner, REVIEW, CATEGORY, triggers=triggers) as watched,
-        writing_here(database, watched) as writer,
+        server_writer(database, watched) as writer,
     ):
         if triggers:
             await watched.wait_for_triggers()
@@ -191,7 +191,7 @@ async def test_a_notification_of_the_servers_own_write_is_ignored(database: Data
         with database.server.connect(database.name) as writer:
             watched.source.on_committed(Commit(frozenset({"other"}), False, writer.info.backend_pid))
             writer.execute(INSERT)
-        await elsewhere(database, "UPDATE ONLY category SET name = upper(name)")
+        await run_in_another_session(database, "UPDATE ONLY category SET name = upper(name)")
         assert await watched.next_updates() == [CATEGORY]
 
 
@@ -199,7 +199,7 @@ async def test_a_notification_of_the_servers_own_write_is_ignored(database: Data
 async def test_a_schema_change_by_the_server_updates_everything(database: Database) -> None:
     async with (
         watching(database.owner, REVIEW, SCHEMA, DATABASE) as watched,
-        writing_here(database, watched) as writer,
+        server_writer(database, watched) as writer,
     ):
         await writer.execute("CREATE TABLE more (a integer)")
         assert await watched.next_updates(3) == [DATABASE, REVIEW, SCHEMA]
@@ -218,7 +218,7 @@ async def test_a_write_is_published_to_other_replicas(sample: Database) -> None:
 async def test_a_write_by_another_replica_is_checked_at_once(database: Database) -> None:
     async with watching(database.owner, REVIEW) as watched:
         assert watched.watch.handle_remote_change("memo://insights") == ("memo://insights",)
-        await elsewhere(database, INSERT)
+        await run_in_another_session(database, INSERT)
         assert watched.watch.handle_remote_change(DATABASE) == ()
         assert await watched.next_updates() == [REVIEW]
 
@@ -278,7 +278,7 @@ async def test_a_role_without_the_right_to_create_triggers_is_polled(database: D
     async with watching(database.reader, REVIEW, triggers=True) as watched:
         assert watched.watch.health["rows"] == "polling"
         assert watched.polling[-1] is True
-        await elsewhere(database, INSERT)
+        await run_in_another_session(database, INSERT)
         assert await watched.next_updates() == [REVIEW]
 
 

@@ -37,13 +37,13 @@ async def db(workshop: Database) -> AsyncIterator[Writing]:
         yield db
 
 
-async def imported(db: Writing, table: str, csv: str, form: FormatRequest = FormatRequest()) -> ImportResult:  # noqa: B008
+async def run_import(db: Writing, table: str, csv: str, form: FormatRequest = FormatRequest()) -> ImportResult:  # noqa: B008
     done = await db.import_csv(table, csv, form)
     assert not isinstance(done, Figures)
     return done
 
 
-async def refused(db: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
+async def get_refusal(db: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
     """Returns the error of the import, which changes nothing."""
     before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
@@ -55,7 +55,7 @@ async def refused(db: Writing, workshop: Database, table: str, csv: str, **form:
 
 async def test_a_new_table_has_lossless_types(db: Writing, workshop: Database) -> None:
     csv = "whole,part,text,zero,none\n1,1.5,a,007,\n-2,100.0,1,1,\n,0.1,,2,\n"
-    done = await imported(db, "made", csv)
+    done = await run_import(db, "made", csv)
     assert done[:3] == ("made", True, 3)
     assert done.columns == [
         ("whole", "bigint"),
@@ -70,43 +70,43 @@ async def test_a_new_table_has_lossless_types(db: Writing, workshop: Database) -
 async def test_any_text_is_imported_unchanged(db: Writing, workshop: Database) -> None:
     fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
     csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
-    await imported(db, "made", csv)
+    await run_import(db, "made", csv)
     assert [row[0] for row in workshop.run("SELECT one FROM made")] == fields
 
 
 async def test_rows_are_imported_by_column_names(db: Writing, workshop: Database) -> None:
-    done = await imported(db, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
+    done = await run_import(db, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
     assert (done.table, done.created, done.rows) == ("review", False, 1)
     assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
     assert db.commits[0].tables == {"review"}
 
 
 async def test_text_columns_store_fields_unchanged(db: Writing, workshop: Database) -> None:
-    done = await imported(db, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
+    done = await run_import(db, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
     assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
     assert done.words[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
 
 
 async def test_ambiguous_dates_are_refused_for_a_date_column(db: Writing, workshop: Database) -> None:
-    error = await refused(db, workshop, "typed", "day,code\n1/2/2024,x\n")
+    error = await get_refusal(db, workshop, "typed", "day,code\n1/2/2024,x\n")
     assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
-    await imported(db, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
+    await run_import(db, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
     assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
 
 
 async def test_more_than_1600_columns_are_refused(db: Writing, workshop: Database) -> None:
-    error = await refused(db, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
+    error = await get_refusal(db, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
     assert error.startswith("too_large: the file has 1,601 columns, and a table can have at most 1,600")
 
 
 async def test_without_a_header_generated_columns_are_skipped(db: Writing, workshop: Database) -> None:
     workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
-    await imported(db, "made", "1;x\n", FormatRequest(";", header=False))
+    await run_import(db, "made", "1;x\n", FormatRequest(";", header=False))
     assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 
 async def test_a_new_table_has_exactly_the_given_name(db: Writing) -> None:
-    done = await imported(db, "Sales 2024; --", "a b\n1\n")
+    done = await run_import(db, "Sales 2024; --", "a b\n1\n")
     assert done.table == '"Sales 2024; --"'
 
 
@@ -122,11 +122,11 @@ WRONG = [
 
 
 async def test_an_error_names_the_row_and_rolls_back_the_import(db: Writing, workshop: Database) -> None:
-    errors = [await refused(db, workshop, "review", csv) for csv, _ in WRONG]
+    errors = [await get_refusal(db, workshop, "review", csv) for csv, _ in WRONG]
     assert [text for text, (_, reason) in zip(errors, WRONG, strict=True) if not text.startswith(reason)] == []
     # A lone surrogate is not a valid text, and PostgreSQL would cut a long table name.
-    assert (await refused(db, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
-    assert "63 bytes" in await refused(db, workshop, "é" * 32, "a\n1\n")
+    assert (await get_refusal(db, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
+    assert "63 bytes" in await get_refusal(db, workshop, "é" * 32, "a\n1\n")
 
 
 @pytest.mark.slow

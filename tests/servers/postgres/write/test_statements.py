@@ -28,7 +28,7 @@ async def db(workshop: Database) -> AsyncIterator[Writing]:
         yield db
 
 
-async def error_of(db: Writing, *queries: str, only_tables: bool = False) -> SqlError:
+async def get_error(db: Writing, *queries: str, only_tables: bool = False) -> SqlError:
     with pytest.raises(SqlError) as caught:
         await db.execute(*queries, only_tables=only_tables)
     return caught.value
@@ -133,14 +133,14 @@ async def test_rows_of_returning_are_cut_but_all_changes_are_made(db: Writing) -
 
 async def test_changes_of_an_earlier_call_are_not_counted_again(db: Writing) -> None:
     for _ in range(2):
-        await error_of(db, "DELETE FROM review", "SELECT 1 / 0")
+        await get_error(db, "DELETE FROM review", "SELECT 1 / 0")
     (done,) = (await db.execute("UPDATE category SET name = upper(name)"))["statements"]
     assert list(done["tables"]) == ["category", "company"]
 
 
 async def test_a_failing_statement_rolls_back_all(db: Writing, workshop: Database) -> None:
-    failed = await error_of(db, "DELETE FROM review", "SELECT 1 / 0")
-    refused = await error_of(db, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
+    failed = await get_error(db, "DELETE FROM review", "SELECT 1 / 0")
+    refused = await get_error(db, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
     assert [error.code for error in (failed, refused)] == ["bad_value", "refused"]
     assert {error.reason[:13] for error in (failed, refused)} == {"statement 2: "}
     assert workshop.run("SELECT count(*) FROM review") == [(2,)]
@@ -164,7 +164,7 @@ async def test_a_commit_updates_the_statistics_at_once(database: Database) -> No
 
 
 async def test_an_unknown_name_has_the_nearest_suggested(db: Writing) -> None:
-    error = await error_of(db, "DELETE FROM reviw")
+    error = await get_error(db, "DELETE FROM reviw")
     assert error.code == "bad_statement"
     assert "\nreview\n" in error.suggestion
 
@@ -201,7 +201,7 @@ async def test_create_table_changes_no_rows_of_other_tables(db: Writing, worksho
     await db.execute(
         "CREATE FUNCTION empty_it() RETURNS integer LANGUAGE sql AS 'DELETE FROM public.review RETURNING 1'"
     )
-    error = await error_of(db, "CREATE TABLE emptied AS SELECT empty_it()", only_tables=True)
+    error = await get_error(db, "CREATE TABLE emptied AS SELECT empty_it()", only_tables=True)
     assert error.code == "refused"
     assert workshop.run("SELECT count(*) FROM review") == [(2,)]
 
@@ -222,7 +222,7 @@ async def test_a_lasting_lock_of_another_session_is_a_busy_error(workshop: Datab
     async with writing(workshop.owner, Limits(busy_seconds=0.05)) as db:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
-            error = await error_of(db, "DELETE FROM review")
+            error = await get_error(db, "DELETE FROM review")
         assert error.code == "busy"
         await db.execute("DELETE FROM review")
 
@@ -236,7 +236,7 @@ async def test_a_commit_on_a_broken_connection_has_an_unknown_outcome(database: 
     try:
         async with writing(database.owner) as db, anyio.create_task_group() as tasks:
             tasks.start_soon(_end_waiting, database, db.writer.backend)
-            error = await error_of(db, "DELETE FROM review")
+            error = await get_error(db, "DELETE FROM review")
     finally:
         database.run("ALTER SYSTEM RESET synchronous_standby_names")
         database.run("SELECT pg_reload_conf()")

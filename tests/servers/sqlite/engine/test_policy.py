@@ -28,7 +28,7 @@ def writer(file: Path) -> Iterator[Opened]:
         yield held
 
 
-def passes(connection: sqlite3.Connection, statement: str, folder: Path) -> bool:
+def is_allowed(connection: sqlite3.Connection, statement: str, folder: Path) -> bool:
     """Returns True if the statement runs."""
     try:
         connection.execute(statement.format(folder=folder)).fetchall()
@@ -43,7 +43,7 @@ def test_a_writer_changes_only_its_database(file: Path, tmp_path: Path) -> None:
     def is_done(statement: str) -> bool:
         path.write_bytes(untouched)
         with opened(path, "rw") as (connection, policy):
-            return passes(connection, statement, tmp_path) and policy.refusal is None
+            return is_allowed(connection, statement, tmp_path) and policy.refusal is None
 
     assert [one for one in (*READS, *CHANGES) if not is_done(one)] == []
     assert [one for one in NEVER if is_done(one)] == []
@@ -76,7 +76,7 @@ def test_changes_to_internal_tables_are_not_recorded(writer: Opened) -> None:
 
 
 @pytest.fixture
-def in_capitals(file: Path) -> Path:
+def capitals_database(file: Path) -> Path:
     """A database whose schema is written in capitals."""
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE VIRTUAL TABLE PAGES USING DBSTAT")
@@ -85,18 +85,18 @@ def in_capitals(file: Path) -> Path:
     return file
 
 
-def test_virtual_table_modules_are_matched_case_insensitively(in_capitals: Path) -> None:
+def test_virtual_table_modules_are_matched_case_insensitively(capitals_database: Path) -> None:
     for table in ("PAGES", "pages", "Pages"):
-        with opened(in_capitals, "ro") as (connection, policy):
+        with opened(capitals_database, "ro") as (connection, policy):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(f"SELECT * FROM {table}")
             assert policy.refusal == "it reads a virtual table that is not allowed"
-    with opened(in_capitals, "ro") as (connection, _):
+    with opened(capitals_database, "ro") as (connection, _):
         assert connection.execute("SELECT * FROM words").fetchall() == []
 
 
-def test_uninterruptible_functions_are_matched_case_insensitively(in_capitals: Path) -> None:
-    with opened(in_capitals, "ro") as (connection, policy):
+def test_uninterruptible_functions_are_matched_case_insensitively(capitals_database: Path) -> None:
+    with opened(capitals_database, "ro") as (connection, policy):
         with pytest.raises(sqlite3.DatabaseError):
             connection.execute("SELECT b FROM slow")
         assert policy.uninterruptible

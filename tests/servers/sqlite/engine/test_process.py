@@ -27,12 +27,12 @@ MORE = ("replace(name, 'n', 'm')", "instr(name, 'm')", "json_patch('{}', '{}')")
 CALLS = ["trim(name)", *(pytest.param(one, marks=pytest.mark.slow) for one in MORE)]
 
 
-def pid_of(connection: Connection) -> int | None:
+def find_worker_pid(connection: Connection) -> int | None:
     """Returns the process ID of a connection's worker, which no public name shows."""
     return connection._worker.pid
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
         # A zombie counts as dead.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
@@ -56,14 +56,14 @@ async def test_only_uninterruptible_calls_run_in_a_process(file: Path, call: str
     async with connected(file) as connection:
         for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
             await connection.run(partial(ask, query))
-        assert pid_of(connection) is None
+        assert find_worker_pid(connection) is None
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        pid = pid_of(connection)
+        pid = find_worker_pid(connection)
         assert pid is not None
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        assert pid_of(connection) == pid
-        assert lives(pid)
-    assert not lives(pid)
+        assert find_worker_pid(connection) == pid
+        assert is_alive(pid)
+    assert not is_alive(pid)
 
 
 async def test_the_opening_number_changes_with_the_process(file: Path) -> None:
@@ -71,7 +71,7 @@ async def test_the_opening_number_changes_with_the_process(file: Path) -> None:
     async with connected(file) as connection:
         for kills in (False, False, True, False):
             if kills:
-                os.kill(pid_of(connection) or 0, signal.SIGKILL)
+                os.kill(find_worker_pid(connection) or 0, signal.SIGKILL)
                 await connection._worker.end()  # until it has ended
             await connection.run(partial(ask, "SELECT trim('a')"))
             openings.append(connection.opening_number)
@@ -83,12 +83,12 @@ async def test_the_opening_number_changes_with_the_process(file: Path) -> None:
 async def test_the_process_is_killed_on_timeout(file: Path, job: Job | None) -> None:
     async with connected(file, seconds=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = pid_of(connection)
+        pid = find_worker_pid(connection)
         assert pid is not None
         with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await connection.run(partial(ask, f"SELECT {HOURS}"), job=job)
         assert raised.value.code == "timeout"
-        assert not lives(pid)
+        assert not is_alive(pid)
         assert await connection.run(partial(ask, "SELECT trim(' a')")) == ("a",)
 
 
@@ -96,13 +96,13 @@ async def test_the_process_is_killed_on_timeout(file: Path, job: Job | None) -> 
 async def test_the_process_is_killed_on_cancellation(file: Path) -> None:
     async with connected(file) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = pid_of(connection)
+        pid = find_worker_pid(connection)
         assert pid is not None
         # On a busy machine, it takes a while until the process gets the statement, and until it ends.
         with anyio.move_on_after(0.5):
             await connection.run(partial(ask, f"SELECT {HOURS}"))
         with anyio.fail_after(PATIENCE):
-            while lives(pid):
+            while is_alive(pid):
                 await anyio.sleep(0.01)
 
 
@@ -228,7 +228,7 @@ async def test_a_killed_server_leaves_no_process(file: Path) -> None:
         await peer.data("read_query", query="SELECT 1")
         os.kill(peer.wire.pid, signal.SIGKILL)
         with anyio.fail_after(PATIENCE):
-            while lives(pid):
+            while is_alive(pid):
                 await anyio.sleep(0.01)
 
 

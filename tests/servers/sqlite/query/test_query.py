@@ -15,7 +15,7 @@ from servers.sqlite.query.query import run_query
 ROOM = AnswerLimits(10, 10_000, 100)
 
 
-class Patient(StatementDeadline):
+class UnlockingDeadline(StatementDeadline):
     """A deadline that releases the lock of another connection once the query waits for it."""
 
     def __init__(self, other: sqlite3.Connection) -> None:
@@ -35,7 +35,7 @@ def test_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query: st
         other.execute("PRAGMA user_version = 7")
         with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
             other.execute("BEGIN EXCLUSIVE")
-            assert run_query(Query(query, []), ROOM, connection, Patient(other)).page.rows == [(7,)]
+            assert run_query(Query(query, []), ROOM, connection, UnlockingDeadline(other)).page.rows == [(7,)]
 
 
 @pytest.mark.parametrize("query", ["SHOW TABLES", "DESCRIBE t", ".schema t", "\\d"])

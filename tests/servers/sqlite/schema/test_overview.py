@@ -16,7 +16,7 @@ async def overview(*options: str | Path, **wanted: Any) -> str:
         return await peer.text("describe_database", **wanted)
 
 
-def tables(text: str) -> list[str]:
+def list_described_tables(text: str) -> list[str]:
     """Returns the names of the tables that are listed with their columns."""
     return [named(found[1]) for found in re.finditer(r'^table ("(?:[^"\\]|\\.)*"|\w+)', text, re.MULTILINE)]
 
@@ -74,10 +74,10 @@ async def test_a_large_schema_is_cut_at_max_bytes_with_a_count_of_the_rest(tmp_p
     path = made(tmp_path / "large.db", f"BEGIN; {''.join(script)} COMMIT;")
     async with inside(path) as peer:
         text = await peer.text("describe_database", max_bytes=max_bytes)
-    assert tables(text)[0] == "t0"
+    assert list_described_tables(text)[0] == "t0"
     left_out = {what: int(count) for count, what in re.findall(r"(\d+) ([a-z ]+?)(?=[,\n])", text.partition("<")[0])}
     others = section(text, "tables and views without their columns")
-    assert len(tables(text)) + len(others) + left_out.get("tables", 0) == 300
+    assert len(list_described_tables(text)) + len(others) + left_out.get("tables", 0) == 300
     assert len(section(text, "foreign keys")) + left_out.get("foreign keys", 0) == 300
     assert max_bytes // 2 < len(json.dumps(text)) <= max_bytes
 
@@ -86,7 +86,7 @@ async def test_a_wide_table_does_not_hide_the_others(tmp_path: Path) -> None:
     columns = ", ".join(f"column_{n} VARCHAR(100)" for n in range(1_000))
     path = made(tmp_path / "wide.db", f"CREATE TABLE a ({columns}); CREATE TABLE b (x);")
     text = await overview(path, max_bytes=3_000)
-    assert tables(text) == ["b"]
+    assert list_described_tables(text) == ["b"]
     assert section(text, "tables and views without their columns") == ["a"]
 
 
@@ -97,7 +97,7 @@ async def test_without_a_name_all_databases_are_described(tmp_path: Path, file: 
     shop, other = both.split("\n\n")
     assert shop.startswith("database shop; read-only\n")
     assert other.startswith("database other; writable\n")
-    assert ("customers" in tables(shop), tables(other)) == (True, ["numbers"])
+    assert ("customers" in list_described_tables(shop), list_described_tables(other)) == (True, ["numbers"])
     assert one.startswith("database data; read-only\n")
 
 
@@ -109,7 +109,7 @@ async def test_a_damaged_database_does_not_hide_the_others(tmp_path: Path, file:
         error = await peer.error("describe_database", database="shop")
     assert shop.startswith("database shop; read-only; can't be read\n<")
     assert shop.splitlines()[2].startswith("corrupt: ")
-    assert tables(data) == ["numbers"]
+    assert list_described_tables(data) == ["numbers"]
     assert error.startswith("corrupt: ")
 
 
@@ -122,12 +122,12 @@ async def test_views_that_are_slow_to_compile_do_not_block_the_tools(tmp_path: P
         text = await peer.text("describe_database")
         table = await peer.text("describe_table", table_name="t")
     assert listed.startswith("201 of 201 tables")
-    assert tables(text) == ["t"]
+    assert list_described_tables(text) == ["t"]
     assert table.splitlines()[2] == "t"
     assert len(section(text, "tables and views without their columns")) > 100
 
 
-def with_names_that_are_no_utf8(folder: Path) -> Path:
+def make_names_outside_utf8(folder: Path) -> Path:
     script = """
         CREATE TABLE good (a, b REFERENCES t_x (z), c_x); CREATE INDEX i_x ON good (a); CREATE INDEX g ON good (b);
         CREATE TABLE t_x (z PRIMARY KEY, y UNIQUE REFERENCES good (a)); CREATE INDEX j_x ON t_x (y);
@@ -138,7 +138,7 @@ def with_names_that_are_no_utf8(folder: Path) -> Path:
 
 
 async def test_tables_with_names_outside_utf8_are_listed_and_hide_no_other(tmp_path: Path) -> None:
-    async with inside(with_names_that_are_no_utf8(tmp_path)) as peer:
+    async with inside(make_names_outside_utf8(tmp_path)) as peer:
         text = await peer.text("describe_database")
         described = await peer.text("describe_table", table_name="good")
         error = await peer.error("read_query", query="SELECT * FROM good")

@@ -10,7 +10,7 @@ from tests.servers.sqlite.schemas import HOSTILE, SHOP, dump, hostile, made, nam
 from tests.servers.sqlite.serving import inside
 
 
-async def described(path: Path, table: str, **wanted: Any) -> str:
+async def describe_table(path: Path, table: str, **wanted: Any) -> str:
     async with inside(path) as peer:
         return await peer.text("describe_table", table_name=table, **wanted)
 
@@ -77,7 +77,7 @@ async def test_all_columns_and_declarations_are_described(shop: Path) -> None:
 
 async def test_a_view_of_a_missing_table_has_its_sql_and_the_problem(tmp_path: Path) -> None:
     path = made(tmp_path / "v.db", "CREATE VIEW v AS SELECT * FROM gone;")
-    text = await described(path, "v", sample=1, statistics=True)
+    text = await describe_table(path, "v", sample=1, statistics=True)
     assert text.splitlines()[2:-1] == [
         "v",
         "problem: no such table: main.gone",
@@ -97,7 +97,7 @@ async def test_a_wide_table_is_cut_with_a_count_of_the_rest(tmp_path: Path) -> N
 
 
 async def test_a_sample_and_statistics_are_shown_on_request(shop: Path) -> None:
-    text = await described(shop, "customers", sample=2, statistics=True)
+    text = await describe_table(shop, "customers", sample=2, statistics=True)
     assert section(text, "sample") == [
         'columns ["id","name","email"]',
         '[1,"Ada","ada@example.org"]',
@@ -114,7 +114,7 @@ async def test_a_sample_and_statistics_are_shown_on_request(shop: Path) -> None:
 async def test_statistics_of_a_large_table_are_marked_partial(tmp_path: Path) -> None:
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100002) SELECT x FROM c"
     path = made(tmp_path / "large.db", f"CREATE TABLE large (n); INSERT INTO large {rows};")
-    text = await described(path, "large", statistics=True)
+    text = await describe_table(path, "large", statistics=True)
     assert text.splitlines()[0].startswith("table; statistics of 100,001 rows, partial: ")
 
 
@@ -145,7 +145,7 @@ async def test_large_values_are_not_counted_as_distinct(tmp_path: Path) -> None:
     path = made(
         tmp_path / "large.db", "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(9000000)), (zeroblob(9000000));"
     )
-    (column,) = section(await described(path, "t", statistics=True), "statistics")
+    (column,) = section(await describe_table(path, "t", statistics=True), "statistics")
     assert column.startswith("x: 0 null, ? distinct, ")
     assert '"bytes": 9000000' in column
 

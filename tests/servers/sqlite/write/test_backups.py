@@ -39,12 +39,12 @@ def made(path: Path, mode: str = "wal", rows: int = 50) -> Path:
     return path
 
 
-async def backed_up(path: Path, files: Path) -> Backup:
+async def run_backup(path: Path, files: Path) -> Backup:
     async with opened(path) as database:
         return await database.read(partial(back_up, files, "data"))
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
+def interrupt_backup(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
     """Calls `act` when a backup checks its deadline for the `at`-th time, the only moments known to a test."""
     checks = 0
     plain = StatementDeadline.check
@@ -72,7 +72,7 @@ async def test_backup_returns_name_size_and_check_result(tmp_path: Path, files: 
 @MODES
 async def test_a_backup_contains_the_whole_database(tmp_path: Path, files: Path, mode: str) -> None:
     path = made(tmp_path / "data.db", mode)
-    done = await backed_up(path, files)
+    done = await run_backup(path, files)
     assert [entry.name for entry in files.iterdir()] == [done.file]
     with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(files / done.file)) as other:
         assert list(one.iterdump()) == list(other.iterdump())
@@ -82,7 +82,7 @@ async def test_a_backup_is_synced_before_its_rename(
     tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced, made_with = disk.synced(monkeypatch), disk.made(monkeypatch)
-    done = await backed_up(made(tmp_path / "data.db"), files)
+    done = await run_backup(made(tmp_path / "data.db"), files)
     assert synced == [done.bytes, [done.file]]
     assert made_with == [0o600]
 
@@ -97,8 +97,8 @@ async def test_a_backup_does_not_block_writers(
         with closing(sqlite3.connect(path, timeout=0)) as connection, connection:
             connection.execute("UPDATE large SET x = 'new'")
 
-    interrupted(monkeypatch, 3, write)
-    done = await backed_up(path, files)
+    interrupt_backup(monkeypatch, 3, write)
+    done = await run_backup(path, files)
     with closing(sqlite3.connect(files / done.file)) as copy:
         kinds = copy.execute("SELECT count(DISTINCT typeof(x)), typeof(x) FROM large").fetchone()
     # One state: the snapshot at the beginning, or the state after the last change.
@@ -112,16 +112,16 @@ async def test_backups_of_the_same_second_have_different_names(tmp_path: Path, f
         assert (first, second) == ("a.db", "a-2.db")
     with reserve_name(files, "a") as (_, third):
         assert third == "a-3.db"
-    assert len({(await backed_up(path, files)).file for _ in range(3)}) == 3
+    assert len({(await run_backup(path, files)).file for _ in range(3)}) == 3
 
 
 async def test_a_stopped_backup_leaves_no_file(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop() -> None:
         raise SqlError("timeout", "stopped")
 
-    interrupted(monkeypatch, 3, stop)
+    interrupt_backup(monkeypatch, 3, stop)
     with pytest.raises(SqlError, match="stopped"):
-        await backed_up(made(tmp_path / "data.db", rows=1_000), files)
+        await run_backup(made(tmp_path / "data.db", rows=1_000), files)
     assert list(files.iterdir()) == []
 
 
@@ -136,9 +136,9 @@ async def test_a_disk_error_during_a_backup_is_reported(
             raise OSError(number, "")
 
         with monkeypatch.context() as patching:
-            interrupted(patching, 3, fail)
+            interrupt_backup(patching, 3, fail)
             with pytest.raises(SqlError) as caught:
-                await backed_up(path, files)
+                await run_backup(path, files)
         errors.append((caught.value.code, caught.value.reason))
         assert list(files.iterdir()) == []
     assert errors == [("no_space", full)] * 2 + [("io_error", f"{failed} (EROFS)"), ("io_error", f"{failed} (EIO)")]
@@ -147,7 +147,7 @@ async def test_a_disk_error_during_a_backup_is_reported(
 async def test_a_lasting_lock_is_a_busy_error(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "data.db", "delete", 1_000)
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
-        interrupted(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
+        interrupt_backup(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
         async with opened(path, Limits(busy_seconds=0)) as database:
             with pytest.raises(SqlError) as caught:
                 await database.read(partial(back_up, files, "data"))
@@ -175,7 +175,7 @@ async def test_backup_reports_damage_of_the_database(tmp_path: Path, files: Path
         data = bytearray(os.pread(file.fileno(), 4096, (page - 1) * 4096))
         data[data.index(b"first")] = ord("F")
         os.pwrite(file.fileno(), data, (page - 1) * 4096)
-    done = await backed_up(path, files)
+    done = await run_backup(path, files)
     assert done.integrity != ["ok"]
     assert (files / done.file).exists()
 

@@ -28,7 +28,7 @@ def rows(db: sqlite3.Connection, query: str) -> list[Any]:
     return db.execute(query).fetchall()
 
 
-async def effect(path: Path, query: str) -> Any:
+async def execute_one(path: Path, query: str) -> Any:
     """Returns the result of one statement."""
     async with opened(path) as database:
         done: Any = await execute(database, query)
@@ -59,19 +59,19 @@ async def test_the_effect_of_each_statement_is_reported(tmp_path: Path, db: sqli
     script, found = "\n".join(db.iterdump()), []
     for query, *_ in EFFECTS:
         path = made(tmp_path / f"{len(found)}.db", script)
-        result = await effect(path, query)
+        result = await execute_one(path, query)
         found.append((query, result["affected"], result.get("last_insert_rowid"), list(result.get("tables", ()))))
     assert found == EFFECTS
 
 
 async def test_a_large_rowid_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:
-    result = await effect(tmp_path / "data.db", "INSERT INTO t VALUES (9007199254740993, 'x')")
+    result = await execute_one(tmp_path / "data.db", "INSERT INTO t VALUES (9007199254740993, 'x')")
     assert result["last_insert_rowid"] == {"type": "integer", "value": "9007199254740993"}
 
 
 async def test_a_select_stops_at_the_row_limit(tmp_path: Path, db: sqlite3.Connection) -> None:
     endless = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT n FROM n"
-    result = await effect(tmp_path / "data.db", endless)
+    result = await execute_one(tmp_path / "data.db", endless)
     assert (len(result["rows"]), result["truncated"]) == (1_000, True)
 
 
@@ -79,7 +79,7 @@ async def test_rows_of_returning_are_cut_but_all_changes_are_made(tmp_path: Path
     many = (
         "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 2000) INSERT INTO t SELECT n, n FROM n"
     )
-    result = await effect(tmp_path / "data.db", f"{many} RETURNING *")
+    result = await execute_one(tmp_path / "data.db", f"{many} RETURNING *")
     assert (result["affected"], len(result["rows"]), result["truncated"]) == (2_000, 1_000, True)
     assert rows(db, "SELECT count(*) FROM t") == [(2_002,)]
 

@@ -36,7 +36,7 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-async def imported(
+async def run_import(
     path: Path,
     table: str,
     csv: str,
@@ -50,12 +50,12 @@ async def imported(
     return done
 
 
-async def refused(path: Path, table: str, csv: str, form: FormatRequest = FormatRequest()) -> str:  # noqa: B008
+async def get_refusal(path: Path, table: str, csv: str, form: FormatRequest = FormatRequest()) -> str:  # noqa: B008
     """Returns the error of the import, which changes nothing."""
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
         with pytest.raises(SqlError) as raised:
-            await imported(path, table, csv, form)
+            await run_import(path, table, csv, form)
         assert list(connection.iterdump()) == before
     return f"{raised.value.code}: {raised.value}"
 
@@ -98,7 +98,7 @@ async def test_a_new_table_has_lossless_types(path: Path, db: sqlite3.Connection
     found = []
     for fields, *_ in TYPES:
         table = f"new{len(found)}"
-        done = await imported(path, table, "n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+        done = await run_import(path, table, "n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
         assert (done.created, done.rows, done.columns[0]) == (True, len(fields), ("n", "INTEGER"))
         found.append((fields, done.columns[1][1], [value for (value,) in db.execute(f"SELECT v FROM {table}")]))
     assert found == TYPES
@@ -109,35 +109,35 @@ async def test_a_new_table_has_lossless_types(path: Path, db: sqlite3.Connection
     [(["1", "9007199254740993", "1", "1.5"], "TEXT"), (["1.50", "1"], "REAL"), (["1", "x", "1"], "TEXT")],
 )
 async def test_a_type_fits_all_rows(path: Path, parts: list[str], kind: str) -> None:
-    done = await imported(path, "new", "v\n" + "".join(f"{part}\n" * 2_000 for part in parts))
+    done = await run_import(path, "new", "v\n" + "".join(f"{part}\n" * 2_000 for part in parts))
     assert done.columns == [("v", kind)]
 
 
 async def test_quotes_line_ends_and_a_byte_order_mark_are_parsed(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', FormatRequest(";"))
+    await run_import(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', FormatRequest(";"))
     assert db.execute('SELECT a, "b c" FROM new').fetchall() == [('x;"y"\r\nz', 1), ("last", 2)]
 
 
 async def test_without_a_header_the_columns_are_numbered(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", "1\tx\n2\ty\n", FormatRequest("\t", header=False))
+    await run_import(path, "new", "1\tx\n2\ty\n", FormatRequest("\t", header=False))
     assert db.execute("SELECT c1, c2 FROM new").fetchall() == [(1, "x"), (2, "y")]
 
 
 async def test_sql_in_table_and_column_names_is_not_run(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, 'a"); DROP TABLE t; --', '"b"" TEXT); DROP TABLE t; --"\n1\n')
+    await run_import(path, 'a"); DROP TABLE t; --', '"b"" TEXT); DROP TABLE t; --"\n1\n')
     assert db.execute('SELECT "b"" TEXT); DROP TABLE t; --" FROM "a""); DROP TABLE t; --"').fetchall() == [(1,)]
     assert db.execute("SELECT count(*) FROM t").fetchone() == (2,)
 
 
 async def test_an_existing_table_gets_rows_by_column_names(path: Path, db: sqlite3.Connection) -> None:
-    done = await imported(path, "T", "B,a\nx,7\n,08\n")
+    done = await run_import(path, "T", "B,a\nx,7\n,08\n")
     assert (done.created, done.columns) == (False, [("b", "TEXT"), ("a", "INTEGER")])
     assert db.execute("SELECT * FROM t WHERE a > 2").fetchall() == [(7, "x"), (8, None)]
 
 
 async def test_text_columns_store_fields_unchanged(path: Path, db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE typed (day VARCHAR(10), code TEXT, price NUMERIC, zip INTEGER)")
-    done = await imported(path, "typed", 'day,code,price,zip\n31/12/2024,"1,234","1,234.5",007\n1/1/2025,NA,NA,1\n')
+    done = await run_import(path, "typed", 'day,code,price,zip\n31/12/2024,"1,234","1,234.5",007\n1/1/2025,NA,NA,1\n')
     assert db.execute("SELECT * FROM typed").fetchall() == [
         ("31/12/2024", "1,234", 1234.5, 7),
         ("1/1/2025", "NA", None, 1),
@@ -150,18 +150,18 @@ async def test_text_columns_store_fields_unchanged(path: Path, db: sqlite3.Conne
 
 
 async def test_dates_of_a_second_file_have_the_same_form(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", "day,price\n31/12/2024,1.5\n")
-    await imported(path, "new", "day,price\n30/1/2025,2\n")
+    await run_import(path, "new", "day,price\n31/12/2024,1.5\n")
+    await run_import(path, "new", "day,price\n30/1/2025,2\n")
     assert db.execute("SELECT * FROM new").fetchall() == [("2024-12-31", 1.5), ("2025-01-30", 2.0)]
 
 
 async def test_more_than_2000_columns_are_refused(path: Path) -> None:
-    error = await refused(path, "new", ",".join(f"c{n}" for n in range(2_001)) + "\n")
+    error = await get_refusal(path, "new", ",".join(f"c{n}" for n in range(2_001)) + "\n")
     assert error.startswith("too_large: the file has 2,001 columns, and a table can have at most 2,000. Import")
 
 
 async def test_rows_are_imported_into_a_full_text_table(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "docs", "body\nhello world\n")
+    await run_import(path, "docs", "body\nhello world\n")
     assert db.execute("SELECT * FROM docs WHERE docs MATCH 'world'").fetchall() == [("hello world",)]
 
 
@@ -180,12 +180,12 @@ WRONG = [
 
 
 async def test_an_invalid_row_is_refused_with_its_number(path: Path) -> None:
-    found = {csv: await refused(path, "t", csv) for csv, _ in WRONG}
+    found = {csv: await get_refusal(path, "t", csv) for csv, _ in WRONG}
     assert {csv: found[csv] for csv, error in WRONG if not found[csv].startswith(error)} == {}
 
 
 async def test_without_a_header_the_field_count_must_match_the_columns(path: Path) -> None:
-    error = await refused(path, "t", "1,2,3\n", FormatRequest(header=False))
+    error = await get_refusal(path, "t", "1,2,3\n", FormatRequest(header=False))
     lines = error.splitlines()
     assert lines[0] == "bad_csv: the first row has 3 fields, but the table has 2 columns:"
     assert lines[2] == "columns of the table: a, b"
@@ -193,18 +193,18 @@ async def test_without_a_header_the_field_count_must_match_the_columns(path: Pat
 
 async def test_system_tables_and_views_are_refused(path: Path) -> None:
     for table, column in (("sqlite_schema", "sql"), ("sqlite_new", "a"), ("seen", "a")):
-        assert (await refused(path, table, f"{column}\n1\n")).startswith("bad_statement: ")
+        assert (await get_refusal(path, table, f"{column}\n1\n")).startswith("bad_statement: ")
 
 
 async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
-    assert "field larger than field limit" in await refused(
+    assert "field larger than field limit" in await get_refusal(
         path, "t", "a,b\n3," + "x" * 2_000, FormatRequest(field_bytes=1_000)
     )
 
 
 async def test_an_import_times_out(path: Path, db: sqlite3.Connection) -> None:
     with pytest.raises(SqlError, match="stopped after"):
-        await imported(path, "new", "a\n" + "1\n" * 300_000, limits=Limits(seconds=0.02))
+        await run_import(path, "new", "a\n" + "1\n" * 300_000, limits=Limits(seconds=0.02))
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
 
 

@@ -53,7 +53,7 @@ async def test_a_lasting_lock_is_a_busy_error_after_the_timeout(tmp_path: Path, 
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+def lock_events(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """An event set when a connection waits for a lock, and an event that the test sets when it releases the lock."""
     waits, free, plain = threading.Event(), threading.Event(), StatementDeadline.pause
 
@@ -71,9 +71,9 @@ READ = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 1
 @pytest.mark.parametrize("act", ["write", "read"])
 @pytest.mark.parametrize("there", [False, True], ids=["comes", "is there"])
 async def test_new_and_existing_connections_wait_for_a_lock(
-    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], there: bool, act: str
+    tmp_path: Path, lock_events: tuple[threading.Event, threading.Event], there: bool, act: str
 ) -> None:
-    waits, free = waiting
+    waits, free = lock_events
 
     async def ask(mine: Database) -> None:
         if act == "write":
