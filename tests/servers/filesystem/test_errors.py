@@ -95,11 +95,11 @@ def mismatches(refused, rows):
     return [row for row in rows_and_errors if row[1] != row[2]]
 
 
-def test_errors_of_invalid_paths(files, root):
+def test_invalid_paths_are_refused_with_code_reason_and_suggestion(files, root):
     assert mismatches(lambda written: refusal(files.roots.place, written).replace(str(root), "ROOT"), NO_PATHS) == []
 
 
-def test_errors_of_paths_outside_several_roots(tmp_path):
+def test_paths_outside_several_roots_are_refused_with_the_roots(tmp_path):
     for name in "abcd":
         (tmp_path / name).mkdir()
     place = Roots([tmp_path / name for name in "abcd"]).place
@@ -125,7 +125,7 @@ UNREADABLE = [
 ]
 
 
-def test_errors_of_reading_and_listing(files, at, tree):
+def test_unreadable_entries_are_refused_with_code_and_reason(files, at, tree):
     assert mismatches(lambda written: refusal(files.open_file(at(written)).__enter__), UNREADABLE) == []
     assert refusal(files.open_directory(at("file")).__enter__) == "not_a_directory: file: is not a directory"
     assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
@@ -172,7 +172,7 @@ UNCHANGED = [
 ]
 
 
-def test_errors_of_changes(files, at, tree):
+def test_impossible_changes_are_refused_with_code_and_reason(files, at, tree):
     assert mismatches(lambda call: refusal(call, files, at), UNCHANGED) == []
 
 
@@ -196,11 +196,11 @@ UNFIT = [
 ]
 
 
-def test_errors_of_edits(files, at, tree):
+def test_unfitting_edits_are_refused_with_code_and_reason(files, at, tree):
     assert mismatches(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
 
 
-def test_errors_of_outdated_etags_and_read_only_directories(files, at, tree, tmp_path, root):
+def test_outdated_etags_and_read_only_directories_are_refused(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
     reason = f"has been changed by another program in the meantime; its etag is now {etag}. Read it again."
     assert refusal(write_file, files, at("file"), "", options=WriteOptions(etag="0")) == f"changed: file: {reason}"
@@ -209,7 +209,7 @@ def test_errors_of_outdated_etags_and_read_only_directories(files, at, tree, tmp
     assert refusal(roots.require_writable, roots.place(f"{tmp_path}/new")) == expected
 
 
-def test_errors_of_sizes_over_the_limit(files, at, tree, monkeypatch):
+def test_sizes_over_the_limit_are_refused(files, at, tree, monkeypatch):
     for module in (editing, writing):
         monkeypatch.setattr(module, "MAX_EDITED", 2_000)
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
@@ -225,7 +225,7 @@ def test_errors_of_sizes_over_the_limit(files, at, tree, monkeypatch):
     assert refusal(delete, files, at("dir"), recursive=True) == expected
 
 
-def test_errors_of_directories_on_another_file_system(files, tree):
+def test_directories_on_another_file_system_are_refused(files, tree):
     status = tree.stat()
     Bounds(files, "dir", status.st_dev).enter(status, 1)
     expected = "cross_device: dir: contains a directory on another file system"
@@ -233,7 +233,7 @@ def test_errors_of_directories_on_another_file_system(files, tree):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-def test_errors_of_files_locked_by_another_process(files, at, tree, monkeypatch):
+def test_files_locked_by_another_process_are_busy(files, at, tree, monkeypatch):
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0)
     with (tree / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)

@@ -59,7 +59,7 @@ def test_a_local_mount_below_a_remote_one_is_remote(table):
     assert not mounts.is_local(at("far", "disk", "x"))
 
 
-def test_the_last_of_several_mounts_at_one_point_counts(table):
+def test_the_last_of_several_mounts_at_one_point_applies(table):
     assert table.mounts(line("/srv", "nfs"), line("/srv", "ext4")).is_local(at("a"))
     assert not table.mounts(line("/srv", "ext4"), line("/srv", "nfs")).is_local(at("a"))
 

@@ -37,9 +37,9 @@ from tests.servers.common.html.bodies import markdown, plain
         ("x<sup> </sup>y", "x y"),
     ],
 )
-def test_superscripts_and_subscripts_in_markdown(html: str, text: str) -> None:
+def test_superscripts_and_subscripts_are_marked_in_markdown(html: str, text: str) -> None:
     assert markdown(f"<p>{html}</p>") == text
 
 
-def test_superscripts_and_subscripts_in_plain_text() -> None:
+def test_superscripts_and_subscripts_are_marked_in_plain_text() -> None:
     assert plain("<p>2<sup>n</sup> and log<sub>2</sub>8</p>") == "2^n and log_2 8"

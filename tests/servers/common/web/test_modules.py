@@ -111,7 +111,7 @@ def test_each_module_imports_exactly_the_names_it_uses() -> None:
     assert wrong == {}
 
 
-def test_each_page_is_small_enough() -> None:
+def test_each_page_stays_within_its_size_limit() -> None:
     """An app is read as it is; the workbench travels compressed."""
     for path in PAGES:
         if "workbench" in path.parts:

@@ -273,7 +273,7 @@ def test_head_and_tail_agree_with_the_whole_text(read, text, budget, count):
     assert tail.truncated == (tail.text != expected) == (len(to_json(expected)) - 2 > budget)
 
 
-def test_files_without_a_size_are_read():
+def test_files_of_proc_without_a_size_are_read():
     files = RootedFiles(Roots([Path("/proc/self")]))
     assert "Pid" in read_text(files, files.roots.place("status"), BIG).text
     files.close()

@@ -25,12 +25,12 @@ ALIKE = [
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_names_that_look_alike(one, other):
+def test_names_that_look_alike_are_equal(one, other):
     assert look_alike(one) == look_alike(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("ab", "a b"), ("a.txt", "a.text"), ("cafe", "caf\u00e9")])
-def test_names_that_do_not_look_alike(one, other):
+def test_names_that_do_not_look_alike_are_different(one, other):
     assert look_alike(one) != look_alike(other)
 
 

@@ -50,6 +50,6 @@ def test_the_matcher_for_large_files_finds_every_match(
 
 
 @pytest.mark.parametrize(("pattern", "text"), EXPRESSIONS.items())
-def test_the_required_text_of_a_pattern(pattern: str, text: str) -> None:
+def test_the_text_required_by_a_pattern_is_found(pattern: str, text: str) -> None:
     assert matcher._required_text(Query(pattern)) == text
     assert matcher._required_text(Query(pattern, ignore_case=True)) == ""

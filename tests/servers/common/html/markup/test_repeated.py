@@ -22,7 +22,7 @@ def answer(number: int, style: str = HIDDEN) -> str:
         "<dl><dt>Question</dt><dd style='display:none'>{}</dd></dl>",
     ],
 )
-def test_hidden_blocks_that_each_follow_a_short_line_are_an_accordion(item: str) -> None:
+def test_hidden_blocks_after_short_lines_are_shown_as_an_accordion(item: str) -> None:
     page = read_body("".join(item.format(answer(number, "" if "<dd" in item else HIDDEN)) for number in (1, 2)))
     assert (page.text.count(WORDS), page.text.count("Question"), page.removed.elements) == (2, 2, 0)
 
@@ -33,7 +33,7 @@ def test_a_short_answer_among_long_ones_is_shown() -> None:
     assert markdown(items).count("Question\n\nNo.") == 1
 
 
-def test_short_meanings_of_terms_are_shown() -> None:
+def test_short_hidden_definitions_of_terms_are_shown() -> None:
     terms = "".join(f"<dt>{number}?</dt><dd {HIDDEN}>Because of {number}.</dd>" for number in (1, 2))
     assert markdown(f"<dl>{terms}</dl>").count("Because of") == 2
 
