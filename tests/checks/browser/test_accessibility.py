@@ -40,7 +40,7 @@ async def test_a_panel_has_no_barriers(
     assert await find_faint(page) == []
 
 
-async def test_a_barrier_is_found(show: Show) -> None:
+async def test_the_check_finds_a_barrier(show: Show) -> None:
     page = await show(DIM)
     await page.evaluate("document.querySelector('.dim').style.color = '#eee'")
     (found,) = await find_barriers(page)

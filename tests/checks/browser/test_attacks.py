@@ -144,9 +144,7 @@ async def test_a_hostile_prompt_is_text(page: Page, opened: Opened) -> None:
 
 
 @pytest.mark.parametrize(("panel", "number"), [("History", 0), ("Log", 0), ("Log", 1)])
-async def test_what_was_hostile_stays_text_in_what_is_kept(
-    panel: str, number: int, page: Page, opened: Opened
-) -> None:
+async def test_hostile_texts_stay_text_in_the_history(panel: str, number: int, page: Page, opened: Opened) -> None:
     await run(page, opened, "sqlite", "read_query", {"query": f'SELECT * FROM "{MARK}"'})
     await page.get_by_role("link", name=panel).click()
     await page.get_by_role("main").locator("summary").nth(number).click()

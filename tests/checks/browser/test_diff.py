@@ -29,7 +29,7 @@ def cells(page: Page, kind: str) -> Locator:
     return page.locator(f".diff-{kind} td")
 
 
-async def test_lines_are_numbered_signed_and_said(show: Show) -> None:
+async def test_lines_have_numbers_signs_and_labels(show: Show) -> None:
     page = await shown(show, diff_of(["one", "two", "three"], ["one", "2", "three", "four"]))
     await expect(cells(page, "removed")).to_have_text(["2", "", "removed: two"])
     await expect(cells(page, "added")).to_have_text(["", "2", "added: 2", "", "4", "added: four"])
@@ -39,44 +39,44 @@ async def test_lines_are_numbered_signed_and_said(show: Show) -> None:
     await expect(page.locator(".diff-summary")).to_contain_text("+2 −1")
 
 
-async def test_a_removed_line_that_looks_like_a_head_is_a_line(show: Show) -> None:
+async def test_a_removed_line_that_looks_like_a_header_is_a_line(show: Show) -> None:
     page = await shown(show, diff_of(["-- x", "++ y"], []))
     await expect(page.locator(".diff-removed .diff-line")).to_have_text(["removed: -- x", "removed: ++ y"])
     await expect(page.locator(".diff-file")).to_have_text(["--- a/x", "+++ b/x"])
 
 
-async def test_lines_that_differ_little_show_where(show: Show) -> None:
+async def test_small_differences_within_a_line_are_marked(show: Show) -> None:
     page = await shown(show, diff_of(["let size = 10;"], ["let size = 200;"]))
     await expect(page.locator(".diff del")).to_have_text("1")
     await expect(page.locator(".diff ins")).to_have_text("20")
 
 
-async def test_lines_that_have_nothing_in_common_are_not_marked(show: Show) -> None:
+async def test_unrelated_lines_have_no_marks_within(show: Show) -> None:
     page = await shown(show, diff_of(["abc"], ["xyz"]))
     await expect(page.locator(".diff-removed")).to_have_count(1)
     await expect(page.locator(".diff ins, .diff del")).to_have_count(0)
 
 
-async def test_several_files_and_a_missing_line_end(show: Show) -> None:
+async def test_several_files_and_a_missing_line_end_are_shown(show: Show) -> None:
     one = diff_of(["a"], ["b"])
     page = await shown(show, f"{one}\n\\ No newline at end of file\n{one}\n")
     await expect(page.locator(".diff-file")).to_have_count(4)
     await expect(page.locator(".diff-note")).to_have_text("No newline at end of file")
 
 
-async def test_what_is_no_diff_is_shown_as_lines(show: Show) -> None:
+async def test_a_text_that_is_not_a_diff_is_shown_as_lines(show: Show) -> None:
     page = await shown(show, "just\ntext")
     await expect(page.locator(".diff-note .diff-line")).to_have_text(["just", "text"])
 
 
-async def test_100000_lines_come_in_parts(show: Show) -> None:
+async def test_100000_lines_are_loaded_in_parts(show: Show) -> None:
     page = await shown(show, "@@ -1,100000 +0,0 @@\n" + "-x\n" * 100_000)
     await expect(page.locator(".diff tbody tr")).to_have_count(1_000)
     await page.get_by_role("button", name="Show more (99,001 lines)").click()
     await expect(page.locator(".diff tbody tr")).to_have_count(2_000)
 
 
-async def test_a_line_of_a_megabyte_is_cut(show: Show) -> None:
+async def test_a_line_of_a_megabyte_is_truncated(show: Show) -> None:
     page = await shown(show, diff_of(["x" * 1_000_000], ["x" * 999_999 + "y"]))
     await expect(page.locator(".diff-removed .diff-line")).to_contain_text("(998,000 more characters)")
 

@@ -21,7 +21,7 @@ async def parts(show: Show) -> Page:
     return await show(SCRIPT)
 
 
-async def test_h_makes_an_element_as_it_is_asked(parts: Page) -> None:
+async def test_h_creates_an_element(parts: Page) -> None:
     await parts.evaluate("""() => {
       const on = { click: () => main.append("clicked") };
       const props = { class: "a b", disabled: false, "aria-pressed": false, "data-at": 3, title: null };
@@ -37,12 +37,12 @@ async def test_h_makes_an_element_as_it_is_asked(parts: Page) -> None:
 
 
 @pytest.mark.parametrize("name", ["onclick", "ONERROR", "style", "srcdoc", "innerHTML"])
-async def test_h_sets_nothing_that_runs(name: str, parts: Page) -> None:
+async def test_h_sets_no_executable_attributes(name: str, parts: Page) -> None:
     tried = "name => { try { h('div', { [name]: 'x' }); } catch (error) { return error.message; } }"
     assert await parts.evaluate(tried, name) == f"{name} is not set from a text"
 
 
-async def test_only_links_to_the_web_are_links(parts: Page) -> None:
+async def test_only_web_addresses_become_links(parts: Page) -> None:
     urls = [
         "https://a.b/",
         "http://a.b",
@@ -56,7 +56,7 @@ async def test_only_links_to_the_web_are_links(parts: Page) -> None:
     assert await parts.evaluate(made, urls) == [*urls[:3], None, None, None, None]
 
 
-async def test_what_can_not_be_seen_is_made_visible(parts: Page) -> None:
+async def test_invisible_characters_are_made_visible(parts: Page) -> None:
     shown = {
         "a\tb\r\nc": "a\tb\nc",
         "\u0000\u001b\u007f\r": "\u2400\u241b\u2421\u240d",
@@ -69,7 +69,7 @@ async def test_what_can_not_be_seen_is_made_visible(parts: Page) -> None:
     assert await parts.evaluate("visible('\\ud800x')") == "<U+D800>x"
 
 
-async def test_what_is_long_is_cut_and_says_how_much_is_left(parts: Page) -> None:
+async def test_long_text_is_truncated_with_the_remaining_length(parts: Page) -> None:
     assert await parts.evaluate("visible('x'.repeat(20), 20)") == "x" * 20
     assert await parts.evaluate("visible('x'.repeat(12_365), 20)") == "x" * 20 + "… (12,345 more characters)"
     assert await parts.evaluate("visible('xx😀yy', 3)") == "xx… (4 more characters)"
@@ -82,14 +82,14 @@ async def test_any_value_has_a_text(parts: Page) -> None:
     assert await parts.evaluate(circle) == "(can't be shown as text)"
 
 
-async def test_csv_quotes_what_it_must_and_disarms_formulas(parts: Page) -> None:
+async def test_csv_is_quoted_and_formulas_are_disarmed(parts: Page) -> None:
     rows = [["=A1", "+1", "-1", "@x", "\tx"], [-1, "a,b", 'a"b', "a\nb", None]]
     assert await parts.evaluate("rows => toCsv(['a', { name: '=b' }, 'c', 'd', 'e'], rows)", rows) == (
         'a,\'=b,c,d,e\r\n\'=A1,\'+1,\'-1,\'@x,\'\tx\r\n-1,"a,b","a""b","a\nb",\r\n'
     )
 
 
-async def test_copying_works_where_the_clipboard_is_refused(parts: Page) -> None:
+async def test_copying_works_without_clipboard_permission(parts: Page) -> None:
     await parts.evaluate("""() => {
       navigator.clipboard.writeText = () => Promise.reject(new Error("no"));
       const click = async () => main.append(String(await copyText("copied")));

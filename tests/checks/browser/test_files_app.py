@@ -59,7 +59,7 @@ async def test_the_entries_are_shown_with_their_sizes(page: Page, site: Site, fo
         await expect(view.get_by_role("heading", level=1)).to_have_text(str(folder))
 
 
-async def test_a_directory_is_opened_when_it_is_wanted(page: Page, site: Site, folder: Path) -> None:
+async def test_a_directory_is_loaded_when_it_is_opened(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         await open_directory(item(framed.view, "docs"))
         await expect(item(framed.view, "b.txt")).to_be_visible()
@@ -82,14 +82,14 @@ async def test_a_text_is_previewed_and_copied(page: Page, site: Site, folder: Pa
     problems[:] = [one for one in problems if "Clipboard API" not in one]
 
 
-async def test_a_picture_is_shown_as_such(page: Page, site: Site, folder: Path) -> None:
+async def test_an_image_is_shown(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
         await item(view, "dot.png").press("Enter")
         await expect(view.get_by_role("img", name="dot.png")).to_have_js_property("naturalWidth", 1)
 
 
-async def test_a_long_text_goes_on(page: Page, site: Site, folder: Path) -> None:
+async def test_a_long_text_continues_with_its_next_page(page: Page, site: Site, folder: Path) -> None:
     (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 451)))
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -102,7 +102,7 @@ async def test_a_long_text_goes_on(page: Page, site: Site, folder: Path) -> None
         await expect(view.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-async def test_a_text_of_long_lines_goes_on_by_its_cursor(page: Page, site: Site, folder: Path) -> None:
+async def test_a_text_of_long_lines_continues_by_its_cursor(page: Page, site: Site, folder: Path) -> None:
     (folder / "wide.txt").write_text("x" * 150_000 + "the end")
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -114,7 +114,7 @@ async def test_a_text_of_long_lines_goes_on_by_its_cursor(page: Page, site: Site
         await expect(text).to_contain_text("the end")
 
 
-async def test_what_is_no_text_is_named_so(page: Page, site: Site, folder: Path) -> None:
+async def test_binary_files_are_named_as_such(page: Page, site: Site, folder: Path) -> None:
     (folder / "data.bin").write_bytes(bytes(range(256)) * 4)
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -122,7 +122,7 @@ async def test_what_is_no_text_is_named_so(page: Page, site: Site, folder: Path)
         await expect(view.get_by_text("No text, and nothing to show: 1.0 kB.")).to_be_visible()
 
 
-async def test_changes_are_marked_and_told(page: Page, site: Site, folder: Path) -> None:
+async def test_changes_are_marked_and_announced(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
         await item(view, "a.txt").press("Enter")
@@ -135,7 +135,7 @@ async def test_changes_are_marked_and_told(page: Page, site: Site, folder: Path)
         await expect(view.locator("[data-kind=modified]").first).to_contain_text("a.txt")
 
 
-async def test_what_is_new_or_gone_is_seen_in_the_tree(page: Page, site: Site, folder: Path) -> None:
+async def test_new_and_deleted_files_appear_in_the_tree(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
         await until_followed(framed)
@@ -147,7 +147,7 @@ async def test_what_is_new_or_gone_is_seen_in_the_tree(page: Page, site: Site, f
         await expect(item(view, "docs")).to_contain_text("changed inside")
 
 
-async def test_a_change_does_not_take_the_focus(page: Page, site: Site, folder: Path) -> None:
+async def test_a_change_does_not_move_the_focus(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         # The tree's own place is then in the directory that is read again.
         await item(framed.view, "a.txt").press("Enter")
@@ -166,13 +166,13 @@ async def until_followed(framed: Framed) -> None:
     )
 
 
-async def test_nothing_is_asked_for_any_more_once_it_is_switched_off(page: Page, site: Site, folder: Path) -> None:
+async def test_switching_updates_off_ends_all_requests(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         await framed.view.get_by_label("Follow changes").uncheck()
         await expect(framed.view.get_by_text("Paused")).to_be_visible()
 
 
-async def test_an_edit_is_applied_after_its_diff_was_seen(page: Page, site: Site, folder: Path) -> None:
+async def test_an_edit_is_applied_after_its_diff_was_shown(page: Page, site: Site, folder: Path) -> None:
     edits = [{"oldText": "two", "newText": "2"}]
     arguments = {"path": str(folder / "a.txt"), "edits": edits, "dryRun": True}
     async with shown((page, site), folder, ("edit_file", arguments)) as framed:
@@ -184,7 +184,7 @@ async def test_an_edit_is_applied_after_its_diff_was_seen(page: Page, site: Site
         await framed.host.received(method="ui/update-model-context")
 
 
-async def test_an_edit_of_another_file_is_applied_while_that_is_the_same(
+async def test_an_edit_of_another_file_is_applied_if_that_file_is_unchanged(
     page: Page, site: Site, folder: Path
 ) -> None:
     edits = [{"oldText": "below", "newText": "above", "path": str(folder / "docs" / "b.txt")}]
@@ -196,7 +196,7 @@ async def test_an_edit_of_another_file_is_applied_while_that_is_the_same(
         assert (folder / "docs" / "b.txt").read_text() == "above"
 
 
-async def test_an_edit_that_fails_says_so(page: Page, site: Site, folder: Path) -> None:
+async def test_a_failed_edit_is_reported(page: Page, site: Site, folder: Path) -> None:
     edits = [{"oldText": "two", "newText": "2"}]
     arguments = {"path": str(folder / "a.txt"), "edits": edits, "dryRun": True}
     async with shown((page, site), folder, ("edit_file", arguments)) as framed:
@@ -206,7 +206,7 @@ async def test_an_edit_that_fails_says_so(page: Page, site: Site, folder: Path) 
         assert (folder / "a.txt").read_text() == "quite another text\n"
 
 
-async def test_an_edit_that_was_made_can_not_be_applied_again(page: Page, site: Site, folder: Path) -> None:
+async def test_an_applied_edit_cannot_be_applied_again(page: Page, site: Site, folder: Path) -> None:
     arguments = {"path": str(folder / "a.txt"), "edits": [{"oldText": "two", "newText": "2"}]}
     async with shown((page, site), folder, ("edit_file", arguments)) as framed:
         await expect(framed.view.get_by_text("Applied", exact=True)).to_be_visible()
@@ -234,6 +234,6 @@ async def test_a_deep_tree_is_shown(page: Page, site: Site, folder: Path) -> Non
         await expect(item(framed.view, "bottom.txt")).to_have_count(1)
 
 
-async def test_an_error_is_told(page: Page, site: Site, folder: Path) -> None:
+async def test_an_error_is_shown(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder, (LIST, {"path": "/nowhere"})) as framed:
         await expect(framed.view.get_by_role("alert")).to_contain_text("outside_roots")

@@ -43,7 +43,7 @@ def box(page: Page, label: str) -> Locator:
     return page.get_by_label(label, exact=True)
 
 
-async def test_what_is_left_empty_is_left_out(show: Show) -> None:
+async def test_empty_fields_are_omitted(show: Show) -> None:
     kinds = [{"type": kind} for kind in ("string", "integer", "number", "boolean", "array", "object")]
     more: list[Schema] = [
         {"enum": ["a", "b"]},
@@ -64,7 +64,7 @@ async def test_what_is_left_empty_is_left_out(show: Show) -> None:
     assert await problems_of(page) == []
 
 
-async def test_what_is_needed_says_so_at_its_field(show: Show) -> None:
+async def test_a_missing_required_value_is_reported_at_its_field(show: Show) -> None:
     page = await shown(show, {"path": {"type": "string", "description": "Where it is."}}, required=["path"])
     await expect(box(page, "path")).to_have_attribute("aria-required", "true")
     await expect(box(page, "path")).to_have_accessible_description("Where it is.")
@@ -78,7 +78,7 @@ async def test_what_is_needed_says_so_at_its_field(show: Show) -> None:
     assert await value(page) == {"path": "x"}
 
 
-async def test_an_empty_text_is_sent_where_somebody_says_so(show: Show) -> None:
+async def test_an_empty_text_is_sent_on_request(show: Show) -> None:
     page = await shown(show, {"new": {"type": "string"}}, required=["new"])
     await problems_of(page)
     await page.get_by_role("button", name="Send an empty text").click()
@@ -117,7 +117,7 @@ TYPED: list[tuple[Schema, str, Any]] = [
 ]
 
 
-async def test_what_is_typed_is_taken_or_refused(show: Show) -> None:
+async def test_typed_values_are_accepted_or_refused(show: Show) -> None:
     page = await shown(show, {})
     for schema, typed, wanted in TYPED:
         await page.evaluate("schema => form.show({properties: {x: schema}})", schema)
@@ -185,7 +185,7 @@ DEFINITIONS: Schema = {
 }
 
 
-async def test_values_that_are_given_come_back_as_they_were(show: Show) -> None:
+async def test_given_values_are_returned_unchanged(show: Show) -> None:
     page = await shown(show, {})
     for schema, given in EXACT:
         whole = {"type": "object", "properties": {"x": schema}, "$defs": DEFINITIONS}
@@ -200,12 +200,12 @@ async def test_defaults_are_shown_and_left_to_the_server(show: Show) -> None:
     assert await value(page) == {}
 
 
-async def test_defaults_are_filled_in_where_that_is_asked_for(show: Show) -> None:
+async def test_defaults_are_filled_in_on_request(show: Show) -> None:
     properties = {"n": {"type": "integer", "default": 5}, "yes": {"type": "boolean", "default": True}}
     assert await value(await shown(show, properties, options={"prefill": True})) == {"n": 5, "yes": True}
 
 
-async def test_null_can_be_sent_where_the_default_is_something(show: Show) -> None:
+async def test_null_can_be_sent_instead_of_a_default(show: Show) -> None:
     page = await shown(show, {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5}})
     await page.get_by_role("button", name="Send null for n").click()
     assert await value(page) == {"n": None}
@@ -213,19 +213,19 @@ async def test_null_can_be_sent_where_the_default_is_something(show: Show) -> No
     assert await value(page) == {"n": 7}
 
 
-async def test_a_needed_value_that_may_be_null_is_null_where_it_is_empty(show: Show) -> None:
+async def test_an_empty_required_nullable_field_is_null(show: Show) -> None:
     page = await shown(show, {"n": {"type": ["integer", "null"]}}, required=["n"])
     assert await value(page) == {"n": None}
     assert await problems_of(page) == []
 
 
-async def test_titles_stand_for_choices(show: Show) -> None:
+async def test_choices_are_shown_by_their_titles(show: Show) -> None:
     page = await shown(show, {"c": {"enum": [1, 2], "enumNames": ["One", "Two"], "title": "Count"}})
     await box(page, "Count").select_option("Two")
     assert await value(page) == {"c": 2}
 
 
-async def test_some_of_several_are_boxes_in_the_order_of_choice(show: Show) -> None:
+async def test_multiple_choices_are_checkboxes_in_the_order_of_choice(show: Show) -> None:
     page = await shown(show, {"c": {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2}})
     for name in "cab":
         await page.get_by_role("group", name="c").get_by_role("checkbox", name=name, exact=True).check()
@@ -245,7 +245,7 @@ async def test_items_are_added_filled_in_and_removed(show: Show) -> None:
     assert await problems_of(page) == []
 
 
-async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
+async def test_objects_in_a_list_have_nested_forms(show: Show) -> None:
     edit = {"type": "object", "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}}}
     edit["required"] = ["oldText"]  # type: ignore[assignment]
     page = await shown(show, {"edits": {"type": "array", "items": {"$ref": "#/$defs/E"}}}, **{"$defs": {"E": edit}})
@@ -255,7 +255,7 @@ async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
     assert await value(page) == {"edits": [{"oldText": "two\nlines"}]}
 
 
-async def test_an_object_that_may_be_missing_is_there_as_soon_as_it_is_added(show: Show) -> None:
+async def test_an_optional_object_exists_once_it_is_added(show: Show) -> None:
     page = await shown(show, {"a": {"$ref": "#/$defs/Node"}}, **{"$defs": DEFINITIONS})
     await page.get_by_role("button", name="Add a").click()
     assert await problems_of(page) == ["name: A value is required."]
@@ -276,7 +276,7 @@ async def test_entries_of_a_map_have_names(show: Show) -> None:
     assert await page.evaluate("JSON.stringify(form.value)") == '{"env":{"a":1,"__proto__":2}}'
 
 
-async def test_the_kind_of_a_value_is_chosen_first(show: Show) -> None:
+async def test_the_type_of_a_union_is_chosen_first(show: Show) -> None:
     page = await shown(
         show, {"pet": {"anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]}}, **{"$defs": DEFINITIONS}
     )
@@ -287,7 +287,7 @@ async def test_the_kind_of_a_value_is_chosen_first(show: Show) -> None:
     assert await value(page) == {"pet": {"kind": "cat"}}
 
 
-async def test_a_moment_has_an_offset(show: Show, new_page: NewPage) -> None:
+async def test_a_date_time_has_an_offset(show: Show, new_page: NewPage) -> None:
     page = await show(SCRIPT, into=await new_page(timezone_id="Asia/Kolkata"))
     await page.evaluate("form.show({properties: {at: {type: 'string', format: 'date-time'}}})")
     await box(page, "at").fill("2026-01-31T10:20:00")
@@ -307,7 +307,7 @@ async def test_a_file_is_sent_in_base64(show: Show, tmp_path: Path) -> None:
     assert await problems_of(page) == ["f: A value is required."]
 
 
-async def test_it_is_sent_when_nothing_is_wrong(show: Show) -> None:
+async def test_a_valid_form_is_sent(show: Show) -> None:
     page = await shown(
         show, {"a": {"type": "string"}, "b": {"type": "integer"}}, required=["b"], options={"action": "Run"}
     )
@@ -328,7 +328,7 @@ async def test_a_text_may_have_lines_and_control_enter_sends_it(show: Show) -> N
     assert await page.evaluate("sent") == [{"sql": "a\nb", "name": "\n"}]
 
 
-async def test_what_is_wrong_with_a_value_is_told_when_its_field_is_left(show: Show) -> None:
+async def test_an_invalid_value_is_reported_when_its_field_loses_focus(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}, "needed": {"type": "string"}}, required=["needed"])
     await box(page, "n").fill("x")
     await box(page, "needed").focus()
@@ -337,7 +337,7 @@ async def test_what_is_wrong_with_a_value_is_told_when_its_field_is_left(show: S
     await expect(box(page, "needed")).not_to_have_attribute("aria-invalid", "true")
 
 
-async def test_it_can_be_edited_as_json_and_back(show: Show) -> None:
+async def test_a_form_can_be_edited_as_json_and_back(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}})
     await box(page, "n").fill("3")
     await page.get_by_role("button", name="Edit as JSON").click()
@@ -351,13 +351,13 @@ async def test_it_can_be_edited_as_json_and_back(show: Show) -> None:
     await expect(box(page, "n")).to_have_value("4")
 
 
-async def test_values_that_no_field_holds_stay_as_json(show: Show) -> None:
+async def test_values_without_a_field_stay_as_json(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}}, {"n": "seven", "more": 1})
     await expect(page.get_by_text("These values do not fit the form.")).to_be_visible()
     assert await value(page) == {"n": "seven", "more": 1}
 
 
-async def test_texts_are_completed_while_they_are_typed(show: Show) -> None:
+async def test_texts_are_completed_during_typing(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(
         "form.show({properties: {a: {type: 'string'}}}, undefined,"
@@ -367,7 +367,7 @@ async def test_texts_are_completed_while_they_are_typed(show: Show) -> None:
     await expect(page.locator("datalist option[value='a x1']")).to_have_count(1)
 
 
-async def test_a_schema_without_properties_asks_for_nothing(show: Show) -> None:
+async def test_a_schema_without_properties_has_no_fields(show: Show) -> None:
     page = await show(SCRIPT)
     for schema in ("{}", "null", "{type: 'object'}", "{type: 'object', properties: {}, additionalProperties: false}"):
         await page.evaluate(f"form.show({schema})")
@@ -392,7 +392,7 @@ async def test_hostile_schemas_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-async def test_a_pattern_that_takes_forever_is_left_to_the_server(show: Show) -> None:
+async def test_a_slow_pattern_is_left_to_the_server(show: Show) -> None:
     slow = ["^(a+)+$", "^(a|a)*$", "^a?a?a?a?a?a?a?a?a?a?aaaaaaaaaa$", "a*a*a*a*a*$", "("]
     page = await shown(show, {f"p{at}": {"type": "string", "pattern": pattern} for at, pattern in enumerate(slow)})
     for at in range(len(slow)):
@@ -400,7 +400,7 @@ async def test_a_pattern_that_takes_forever_is_left_to_the_server(show: Show) ->
     assert await problems_of(page) == []
 
 
-async def test_10000_properties_come_in_parts(show: Show) -> None:
+async def test_10000_properties_are_loaded_in_parts(show: Show) -> None:
     properties = {f"p{at}": {"type": "string"} for at in range(10_000)}
     page = await shown(show, properties, required=["p9999"])
     await expect(page.locator("textarea")).to_have_count(100)
@@ -409,7 +409,7 @@ async def test_10000_properties_come_in_parts(show: Show) -> None:
     await expect(page.locator("textarea")).to_have_count(200)
 
 
-async def test_10000_choices_are_typed(show: Show) -> None:
+async def test_10000_choices_are_typed_with_500_suggestions(show: Show) -> None:
     page = await shown(show, {"c": {"enum": [f"choice {at}" for at in range(10_000)]}})
     await expect(page.locator("option")).to_have_count(500)
     await box(page, "c").fill("choice 9999")
@@ -418,14 +418,14 @@ async def test_10000_choices_are_typed(show: Show) -> None:
     assert await problems_of(page) == ["c: This is not one of its values."]
 
 
-async def test_what_needs_itself_ends(show: Show) -> None:
+async def test_a_recursive_schema_ends(show: Show) -> None:
     node: Schema = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}
     page = await shown(show, {"n": {"$ref": "#/$defs/N"}}, required=["n"], **{"$defs": {"N": node}})
     await expect(page.locator("textarea")).to_have_count(1)
     assert len(await problems_of(page)) == 1
 
 
-async def test_it_fits_on_a_phone(show: Show, new_page: NewPage) -> None:
+async def test_a_form_fits_a_phone(show: Show, new_page: NewPage) -> None:
     page = await show(SCRIPT, styles=("views.css",), into=await new_page(viewport={"width": 390, "height": 800}))
     properties: Schema = {"x" * 80: {"type": "string", "description": "y" * 200}}
     properties["list"] = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}

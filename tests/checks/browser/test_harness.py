@@ -15,7 +15,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("script", WRONG)
-async def test_what_goes_wrong_in_a_page_is_noticed(script: str, show: Show, problems: list[str]) -> None:
+async def test_errors_in_a_page_are_noticed(script: str, show: Show, problems: list[str]) -> None:
     page = await show(f"{script};")
     async with page.expect_event("console", lambda message: message.text == "the end"):
         await page.evaluate("setTimeout(() => console.log('the end'), 0)")

@@ -95,33 +95,33 @@ async def test_each_construct_is_rendered(show: Show) -> None:
         assert await page.evaluate("text => (render(text), read())", text) == wanted, text
 
 
-async def test_tasks_are_boxes_that_nobody_can_check(show: Show) -> None:
+async def test_task_list_boxes_are_disabled(show: Show) -> None:
     page = await rendered(show, "- [x] done\n- [ ] open\n")
     await expect(page.get_by_role("checkbox", name="done")).to_be_checked()
     await expect(page.get_by_role("checkbox", name="to do")).to_be_disabled()
 
 
-async def test_columns_stand_as_the_table_says(show: Show) -> None:
+async def test_table_columns_are_aligned_as_declared(show: Show) -> None:
     page = await rendered(show, "|a|b|c|\n|:--|:-:|--:|\n|1|2|3|")
     sides = await page.locator("td").evaluate_all("cells => cells.map((cell) => getComputedStyle(cell).textAlign)")
     assert sides == ["start", "center", "end"]
 
 
-async def test_links_open_in_a_window_that_knows_nothing_of_this_one(show: Show) -> None:
+async def test_links_open_in_a_window_without_an_opener(show: Show) -> None:
     link = (await rendered(show, "[a](https://example.org)")).get_by_role("link")
     await expect(link).to_have_attribute("target", "_blank")
     await expect(link).to_have_attribute("rel", "noopener noreferrer")
     await expect(link).to_have_attribute("title", "https://example.org/")
 
 
-async def test_a_click_goes_to_who_asked_for_it(show: Show) -> None:
+async def test_a_click_on_a_link_calls_the_handler(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate("render('[a](/b)', {base: 'https://x.org/', onLink: (url) => went.push(url)})")
     await page.get_by_role("link").click()
     assert await page.evaluate("went") == ["https://x.org/b"]
 
 
-async def test_an_image_is_what_its_maker_makes_of_it(show: Show) -> None:
+async def test_images_are_created_by_the_given_function(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate(
         "render('![a](https://x.org/i) ![b](javascript:x)', {image: (url, alt) => Object.assign("
@@ -130,7 +130,7 @@ async def test_an_image_is_what_its_maker_makes_of_it(show: Show) -> None:
     assert await page.evaluate("read()") == "<p><b>ahttps://x.org/i</b> <span>b</span></p>"
 
 
-async def test_links_within_the_text_lead_to_its_headings(show: Show) -> None:
+async def test_links_within_the_text_target_its_headings(show: Show) -> None:
     page = await rendered(show, "[go](#the-end)\n\n# Begin\n\n## The *end*!\n")
     await page.get_by_role("link").click()
     await expect(page.get_by_role("heading", name="The end!")).to_be_focused()
@@ -153,7 +153,7 @@ async def test_the_outline_has_the_headings_in_order_with_their_ids(show: Show) 
     assert len(set(ids)) == 5
 
 
-async def test_hostile_texts_run_nothing(show: Show) -> None:
+async def test_hostile_texts_run_no_code(show: Show) -> None:
     page = await rendered(show)
     for text in [*HOSTILE, "\n\n".join(HOSTILE), *(f"[{text}]({text})" for text in HOSTILE)]:
         await page.evaluate("text => render(text)", text)
@@ -162,7 +162,7 @@ async def test_hostile_texts_run_nothing(show: Show) -> None:
         assert set(links) <= {"http:", "https:"}
 
 
-async def test_what_can_not_be_seen_is_made_visible(show: Show) -> None:
+async def test_invisible_characters_are_made_visible(show: Show) -> None:
     page = await rendered(show, "a\u202eb `c\u0007` [d\u2066](https://x.org)")
     await expect(main(page)).to_have_text("a<U+202E>b c␇ d<U+2066>")
 
@@ -201,7 +201,7 @@ ENDLESS = {
 }
 
 
-async def test_a_megabyte_takes_its_time_and_no_more(show: Show) -> None:
+async def test_a_megabyte_is_rendered_within_limits(show: Show) -> None:
     page = await rendered(show)
     for name, made in ENDLESS.items():
         spent, elements = await page.evaluate(
@@ -219,19 +219,19 @@ async def test_a_megabyte_takes_its_time_and_no_more(show: Show) -> None:
         assert elements <= 20_002, name
 
 
-async def test_what_is_left_out_is_told(show: Show) -> None:
+async def test_omitted_parts_are_reported(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate("render('a\\n\\n'.repeat(30000))")
     await expect(page.locator("p")).to_have_count(10_001)
     await expect(page.locator("p").last).to_have_text("The rest is left out, from line 20,001 of 60,001 on.")
 
 
-async def test_a_paragraph_that_is_too_long_is_cut(show: Show) -> None:
+async def test_a_long_paragraph_is_truncated(show: Show) -> None:
     page = await rendered(show, "x" * 1_000_000)
     await expect(main(page)).to_contain_text("(900,000 more characters)")
 
 
-async def test_elements_do_not_stand_deeper_in_one_another_than_they_should(show: Show) -> None:
+async def test_element_nesting_is_limited(show: Show) -> None:
     page = await rendered(show)
     for text in ["> " * 1_000 + "a", "*a **b " * 1_000 + "c** d*" * 1_000, "- " * 1_000 + "a"]:
         depth = await page.evaluate(

@@ -45,7 +45,7 @@ async def test_an_article_is_shown_with_its_title_and_address(page: Page, site: 
         await expect(framed.view.get_by_role("button", name="Show the whole")).to_be_hidden()
 
 
-async def test_the_outline_leads_to_a_heading(page: Page, site: Site) -> None:
+async def test_the_outline_links_to_headings(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE) as framed:
         outline = framed.view.get_by_role("navigation", name="Outline")
         await outline.get_by_role("button", name="Mouths").click()
@@ -59,7 +59,7 @@ async def test_a_link_is_opened_by_the_host(page: Page, site: Site) -> None:
         assert opened["params"] == {"url": "https://example.org/springs"}
 
 
-async def test_the_whole_is_shown_where_a_part_came(page: Page, site: Site) -> None:
+async def test_the_whole_page_can_be_loaded_after_a_part(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE, max_length=300) as framed:
         article = framed.view.get_by_role("article")
         await expect(framed.view.get_by_text("A part: 300 of")).to_be_visible()
@@ -70,7 +70,7 @@ async def test_the_whole_is_shown_where_a_part_came(page: Page, site: Site) -> N
         assert await article.inner_text() != ""
 
 
-async def test_the_outline_of_a_part_leads_into_the_whole(page: Page, site: Site) -> None:
+async def test_the_outline_of_a_part_links_into_the_whole_page(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE, max_length=300) as framed:
         outline = framed.view.get_by_role("navigation", name="Outline")
         await outline.get_by_role("button", name="Mouths").click()
@@ -87,7 +87,7 @@ async def test_the_links_of_a_page_are_listed(page: Page, site: Site) -> None:
         assert opened["params"] == {"url": "https://example.org/springs"}
 
 
-async def test_json_is_shown_as_it_is(page: Page, site: Site) -> None:
+async def test_json_is_shown_unchanged(page: Page, site: Site) -> None:
     async with shown((page, site), '{"a": "<b>"}', "application/json") as framed:
         await expect(framed.view.get_by_label("The text")).to_contain_text('"a": "<b>"')
 
@@ -98,7 +98,7 @@ async def test_the_source_is_shown_as_text(page: Page, site: Site) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/html", "text/plain", "text/markdown"])
-async def test_hostile_pages_are_shown_and_do_nothing(page: Page, site: Site, kind: str) -> None:
+async def test_hostile_pages_are_shown_without_effects(page: Page, site: Site, kind: str) -> None:
     body = f"<article><h1>Hostile</h1><p>{WORDS}</p>" + "\n\n".join(f"<p>{text}</p>" for text in HOSTILE)
     # With those it would be no text.
     body = body.translate(dict.fromkeys((0, 7, 27)))
@@ -107,6 +107,6 @@ async def test_hostile_pages_are_shown_and_do_nothing(page: Page, site: Site, ki
         assert await framed.view.locator("a[href^='javascript:'], script:not([type]), iframe").count() == 0
 
 
-async def test_an_error_is_told(page: Page, site: Site) -> None:
+async def test_an_error_is_shown(page: Page, site: Site) -> None:
     async with shown((page, site), "", section="nowhere at all") as framed:
         await expect(framed.view.get_by_role("alert")).to_be_visible()

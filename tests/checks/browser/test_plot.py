@@ -30,7 +30,7 @@ def note(page: Page) -> Any:
     return page.locator("data-plot [role=status]")
 
 
-async def test_bars_stand_on_zero_and_have_names_and_words(show: Show) -> None:
+async def test_bars_start_at_zero_and_have_labels(show: Show) -> None:
     page = await plotted(show, [{"name": "fruit"}, {"name": "eaten"}, "price"], FRUIT)
     await expect(page.locator("figcaption")).to_have_text("eaten by fruit")
     image = page.get_by_role("img", name="eaten by fruit. Bars for 3 rows, from -1 to 8")
@@ -48,7 +48,7 @@ async def test_bars_stand_on_zero_and_have_names_and_words(show: Show) -> None:
     await expect(note(page)).to_have_text("Showing 3 rows. 1 without a number is left out.")
 
 
-async def test_kind_and_columns_are_chosen_and_stay_with_more_rows(show: Show) -> None:
+async def test_chosen_kind_and_columns_stay_with_more_rows(show: Show) -> None:
     page = await plotted(show, ["fruit", "eaten", "price"], FRUIT)
     await page.get_by_label("Kind").select_option("Lines")
     await page.get_by_label("Y", exact=True).select_option("price")
@@ -67,7 +67,7 @@ async def test_kind_and_columns_are_chosen_and_stay_with_more_rows(show: Show) -
     assert (await page.locator(".plot-dots").get_attribute("d") or "").count("M") == 4
 
 
-async def test_numbers_alone_are_plotted_by_the_first_or_by_their_place(show: Show) -> None:
+async def test_numeric_columns_are_plotted_by_the_first_or_by_index(show: Show) -> None:
     page = await plotted(show, ["year", "sum"], [[2001, 5], [2002, 6]])
     await expect(page.locator("figcaption")).to_have_text("sum by year")
     await page.evaluate("plot.show({ columns: ['sum'], rows: [[5], [6]] })")
@@ -75,7 +75,7 @@ async def test_numbers_alone_are_plotted_by_the_first_or_by_their_place(show: Sh
 
 
 @pytest.mark.parametrize("rows", [[], [["x", None]], [["x", "y"]]], ids=["no rows", "null", "texts"])
-async def test_where_there_are_no_numbers_it_says_so(rows: list[Any], show: Show) -> None:
+async def test_a_result_without_numbers_shows_a_notice(rows: list[Any], show: Show) -> None:
     page = await plotted(show, ["a", "b"], rows)
     await expect(note(page)).to_have_text("There are no numbers to plot.")
     await expect(page.get_by_role("combobox")).to_have_count(0)
@@ -111,7 +111,7 @@ async def test_hostile_names_and_values_are_text(show: Show) -> None:
     assert await page.locator("main").locator("script, iframe, a, style, img").count() == 0
 
 
-async def test_it_fits_a_phone(new_page: NewPage, show: Show) -> None:
+async def test_a_plot_fits_a_phone(new_page: NewPage, show: Show) -> None:
     phone = await new_page(viewport={"width": 390, "height": 844})
     page = await show(SCRIPT, into=phone)
     await page.evaluate("given => plot.show(given)", {"columns": ["a" * 200, "b" * 200], "rows": [["x" * 200, 1e20]]})
@@ -119,7 +119,7 @@ async def test_it_fits_a_phone(new_page: NewPage, show: Show) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-async def test_too_many_points_are_fewer_and_no_peak_is_lost(browser: Browser, show: Show) -> None:
+async def test_downsampling_keeps_peaks(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     async with traced_tasks(browser, page) as tasks:
         await page.evaluate("""() => {
@@ -140,7 +140,7 @@ async def test_too_many_points_are_fewer_and_no_peak_is_lost(browser: Browser, s
     assert tasks.longest_ms < 200  # of which most is making the rows, here in the page
 
 
-async def test_thousands_of_columns_are_offered_up_to_a_bound(show: Show) -> None:
+async def test_the_choice_of_columns_is_limited(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("""() => {
       const columns = Array.from({ length: 10_000 }, (_, at) => "column " + at);

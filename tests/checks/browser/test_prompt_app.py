@@ -47,7 +47,7 @@ async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Si
         await expect(framed.view.get_by_label("error")).to_have_value("boom")
 
 
-async def test_other_arguments_give_another_prompt(page: Page, site: Site) -> None:
+async def test_changed_arguments_render_the_prompt_again(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("tried").fill("to turn it off and on")
         await framed.view.get_by_role("button", name="Render").click()
@@ -71,7 +71,7 @@ async def test_the_prompt_is_sent_to_the_chat(page: Page, site: Site) -> None:
         assert sent["content"][0]["text"].startswith("Explain the error below")
 
 
-async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) -> None:
+async def test_a_missing_argument_is_reported_at_its_field(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error") as framed:
         error = framed.view.get_by_label("error")
         await error.fill("")
@@ -80,14 +80,14 @@ async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) 
         await expect(error).to_have_accessible_description(re.compile("A value is required."))
 
 
-async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:
+async def test_the_form_works_by_keyboard(page: Page, site: Site) -> None:
     async with shown((page, site), "review-code", given={"code": "print(1)"}) as framed:
         await framed.view.get_by_label("focus").select_option("security")
         await framed.view.get_by_label("code").press("Control+Enter")
         await expect(framed.view.get_by_label("Message from the user")).to_contain_text("security")
 
 
-async def test_nothing_can_be_sent_to_a_host_that_takes_no_messages(page: Page, site: Site) -> None:
+async def test_sending_is_disabled_if_the_host_accepts_no_messages(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}, can={"serverTools": {}}) as framed:
         await expect(framed.view.get_by_label("Message from the user")).to_be_visible()
         await expect(framed.view.get_by_role("button", name="Send to the chat")).to_be_hidden()
@@ -100,7 +100,7 @@ async def test_several_messages_are_shown_with_their_roles(page: Page, site: Sit
         await expect(framed.view.get_by_label("Message from the assistant")).to_contain_text("Let me think.")
 
 
-async def test_the_text_can_be_seen_as_it_is_written(page: Page, site: Site) -> None:
+async def test_the_source_text_can_be_shown(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("As written").check()
         await expect(framed.view.get_by_label("The text")).to_contain_text("1. **What it says**")

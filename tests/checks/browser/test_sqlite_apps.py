@@ -109,7 +109,7 @@ async def test_rows_of_a_query_are_shown_with_the_types_of_their_columns(open_re
     await expect(host.app.get_by_text("Next page")).to_be_hidden()
 
 
-async def test_the_query_can_be_read(open_result: Open) -> None:
+async def test_the_query_is_shown(open_result: Open) -> None:
     host = await open_result("SELECT 1 AS one")
     await host.app.get_by_text("Query", exact=True).click()
     await expect(host.app.locator("details pre")).to_have_text("SELECT 1 AS one")
@@ -126,7 +126,7 @@ async def test_the_next_page_comes_from_the_server(open_result: Open) -> None:
     assert set(asked["arguments"]) == {"query", "max_rows", "cursor"}
 
 
-async def test_the_next_page_of_a_canned_query_is_asked_of_its_own_tool(open_result: Open) -> None:
+async def test_the_next_page_of_a_canned_query_comes_from_its_tool(open_result: Open) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"isError": True, "content": [{"type": "text", "text": f"asked {params['name']}"}]}}
 
@@ -136,13 +136,13 @@ async def test_the_next_page_of_a_canned_query_is_asked_of_its_own_tool(open_res
     await expect(host.app.get_by_role("alert")).to_contain_text("asked best_customers")
 
 
-async def test_rows_that_the_host_can_not_ask_for_are_mentioned(open_result: Open) -> None:
+async def test_rows_that_the_host_cannot_fetch_are_mentioned(open_result: Open) -> None:
     host = await open_result("SELECT id FROM customers", given={"max_rows": 2}, capabilities={})
     await expect(host.app.get_by_text("There are more rows")).to_be_visible()
     await expect(host.app.get_by_role("button", name="Next page")).to_be_hidden()
 
 
-async def test_values_that_json_can_not_hold_are_shown_exactly(open_result: Open) -> None:
+async def test_values_outside_json_are_shown_exactly(open_result: Open) -> None:
     host = await open_result(
         "SELECT 9007199254740993 AS a, -9223372036854775808 AS b, 9e999 AS c, x'00ff41' AS d, NULL AS e"
     )
@@ -166,7 +166,7 @@ async def test_large_integers_are_sorted_by_all_their_digits(open_result: Open) 
     await expect(host.app.get_by_role("gridcell")).to_have_text(expected)
 
 
-async def test_numeric_columns_are_drawn(open_result: Open) -> None:
+async def test_numeric_columns_are_plotted(open_result: Open) -> None:
     host = await open_result("SELECT name, cents FROM products ORDER BY id")
     await host.app.get_by_role("tab", name="Plot").click()
     await expect(host.app.get_by_role("img").first).to_be_visible()
@@ -193,7 +193,7 @@ async def test_an_error_of_the_tool_is_shown_as_text(open_result: Open) -> None:
     await expect(host.app.get_by_role("grid")).to_be_hidden()
 
 
-async def test_full_screen_is_offered_where_the_host_has_it(open_result: Open) -> None:
+async def test_full_screen_is_offered_if_the_host_supports_it(open_result: Open) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"mode": params["mode"]}}
 
@@ -205,12 +205,12 @@ async def test_full_screen_is_offered_where_the_host_has_it(open_result: Open) -
     await expect(host.app.locator("html")).to_have_attribute("data-display", "inline")
 
 
-async def test_signs_that_are_not_seen_are_made_visible(open_result: Open) -> None:
+async def test_invisible_characters_are_made_visible(open_result: Open) -> None:
     host = await open_result("SELECT char(8238) || 'txt.exe' || char(7) AS name")
     await expect(host.app.get_by_role("gridcell")).to_have_text("<U+202E>txt.exe␇")
 
 
-async def test_a_long_value_is_cut_and_says_how_long_it_is(open_result: Open, page: Page) -> None:
+async def test_a_long_value_is_truncated_with_its_length(open_result: Open, page: Page) -> None:
     host = await open_result(f"SELECT printf('%.*c', {ONE_MB}, 'x') AS long")
     await host.app.get_by_role("button", name="Show the whole value").click()
     await expect(host.app.get_by_role("dialog")).to_contain_text("(truncated; 1,000,000 bytes)")
@@ -225,7 +225,7 @@ async def test_a_result_of_one_mb_in_a_cell_is_bounded(page: Page, site: Site) -
     assert await host.app.locator("body").evaluate("(body) => body.innerText.length") < 10_000
 
 
-async def test_tables_are_drawn_with_their_keys(open_schema: Open) -> None:
+async def test_the_diagram_shows_tables_with_their_keys(open_schema: Open) -> None:
     host = await open_schema()
     await expect(boxes(host)).to_have_count(5)
     await expect(box_of(host, "orders")).to_contain_text("customer_id")
@@ -235,7 +235,7 @@ async def test_tables_are_drawn_with_their_keys(open_schema: Open) -> None:
     await expect(host.app.locator("header")).to_contain_text("demo4 tables, 1 view")
 
 
-async def test_a_table_stands_right_of_those_that_it_refers_to(open_schema: Open) -> None:
+async def test_a_table_is_right_of_the_tables_it_references(open_schema: Open) -> None:
     host = await open_schema()
     left = {name: (await box_of(host, name).bounding_box() or {})["x"] for name in TABLES}
     assert left["customers"] == left["products"] < left["orders"] < left["order_lines"]
@@ -254,7 +254,7 @@ async def test_a_click_on_a_table_shows_columns_keys_and_rows(open_schema: Open)
     assert asked["arguments"] == {"query": 'SELECT * FROM "orders" LIMIT 5', "database": "demo"}
 
 
-async def test_keys_are_followed_in_both_directions(open_schema: Open) -> None:
+async def test_foreign_keys_are_followed_in_both_directions(open_schema: Open) -> None:
     host = await open_schema()
     await box_of(host, "orders").click()
     details = host.app.locator("table-details")
@@ -265,7 +265,7 @@ async def test_keys_are_followed_in_both_directions(open_schema: Open) -> None:
     await expect(details.get_by_role("heading", name="products")).to_be_focused()
 
 
-async def test_the_diagram_is_worked_with_by_keyboard(open_schema: Open) -> None:
+async def test_the_diagram_works_by_keyboard(open_schema: Open) -> None:
     host = await open_schema()
     await host.app.get_by_role("searchbox").focus()
     await host.page.keyboard.press("Tab")
@@ -282,7 +282,7 @@ async def test_the_diagram_is_worked_with_by_keyboard(open_schema: Open) -> None
     await expect(host.app.locator("table-details")).to_be_hidden()
 
 
-async def test_buttons_and_keys_zoom_and_move(open_schema: Open) -> None:
+async def test_buttons_and_keys_zoom_and_pan(open_schema: Open) -> None:
     host = await open_schema()
     await expect(boxes(host)).to_have_count(5)
     fitted = await transform(host)
@@ -300,7 +300,7 @@ async def test_buttons_and_keys_zoom_and_move(open_schema: Open) -> None:
     assert await transform(host) == fitted
 
 
-async def test_the_wheel_zooms_around_the_pointer_once_the_diagram_has_the_focus(open_schema: Open) -> None:
+async def test_the_wheel_zooms_a_focused_diagram_around_the_pointer(open_schema: Open) -> None:
     host = await open_schema()
     await expect(boxes(host)).to_have_count(5)
     fitted = (await transform(host))[2]
@@ -317,7 +317,7 @@ async def test_the_wheel_zooms_around_the_pointer_once_the_diagram_has_the_focus
     assert (after["x"], after["y"]) == (pytest.approx(box["x"], abs=3), pytest.approx(box["y"], abs=3))
 
 
-async def test_a_drag_moves_the_diagram_and_opens_nothing(open_schema: Open) -> None:
+async def test_a_drag_pans_the_diagram_and_opens_nothing(open_schema: Open) -> None:
     host = await open_schema()
     before = await boxes(host).nth(0).bounding_box()
     assert before is not None
@@ -352,7 +352,7 @@ async def test_two_fingers_zoom(open_schema: Open, new_page: Callable[..., Await
     await expect(host.app.locator("table-details")).to_be_hidden()
 
 
-async def test_the_list_has_the_same_tables_and_finds_them_by_name(open_schema: Open) -> None:
+async def test_the_list_has_the_same_tables_and_a_search(open_schema: Open) -> None:
     host = await open_schema()
     await host.app.get_by_role("tab", name="List").click()
     await expect(host.app.locator(".list").get_by_role("button")).to_have_count(5)
@@ -363,7 +363,7 @@ async def test_the_list_has_the_same_tables_and_finds_them_by_name(open_schema: 
     await expect(host.app.get_by_role("heading", name="orders")).to_be_focused()
 
 
-async def test_a_phone_begins_with_the_list(open_schema: Open, new_page: Callable[..., Awaitable[Page]]) -> None:
+async def test_a_phone_starts_with_the_list(open_schema: Open, new_page: Callable[..., Awaitable[Page]]) -> None:
     phone = await new_page(viewport={"width": 390, "height": 844})
     host = await open_schema(into=phone)
     await expect(host.app.get_by_role("tab", name="List")).to_have_attribute("aria-selected", "true")
@@ -392,20 +392,20 @@ async def test_names_of_tables_are_text_and_quoted_in_queries(open_schema: Open,
     assert await host.app.locator("main img, main script, main iframe").count() == 0
 
 
-async def test_an_error_while_rows_are_read_is_shown_in_their_place(open_schema: Open) -> None:
+async def test_an_error_replaces_the_rows_of_a_table(open_schema: Open) -> None:
     host = await open_schema(schema(table("gone", [column("a")])))
     await box_of(host, "gone").click()
     await expect(host.app.locator(".sample .error")).to_contain_text("gone")
 
 
-async def test_rows_are_left_out_where_the_host_calls_no_tools(open_schema: Open) -> None:
+async def test_rows_are_omitted_if_the_host_calls_no_tools(open_schema: Open) -> None:
     host = await open_schema(capabilities={})
     await box_of(host, "orders").click()
     await expect(host.app.get_by_role("heading", name="orders")).to_be_focused()
     await expect(host.app.get_by_role("heading", name="First rows")).to_have_count(0)
 
 
-async def test_columns_that_a_description_had_no_room_for_come_with_the_rows(open_schema: Open) -> None:
+async def test_omitted_columns_arrive_with_the_rows(open_schema: Open) -> None:
     host = await open_schema(schema(table("customers", [])))
     await box_of(host, "customers").click()
     await expect(host.app.locator("table-details").get_by_role("row", name="joined DATE")).to_be_visible()

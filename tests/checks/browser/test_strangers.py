@@ -83,21 +83,21 @@ async def assert_refused(opened: Opened, before: dict[str, float]) -> None:
     assert after["mcp_http_refused_total"] > before["mcp_http_refused_total"]
 
 
-async def test_a_strangers_page_gets_no_answer(opened: Opened, stranger: Page) -> None:
+async def test_a_foreign_page_gets_no_answer(opened: Opened, stranger: Page) -> None:
     before = counted(opened)
     options = {"headers": JSON_HEADERS}
     assert await stranger.evaluate(SEND, [opened.url("sqlite"), INITIALIZE, options]) == ["TypeError", 0]
     await assert_refused(opened, before)
 
 
-async def test_what_needs_no_preflight_is_refused(opened: Opened, stranger: Page) -> None:
+async def test_foreign_requests_without_a_preflight_are_refused(opened: Opened, stranger: Page) -> None:
     before = counted(opened)
     sent = await stranger.evaluate(SEND, [opened.url("sqlite"), INITIALIZE, {"mode": "no-cors"}])
     assert sent == ["opaque", 0]
     await assert_refused(opened, before)
 
 
-async def test_a_strangers_form_is_refused(opened: Opened, stranger: Page) -> None:
+async def test_a_foreign_form_is_refused(opened: Opened, stranger: Page) -> None:
     before = counted(opened)
     fill = """([action, body]) => {
       const form = Object.assign(document.createElement("form"), { action, method: "post", enctype: "text/plain" });
@@ -113,7 +113,7 @@ async def test_a_strangers_form_is_refused(opened: Opened, stranger: Page) -> No
     await assert_refused(opened, before)
 
 
-async def test_a_stranger_can_not_frame_the_workbench(opened: Opened, stranger: Page) -> None:
+async def test_a_foreign_page_cannot_frame_the_workbench(opened: Opened, stranger: Page) -> None:
     frame = """(src) => new Promise((resolve) => {
       const frame = Object.assign(document.createElement("iframe"), { src, onload: resolve });
       document.body.append(frame);
@@ -123,7 +123,7 @@ async def test_a_stranger_can_not_frame_the_workbench(opened: Opened, stranger: 
     assert stranger.frames[1].url.startswith("chrome-error:")
 
 
-async def test_a_stranger_has_no_hold_on_a_workbench_it_opened(opened: Opened, stranger: Page) -> None:
+async def test_an_opener_cannot_access_the_workbench(opened: Opened, stranger: Page) -> None:
     async with stranger.expect_popup() as popup:
         await stranger.evaluate("(url) => { globalThis.opened = open(url); }", opened.address)
     workbench = await popup.value
@@ -134,14 +134,14 @@ async def test_a_stranger_has_no_hold_on_a_workbench_it_opened(opened: Opened, s
 
 
 @pytest.mark.parametrize("path", ["", "sqlite/mcp", "metrics"])
-async def test_a_name_that_was_bound_anew_leads_nowhere(path: str, opened: Opened, elsewhere: BrowserContext) -> None:
+async def test_a_rebound_host_name_is_refused(path: str, opened: Opened, elsewhere: BrowserContext) -> None:
     page = await elsewhere.new_page()
     answer = await page.goto(f"http://rebound.test:{urlsplit(opened.address).port}/{path}")
     assert (answer.status, await page.locator("#workbench").count()) == (403, 0)
     await page.close()
 
 
-async def test_nobody_finds_the_token(new_page: NewPage, problems: list[str], tmp_path: Path) -> None:
+async def test_a_foreign_page_cannot_read_the_token(new_page: NewPage, problems: list[str], tmp_path: Path) -> None:
     lay_out(tmp_path)
     trace = tmp_path / "trace.jsonl"
     options = ("--log-level", "debug", "--trace", str(trace))

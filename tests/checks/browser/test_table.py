@@ -34,7 +34,7 @@ def status(page: Page) -> Locator:
     return page.locator("data-table [role=status]")
 
 
-async def test_it_shows_columns_types_and_rows(show: Show) -> None:
+async def test_a_table_shows_columns_types_and_rows(show: Show) -> None:
     page = await shown(show, PEOPLE)
     grid = page.get_by_role("grid", name="Rows")
     await expect(grid).to_have_attribute("aria-rowcount", "6")
@@ -44,7 +44,7 @@ async def test_it_shows_columns_types_and_rows(show: Show) -> None:
     await expect(status(page)).to_have_text("5 rows")
 
 
-async def test_numbers_and_the_head_above_them_end_at_the_right(show: Show) -> None:
+async def test_numbers_and_their_headers_are_right_aligned(show: Show) -> None:
     page = await shown(show, [[None, None], ["Ada", 36]], ["name", "age"])
     for role in ("columnheader", "gridcell"):
         cells = page.get_by_role(role)
@@ -52,7 +52,7 @@ async def test_numbers_and_the_head_above_them_end_at_the_right(show: Show) -> N
         assert aligned == ["start", "end"]
 
 
-async def test_a_click_on_a_header_sorts_and_a_third_one_ends_it(show: Show) -> None:
+async def test_clicks_on_a_header_sort_up_down_and_not(show: Show) -> None:
     page = await shown(show, PEOPLE)
     age = page.get_by_role("columnheader", name="age")
     for names, said in [
@@ -65,7 +65,7 @@ async def test_a_click_on_a_header_sorts_and_a_third_one_ends_it(show: Show) -> 
         await expect(age).to_have_attribute("aria-sort", said)
 
 
-async def test_numbers_come_before_texts_and_null_always_last_and_equals_stay(show: Show) -> None:
+async def test_numbers_sort_before_texts_and_null_last(show: Show) -> None:
     rows = [[name, value] for name, value in zip("abcdefgh", [None, "x10", 2, "x9", None, -1, 2, True], strict=True)]
     page = await shown(show, rows, ["name", "value"])
     await page.get_by_role("columnheader", name="value").click()
@@ -74,7 +74,7 @@ async def test_numbers_come_before_texts_and_null_always_last_and_equals_stay(sh
     await expect(first_column(page)).to_have_text(list("bdhcgfae"))
 
 
-async def test_equals_stay_in_their_order_however_many_they_are(show: Show) -> None:
+async def test_sorting_is_stable_for_many_equal_values(show: Show) -> None:
     page = await shown(show, [[number, "same"] for number in range(5_000)], ["number", "text"])
     await page.get_by_role("columnheader", name="text").click()
     await expect(page.locator("[aria-sort=ascending]")).to_have_count(1)
@@ -82,13 +82,13 @@ async def test_equals_stay_in_their_order_however_many_they_are(show: Show) -> N
     assert [int(line.split(",")[0]) for line in lines] == list(range(5_000))
 
 
-async def test_a_table_without_a_height_of_its_own_still_has_few_elements(show: Show) -> None:
+async def test_a_table_without_a_fixed_height_has_few_elements(show: Show) -> None:
     page = await shown(show, [[number] for number in range(5_000)], ["number"])
     await page.evaluate("document.documentElement.style.setProperty('--table-height', 'none')")
     await expect(page.get_by_role("row")).to_have_count(201)
 
 
-async def test_a_filter_looks_in_all_columns(show: Show) -> None:
+async def test_a_filter_searches_all_columns(show: Show) -> None:
     page = await shown(show, PEOPLE)
     await page.get_by_label("Filter rows").fill("NAVY")
     await expect(first_column(page)).to_have_text(["Grace"])
@@ -97,7 +97,7 @@ async def test_a_filter_looks_in_all_columns(show: Show) -> None:
     await expect(status(page)).to_have_text("5 rows")
 
 
-async def test_it_copies_what_it_shows_as_csv(show: Show) -> None:
+async def test_shown_rows_are_copied_as_csv(show: Show) -> None:
     rows = [["=1+1", -3], ['say "hi", twice\nplease', {"a": [1]}], [None, True], ["@SUM(A1)", "-5"]]
     page = await shown(show, rows, ["text", "value"])
     await page.get_by_label("Filter rows").fill("s")
@@ -124,7 +124,7 @@ MORE = """async (rows) => {
 }"""
 
 
-async def test_the_next_page_is_added_and_the_last_one_ends_it(show: Show) -> None:
+async def test_pages_are_appended_until_the_last(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(MORE, PEOPLE)
     button = page.get_by_role("button", name="Next page")
@@ -140,7 +140,7 @@ async def test_the_next_page_is_added_and_the_last_one_ends_it(show: Show) -> No
     assert await page.evaluate("got") == [6, 7]
 
 
-async def test_keys_move_sort_and_open(show: Show) -> None:
+async def test_keys_move_sort_and_open_cells(show: Show) -> None:
     page = await shown(show, [[row, f"value {row}"] for row in range(1_000)], ["number", "text"])
     grid = page.get_by_role("grid")
     await grid.focus()
@@ -176,7 +176,7 @@ async def test_keys_move_sort_and_open(show: Show) -> None:
     await expect(grid).to_be_focused()
 
 
-async def test_a_value_without_room_opens_whole_up_to_a_bound(show: Show) -> None:
+async def test_a_truncated_value_opens_up_to_a_limit(show: Show) -> None:
     page = await shown(show, [["x" * 1_000_000, {"deep": [1, 2]}]], ["big", "object"])
     text = await first_column(page).inner_text()
     assert len(text) < 250
@@ -209,7 +209,7 @@ async def test_hostile_names_types_and_cells_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-async def test_no_rows_and_no_columns_are_shown_as_that(show: Show) -> None:
+async def test_missing_rows_and_columns_are_labeled(show: Show) -> None:
     page = await shown(show, [], ["a"])
     await expect(status(page)).to_have_text("0 rows")
     await page.get_by_role("grid").press("ArrowDown")
@@ -242,7 +242,7 @@ LONGEST_MS, MOST_ELEMENTS = 500, 1_000
 """The time is ten times what `make bench` asks for: a machine that is busy elsewhere is slow."""
 
 
-async def test_while_100_000_rows_scroll_nothing_blocks_and_elements_are_few(browser: Browser, show: Show) -> None:
+async def test_scrolling_100_000_rows_never_blocks(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(BIG, [100_000, 8])
     work = "for (let at = 0; at < 120; at += 1) { grid.scrollTop += at < 60 ? 240 : 46_000; await step(); }"
@@ -254,7 +254,7 @@ async def test_while_100_000_rows_scroll_nothing_blocks_and_elements_are_few(bro
     assert most <= MOST_ELEMENTS
 
 
-async def test_while_10_000_columns_scroll_nothing_blocks_and_elements_are_few(browser: Browser, show: Show) -> None:
+async def test_scrolling_10_000_columns_never_blocks(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(BIG, [200, 10_000])
     work = "for (let at = 0; at < 60; at += 1) { grid.scrollLeft += at < 30 ? 150 : 50_000; await step(); }"

@@ -57,7 +57,7 @@ async def press(page: Page, *keys: str) -> None:
         await page.keyboard.press(key)
 
 
-async def test_a_click_opens_and_closes_and_selects(show: Show) -> None:
+async def test_a_click_expands_collapses_and_selects(show: Show) -> None:
     page = await shown(show, NODES)
     await rows(page).get_by_text("src").click()
     await expect(page.locator(".tree-label")).to_have_text(["src", "alpha.py", "empty", "docs", "readme"])
@@ -68,14 +68,14 @@ async def test_a_click_opens_and_closes_and_selects(show: Show) -> None:
     assert await page.evaluate("chosen") == ["src", "src"]
 
 
-async def test_the_sign_before_a_node_opens_it_and_selects_nothing(show: Show) -> None:
+async def test_the_expander_of_a_node_selects_nothing(show: Show) -> None:
     page = await shown(show, NODES)
     await page.locator(".tree-twisty").first.click()
     await expect(rows(page)).to_have_count(5)
     assert await page.evaluate("chosen") == []
 
 
-async def test_arrows_walk_open_and_close(show: Show) -> None:
+async def test_arrow_keys_move_expand_and_collapse(show: Show) -> None:
     page = await shown(show, NODES)
     await rows(page).first.focus()
     await press(page, "ArrowRight", "ArrowRight", "ArrowDown")
@@ -92,14 +92,14 @@ async def test_arrows_walk_open_and_close(show: Show) -> None:
     assert await page.evaluate("chosen") == ["docs"]
 
 
-async def test_one_row_alone_can_be_reached_by_tab(show: Show) -> None:
+async def test_only_one_row_is_reachable_by_tab(show: Show) -> None:
     page = await shown(show, NODES)
     await expect(page.locator("[role=treeitem][tabindex='0']")).to_have_count(1)
     await press(page, "Tab", "ArrowDown")
     await expect(page.locator("[role=treeitem][tabindex='0']")).to_have_text("docs")
 
 
-async def test_focus_goes_to_what_is_closed_around_it(show: Show) -> None:
+async def test_focus_moves_to_a_collapsed_ancestor(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.open('src')")
     await rows(page).nth(1).focus()
@@ -107,7 +107,7 @@ async def test_focus_goes_to_what_is_closed_around_it(show: Show) -> None:
     await expect(rows(page).first).to_be_focused()
 
 
-async def test_children_are_asked_for_when_a_node_is_opened(show: Show) -> None:
+async def test_children_are_loaded_when_a_node_is_expanded(show: Show) -> None:
     page = await shown(show, NODES, later=True)
     assert await page.evaluate("asked") == []
     await rows(page).get_by_text("docs").click()
@@ -117,7 +117,7 @@ async def test_children_are_asked_for_when_a_node_is_opened(show: Show) -> None:
     assert await page.evaluate("asked") == ["docs"]
 
 
-async def test_an_answer_that_comes_after_closing_is_not_shown(show: Show) -> None:
+async def test_children_that_arrive_after_collapsing_are_not_shown(show: Show) -> None:
     page = await shown(show, NODES, later=True)
     await rows(page).get_by_text("docs").click()
     await rows(page).get_by_text("docs").click()
@@ -125,21 +125,21 @@ async def test_an_answer_that_comes_after_closing_is_not_shown(show: Show) -> No
     await expect(rows(page)).to_have_count(3)
 
 
-async def test_what_can_not_be_read_says_so(show: Show) -> None:
+async def test_an_unreadable_node_shows_its_error(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("globalThis.fail = true")
     await rows(page).get_by_text("src").click()
     await expect(rows(page).nth(1)).to_have_text("Not read: <b>no</b> such place")
 
 
-async def test_what_is_empty_says_so(show: Show) -> None:
+async def test_an_empty_node_is_labeled(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.open('src')")
     await rows(page).get_by_text("empty").click()
     await expect(rows(page).nth(3)).to_have_text("(empty)")
 
 
-async def test_marks_are_shown_now_and_when_a_node_comes_into_view(show: Show) -> None:
+async def test_marks_are_shown_on_visible_and_later_nodes(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.mark('readme'); tree.mark('src/a', 'new')")
     await expect(rows(page).last.locator(".tree-mark")).to_have_text("changed")
@@ -149,7 +149,7 @@ async def test_marks_are_shown_now_and_when_a_node_comes_into_view(show: Show) -
     await expect(rows(page).nth(1).locator(".tree-mark")).to_have_count(0)
 
 
-async def test_reloading_keeps_open_what_was(show: Show) -> None:
+async def test_reloading_keeps_nodes_expanded(show: Show) -> None:
     nodes = [{"key": "a", "name": "a", "kids": [{"key": "b", "name": "b", "kids": [{"key": "c", "name": "c"}]}]}]
     page = await shown(show, nodes)
     await page.evaluate("(async () => { await tree.open('a'); await tree.open('b'); await tree.reload('a'); })()")
@@ -157,7 +157,7 @@ async def test_reloading_keeps_open_what_was(show: Show) -> None:
     assert await page.evaluate("asked") == ["a", "b", "a", "b"]
 
 
-async def test_100000_nodes_come_in_parts(show: Show) -> None:
+async def test_100000_nodes_are_loaded_in_parts(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("shown(Array.from({length: 100000}, (_, at) => ({key: `${at}`, name: `file ${at}`})))")
     await expect(rows(page)).to_have_count(201)
@@ -167,7 +167,7 @@ async def test_100000_nodes_come_in_parts(show: Show) -> None:
     await expect(rows(page).nth(200)).to_be_focused()
 
 
-async def test_a_tree_shows_no_more_rows_than_it_should(show: Show) -> None:
+async def test_a_tree_limits_its_rows(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("shown(Array.from({length: 100000}, (_, at) => ({key: `${at}`, name: `file ${at}`})))")
     await rows(page).last.focus()
@@ -177,7 +177,7 @@ async def test_a_tree_shows_no_more_rows_than_it_should(show: Show) -> None:
     await expect(rows(page).last).to_contain_text("close something")
 
 
-async def test_a_deep_tree_makes_no_deep_document(show: Show) -> None:
+async def test_a_deep_tree_creates_a_flat_document(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(
         """async () => {
@@ -205,6 +205,6 @@ async def test_hostile_names_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-async def test_a_name_of_a_megabyte_is_cut(show: Show) -> None:
+async def test_a_name_of_a_megabyte_is_truncated(show: Show) -> None:
     page = await shown(show, [{"key": "x", "name": "x" * 1_000_000}])
     await expect(rows(page)).to_have_text(f"{'x' * 300}… (999,700 more characters)")

@@ -56,7 +56,7 @@ async def in_app(host: AppHost, script: str) -> Any:
     return await host.app.locator("body").evaluate(f"async () => {script}")
 
 
-async def test_a_view_introduces_itself_with_the_version_of_the_protocol(open_probe: OpenProbe) -> None:
+async def test_a_view_initializes_with_the_protocol_version(open_probe: OpenProbe) -> None:
     host = await open_probe()
     asked = await host.received(method="ui/initialize")
     assert asked["params"] == {
@@ -77,7 +77,7 @@ async def test_a_view_introduces_itself_with_the_version_of_the_protocol(open_pr
         ("ui/notifications/host-context-changed", {"locale": "de"}, 'Context {"locale":"de"}'),
     ],
 )
-async def test_what_the_host_tells_comes_to_its_handler(
+async def test_notifications_of_the_host_reach_their_handlers(
     method: str, params: dict[str, Any], shown: str, open_probe: OpenProbe
 ) -> None:
     host = await open_probe()
@@ -101,7 +101,7 @@ async def test_an_unknown_request_is_refused(open_probe: OpenProbe) -> None:
     ("opened_for", "called"),
     [("read", "add"), ("files__read", "files__add"), ("my_own__read", "add"), ("files__add", "files__add")],
 )
-async def test_behind_a_gateway_a_call_goes_to_the_server_of_the_view(
+async def test_a_call_behind_a_gateway_reaches_the_server_of_the_view(
     opened_for: str, called: str, open_probe: OpenProbe
 ) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ async def test_behind_a_gateway_a_call_goes_to_the_server_of_the_view(
         assert asked == called
 
 
-async def test_a_call_gives_the_result_of_the_server(open_probe: OpenProbe) -> None:
+async def test_a_call_returns_the_result_of_the_server(open_probe: OpenProbe) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"content": [], "structuredContent": {"asked": [method, params]}}}
 
@@ -128,7 +128,7 @@ async def test_an_error_of_the_host_is_thrown(open_probe: OpenProbe) -> None:
     assert said == "HostError -32601 this host does not do resources/read"
 
 
-async def test_what_a_host_says_it_did_not_do_is_an_error(open_probe: OpenProbe) -> None:
+async def test_an_action_refused_by_the_host_is_an_error(open_probe: OpenProbe) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"isError": True}}
 
@@ -136,7 +136,7 @@ async def test_what_a_host_says_it_did_not_do_is_an_error(open_probe: OpenProbe)
     assert "did not take the message" in await in_app(host, "host.sendMessage('hello').catch((e) => e.message)")
 
 
-async def test_only_addresses_of_the_web_are_opened(open_probe: OpenProbe) -> None:
+async def test_only_web_addresses_are_opened(open_probe: OpenProbe) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {}}
 
@@ -148,7 +148,7 @@ async def test_only_addresses_of_the_web_are_opened(open_probe: OpenProbe) -> No
     assert await host.all_received("ui/open-link") == [{"url": "https://example.com/"}]
 
 
-async def test_the_end_is_answered_and_what_is_open_is_rejected(open_probe: OpenProbe) -> None:
+async def test_teardown_is_answered_and_rejects_open_calls(open_probe: OpenProbe) -> None:
     async def never(method: str, params: dict[str, Any]) -> None:
         return None
 
@@ -162,7 +162,7 @@ async def test_the_end_is_answered_and_what_is_open_is_rejected(open_probe: Open
     await expect(host.app.get_by_text("Teardown 1")).to_be_visible()
 
 
-async def test_only_the_parent_window_is_heard(open_probe: OpenProbe) -> None:
+async def test_only_messages_of_the_parent_window_are_handled(open_probe: OpenProbe) -> None:
     host = await open_probe()
     forged = "{ jsonrpc: '2.0', method: 'ui/notifications/tool-result', params: { from: 'inside' } }"
     await in_app(host, f"new Promise((done) => {{ window.postMessage({forged}, '*'); setTimeout(done); }})")
@@ -170,7 +170,7 @@ async def test_only_the_parent_window_is_heard(open_probe: OpenProbe) -> None:
     await expect(host.app.get_by_text("Result")).to_have_text(['Result {"from":"host"}'])
 
 
-async def test_what_is_no_message_of_the_protocol_does_nothing(open_probe: OpenProbe) -> None:
+async def test_messages_outside_the_protocol_are_ignored(open_probe: OpenProbe) -> None:
     host = await open_probe()
     nonsense = "[null, 'text', 7, {}, { jsonrpc: '1.0' }, { jsonrpc: '2.0', id: 99, result: 1 }]"
     await host.page.evaluate(f"{nonsense}.forEach((one) => frame.contentWindow.postMessage(one, '*'))")
@@ -178,7 +178,7 @@ async def test_what_is_no_message_of_the_protocol_does_nothing(open_probe: OpenP
     assert (await host.received(id="p"))["result"] == {}
 
 
-async def test_the_size_is_told_when_it_changes(open_probe: OpenProbe) -> None:
+async def test_size_changes_are_sent_to_the_host(open_probe: OpenProbe) -> None:
     host = await open_probe()
     before = (await host.received(method="ui/notifications/size-changed"))["params"]["height"]
     await in_app(host, "{ document.body.append(Object.assign(document.createElement('hr'), { id: 'tall' })); }")
@@ -188,19 +188,19 @@ async def test_the_size_is_told_when_it_changes(open_probe: OpenProbe) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_the_theme_of_the_host_is_taken(theme: str, open_probe: OpenProbe) -> None:
+async def test_the_theme_of_the_host_is_applied(theme: str, open_probe: OpenProbe) -> None:
     host = await open_probe(context={"theme": theme})
     assert await in_app(host, "getComputedStyle(document.documentElement).colorScheme") == theme
 
 
-async def test_a_change_of_the_context_keeps_the_rest(open_probe: OpenProbe) -> None:
+async def test_a_context_change_keeps_the_other_fields(open_probe: OpenProbe) -> None:
     host = await open_probe(context={"theme": "dark", "locale": "de"})
     await host.send("ui/notifications/host-context-changed", {"theme": "light"})
     await expect(host.app.get_by_text('Context {"theme":"light","locale":"de"}')).to_be_visible()
     assert await in_app(host, "getComputedStyle(document.documentElement).colorScheme") == "light"
 
 
-async def test_style_variables_of_the_host_are_taken_unless_they_could_load_something(open_probe: OpenProbe) -> None:
+async def test_style_variables_of_the_host_are_applied_unless_they_load_resources(open_probe: OpenProbe) -> None:
     variables = {
         "--color-background-primary": "light-dark(#ffffff, #171717)",
         "--color-text-primary": "url(https://example.com/x)",
@@ -213,13 +213,15 @@ async def test_style_variables_of_the_host_are_taken_unless_they_could_load_some
     assert taken == ["--color-background-primary"]
 
 
-async def test_a_page_that_fills_its_frame_is_told_so(open_probe: OpenProbe) -> None:
+async def test_a_page_that_fills_its_frame_is_notified(open_probe: OpenProbe) -> None:
     host = await open_probe(context={"containerDimensions": {"height": 400, "width": 600}})
     await expect(host.app.locator("html")).to_have_attribute("data-height", "fixed")
     assert await in_app(host, "document.documentElement.style.getPropertyValue('--host-height')") == "400px"
 
 
-async def test_a_page_outside_of_a_host_says_so(page: Page, site: Site, problems: list[str], tmp_path: Path) -> None:
+async def test_a_page_outside_a_host_shows_a_notice(
+    page: Page, site: Site, problems: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "alone.js").write_text(
         f'import {{ connectHost }} from "{os.path.relpath(WEB, tmp_path)}/view.js";\n'
         'connectHost({}).catch((error) => document.querySelector("main").append(error.message));\n'

@@ -47,7 +47,7 @@ async def run(page: Page, workbench: Workbench, server: str, tool: str, **values
 # The whole
 
 
-async def test_the_overview_shows_the_servers_as_they_are(page: Page, workbench: Workbench) -> None:
+async def test_the_overview_shows_the_state_of_the_servers(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     for name in NAMES:
         card = page.locator(f".server-card[data-server={name}]")
@@ -60,14 +60,14 @@ async def test_the_overview_shows_the_servers_as_they_are(page: Page, workbench:
     await expect(page.locator(".tool[data-tool=read_query]")).to_be_visible()
 
 
-async def test_the_overview_calls_no_tool_that_may_change_things(page: Page, workbench: Workbench) -> None:
+async def test_the_overview_calls_only_read_only_tools(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     hostile = page.locator(".server-card[data-server=hostile]")
     await expect(hostile).to_contain_text("2 tools")
     await expect(hostile).not_to_contain_text("it-has-acted")
 
 
-async def test_the_overview_is_live(page: Page, workbench: Workbench) -> None:
+async def test_the_overview_updates_live(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     card = page.locator(".server-card[data-server=prompts]")
     calls = card.locator("dt:has-text('Calls') + dd")
@@ -80,7 +80,7 @@ async def test_the_overview_is_live(page: Page, workbench: Workbench) -> None:
     await expect(card.locator("dt:has-text('Median') + dd")).to_have_text(re.compile("≤ .* m?s"))
 
 
-async def test_a_server_that_is_gone_is_said_to_be(page: Page, workbench: Workbench, problems: list[str]) -> None:
+async def test_a_lost_server_is_reported(page: Page, workbench: Workbench, problems: list[str]) -> None:
     await page.goto(workbench.url)
     await expect(page.locator(".server-card[data-server=sqlite]")).to_be_visible()
     await page.route("**/metrics", lambda route: route.abort())
@@ -92,14 +92,14 @@ async def test_a_server_that_is_gone_is_said_to_be(page: Page, workbench: Workbe
 
 
 @pytest.mark.parametrize("where", PANELS)
-async def test_nothing_is_wider_than_a_phone(where: str, new_page: NewPage, workbench: Workbench) -> None:
+async def test_the_layout_fits_a_phone(where: str, new_page: NewPage, workbench: Workbench) -> None:
     page = await new_page(viewport={"width": 390, "height": 844})
     await page.goto(workbench.at(where))
     await expect(page.locator("main")).not_to_have_text(re.compile("^(Loading|Connecting)…$"))
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-async def test_the_theme_is_chosen_and_kept(page: Page, workbench: Workbench) -> None:
+async def test_the_chosen_theme_persists(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     await page.get_by_label("Theme").select_option("dark")
     colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -110,7 +110,7 @@ async def test_the_theme_is_chosen_and_kept(page: Page, workbench: Workbench) ->
     assert await page.evaluate("getComputedStyle(document.body).backgroundColor") != colour
 
 
-async def test_it_is_used_by_the_keyboard(page: Page, workbench: Workbench) -> None:
+async def test_the_workbench_works_by_keyboard(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "tools", "echo"))
     view = page.locator(".tool[data-tool=echo]")
     await expect(view).to_be_visible()
@@ -129,7 +129,7 @@ async def test_it_is_used_by_the_keyboard(page: Page, workbench: Workbench) -> N
 # Tools
 
 
-async def test_rows_are_a_table_and_a_plot(page: Page, workbench: Workbench) -> None:
+async def test_rows_are_shown_as_a_table_and_a_plot(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT name, cents FROM products ORDER BY id")
     await expect(view.locator("data-table")).to_contain_text("Darjeeling")
     await view.get_by_role("tab", name="Plot").click()
@@ -145,7 +145,7 @@ async def test_the_next_rows_are_fetched(page: Page, workbench: Workbench) -> No
     await expect(view.locator("data-table")).to_contain_text("150 rows")
 
 
-async def test_a_directory_is_a_tree(page: Page, workbench: Workbench) -> None:
+async def test_a_directory_is_shown_as_a_tree(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "filesystem", "directory_tree", path=str(workbench.folder))
     await expect(view.locator(".result tree-view")).to_contain_text("notes/")
 
@@ -158,12 +158,12 @@ async def test_a_page_is_rendered(page: Page, workbench: Workbench) -> None:
     await expect(view.locator(".markdown h2", has_text="Green")).to_be_visible()
 
 
-async def test_a_prompt_is_searched_for(page: Page, workbench: Workbench) -> None:
+async def test_prompts_are_searched(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "prompts", "search_prompts", query="error")
     await expect(view.locator(".result")).to_contain_text("explain-error")
 
 
-async def test_what_changes_something_asks_first(page: Page, workbench: Workbench) -> None:
+async def test_a_changing_tool_asks_for_confirmation(page: Page, workbench: Workbench) -> None:
     path = workbench.folder / "made.txt"
     view = await run(page, workbench, "filesystem", "write_file", path=str(path), content="<b>made</b>")
     dialog = page.get_by_role("dialog")
@@ -177,7 +177,7 @@ async def test_what_changes_something_asks_first(page: Page, workbench: Workbenc
     assert path.read_text() == "<b>made</b>"
 
 
-async def test_an_edit_is_shown_as_its_difference(page: Page, workbench: Workbench) -> None:
+async def test_an_edit_is_shown_as_a_diff(page: Page, workbench: Workbench) -> None:
     path = workbench.folder / "notes" / "a.txt"
     view = await shown(page, workbench, "filesystem", "edit_file")
     await view.get_by_role("button", name="Edit as JSON").click()
@@ -190,7 +190,7 @@ async def test_an_edit_is_shown_as_its_difference(page: Page, workbench: Workben
     assert path.read_text() == "one\ntwo\nthree\n"
 
 
-async def test_an_image_is_seen_and_a_link_leads_to_its_resource(page: Page, workbench: Workbench) -> None:
+async def test_images_are_shown_and_links_open_their_resource(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "all_content")
     image = view.locator(".result img").first
     await expect(image).to_be_visible()
@@ -216,7 +216,7 @@ def state(workbench: Workbench, server: str) -> Any:
     return httpx.get(f"{workbench.url}/debug/state", timeout=PATIENCE, trust_env=False).json()["servers"][server]
 
 
-async def test_a_call_goes_on_while_something_else_is_looked_at(page: Page, workbench: Workbench) -> None:
+async def test_a_call_continues_while_another_panel_is_open(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "long_call", seconds="2", steps="4")
     await page.get_by_role("link", name="Prompts", exact=True).click()
     await expect(view).to_have_count(0)
@@ -224,14 +224,14 @@ async def test_a_call_goes_on_while_something_else_is_looked_at(page: Page, work
     await expect(view.locator(".result")).to_have_text("Took 2 seconds in 4 steps.")
 
 
-async def test_what_a_tool_can_not_do_is_said(page: Page, workbench: Workbench) -> None:
+async def test_a_tool_error_is_shown(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT FROM")
     await expect(view.locator(".result")).to_contain_text("The tool failed")
     await expect(view.locator(".result")).to_contain_text("syntax error")
     await expect(view.locator(".status")).to_contain_text("Failed")
 
 
-async def test_an_error_of_the_protocol_is_said(page: Page, workbench: Workbench) -> None:
+async def test_a_protocol_error_is_shown(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "fail")
     await expect(view.locator(".result .error")).not_to_be_empty()
     await view.get_by_text("Request and response").click()
@@ -239,7 +239,7 @@ async def test_an_error_of_the_protocol_is_said(page: Page, workbench: Workbench
     await expect(view.locator(".exchange")).to_contain_text("code")
 
 
-async def test_the_first_rows_are_in_sight_after_a_query(new_page: NewPage, workbench: Workbench) -> None:
+async def test_the_first_rows_are_visible_after_a_query(new_page: NewPage, workbench: Workbench) -> None:
     page = await new_page(viewport={"width": 1280, "height": 800})
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT 1 AS a UNION SELECT 2")
     await expect(view.get_by_role("grid")).to_be_visible()
@@ -248,9 +248,7 @@ async def test_the_first_rows_are_in_sight_after_a_query(new_page: NewPage, work
     assert await page.evaluate("scrollY") == 0
 
 
-async def test_optional_arguments_are_folded_until_something_is_wrong_with_them(
-    page: Page, workbench: Workbench
-) -> None:
+async def test_optional_arguments_are_folded_until_one_is_invalid(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT 1")
     await expect(view.get_by_label("max_rows")).to_be_hidden()
     await view.get_by_text("Optional:").click()
@@ -260,7 +258,7 @@ async def test_optional_arguments_are_folded_until_something_is_wrong_with_them(
     await expect(view.get_by_label("max_rows")).to_be_visible()
 
 
-async def test_on_a_phone_the_list_comes_first(new_page: NewPage, workbench: Workbench) -> None:
+async def test_a_phone_shows_the_list_first(new_page: NewPage, workbench: Workbench) -> None:
     page = await new_page(viewport={"width": 390, "height": 844})
     await page.goto(workbench.at("s/sqlite/tools"))
     tools = page.get_by_role("navigation", name="Tools")
@@ -283,12 +281,12 @@ async def test_the_exact_messages_are_below_the_result(page: Page, workbench: Wo
     await expect(messages.last).to_contain_text("so exact")
 
 
-async def test_a_stream_that_breaks_off_is_resumed(page: Page, workbench: Workbench) -> None:
+async def test_an_interrupted_stream_is_resumed(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "test_reconnection")
     await expect(view.locator(".status")).to_contain_text("Done")
 
 
-async def test_a_session_that_is_gone_is_begun_again(page: Page, workbench: Workbench, problems: list[str]) -> None:
+async def test_a_lost_session_is_reopened(page: Page, workbench: Workbench, problems: list[str]) -> None:
     async with page.expect_response(lambda one: "mcp-session-id" in one.headers) as begun:
         view = await run(page, workbench, "everything", "echo", text="before")
     session = (await begun.value).headers["mcp-session-id"]
@@ -302,7 +300,7 @@ async def test_a_session_that_is_gone_is_begun_again(page: Page, workbench: Work
     problems.clear()
 
 
-async def test_only_the_server_that_is_shown_is_listened_to(page: Page, workbench: Workbench) -> None:
+async def test_only_the_shown_server_has_an_open_stream(page: Page, workbench: Workbench) -> None:
     for server in NAMES[:4]:
         await page.goto(workbench.at("s", server))
         await expect(page.locator(".server-head")).to_contain_text("protocol 2025-11-25")
@@ -317,7 +315,7 @@ def listening(workbench: Workbench, server: str) -> int:
     return sum(one.get("streams", 0) for one in state(workbench, server)["connections"]["shown"])
 
 
-async def test_tools_are_found_by_a_word(page: Page, workbench: Workbench) -> None:
+async def test_tools_are_searched_by_a_word(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "tools"))
     names = page.locator(".tool-list a")
     await expect(names.first).to_be_visible()
@@ -335,7 +333,7 @@ async def test_sessions_end_with_the_page(new_page: NewPage, workbench: Workbenc
         pass
 
 
-async def test_what_a_server_says_is_text(page: Page, workbench: Workbench) -> None:
+async def test_texts_of_a_server_are_shown_as_text(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "hostile", "say", text="<img src=x onerror=canary()>")
     for tab in ("Text", "Rendered"):
         await view.get_by_role("tab", name=tab).click()
@@ -348,7 +346,7 @@ async def test_what_a_server_says_is_text(page: Page, workbench: Workbench) -> N
 # The token
 
 
-async def test_the_token_is_in_the_memory_of_the_page_alone(
+async def test_the_token_is_only_in_the_memory_of_the_page(
     page: Page, locked: Workbench, problems: list[str]
 ) -> None:
     addresses: list[str] = []

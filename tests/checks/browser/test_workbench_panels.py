@@ -80,7 +80,7 @@ async def run(page: Page, workbench: Workbench, tool: str) -> tuple[Locator, Loc
 # Resources
 
 
-async def test_a_watched_resource_is_read_again_when_it_changes(page: Page, workbench: Workbench) -> None:
+async def test_a_watched_resource_is_reread_on_change(page: Page, workbench: Workbench) -> None:
     (workbench.folder / "watched.txt").write_text("one\ntwo\nthree\n")
     detail = await read(page, workbench, "filesystem", "watched.txt")
     await expect(detail).to_contain_text("three")
@@ -92,7 +92,7 @@ async def test_a_watched_resource_is_read_again_when_it_changes(page: Page, work
     await expect(detail).to_contain_text("Changed at")
 
 
-async def test_a_resource_that_is_left_is_watched_no_more(page: Page, workbench: Workbench) -> None:
+async def test_leaving_a_resource_ends_its_subscription(page: Page, workbench: Workbench) -> None:
     detail = await read(page, workbench, "everything", "Watched resource")
     await detail.get_by_role("button", name="Watch", exact=True).click()
     await expect(detail.get_by_role("button", name="Watching")).to_be_visible()
@@ -101,7 +101,7 @@ async def test_a_resource_that_is_left_is_watched_no_more(page: Page, workbench:
     await expect(page.locator(".message-list details")).to_have_count(2)
 
 
-async def test_watching_ends_by_the_same_button(page: Page, workbench: Workbench) -> None:
+async def test_the_watch_button_also_ends_watching(page: Page, workbench: Workbench) -> None:
     detail = await read(page, workbench, "everything", "Watched resource")
     await detail.get_by_role("button", name="Watch", exact=True).click()
     await detail.get_by_role("button", name="Watching").click()
@@ -113,7 +113,7 @@ async def test_watching_ends_by_the_same_button(page: Page, workbench: Workbench
     await expect(detail.locator("diff-view")).to_contain_text("watched resource")
 
 
-async def test_a_table_in_a_file_is_shown_as_one(page: Page, workbench: Workbench) -> None:
+async def test_a_csv_file_is_shown_as_a_table(page: Page, workbench: Workbench) -> None:
     (workbench.folder / "table.csv").write_text('name,n\r\n"a, ""b""",1\r\nc,20\r\n')
     detail = await read(page, workbench, "filesystem", "table.csv")
     await expect(detail.locator("data-table")).to_contain_text('a, "b"')
@@ -135,7 +135,7 @@ async def test_a_picture_is_shown(page: Page, workbench: Workbench) -> None:
     )
 
 
-async def test_what_is_no_text_can_be_saved(page: Page, workbench: Workbench) -> None:
+async def test_binary_contents_can_be_saved(page: Page, workbench: Workbench) -> None:
     (workbench.folder / "some.bin").write_bytes(bytes(range(256)))
     detail = await read(page, workbench, "filesystem", "some.bin")
     await expect(detail).to_contain_text("256 bytes of application/octet-stream")
@@ -144,7 +144,7 @@ async def test_what_is_no_text_can_be_saved(page: Page, workbench: Workbench) ->
     assert Path(await (await download.value).path()).read_bytes() == bytes(range(256))
 
 
-async def test_a_template_is_filled_in_with_what_the_server_suggests(page: Page, workbench: Workbench) -> None:
+async def test_template_arguments_are_completed_by_the_server(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "resources"))
     await page.get_by_text("Data by id").click()
     form = page.get_by_role("form", name="Data by id")
@@ -167,7 +167,7 @@ async def test_resources_are_filtered(page: Page, workbench: Workbench) -> None:
     await expect(page.get_by_text("Nothing matches.")).to_be_visible()
 
 
-async def test_a_list_that_changes_is_asked_for_again(page: Page, workbench: Workbench) -> None:
+async def test_a_changed_list_is_fetched_again(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "resources"))
     extra = page.get_by_role("button", name="test://extra-resource")
     await expect(page.get_by_role("button", name="Static text")).to_be_visible()
@@ -177,7 +177,7 @@ async def test_a_list_that_changes_is_asked_for_again(page: Page, workbench: Wor
     await expect(extra).to_have_count(0)
 
 
-async def test_why_a_resource_is_not_read_is_said(page: Page, workbench: Workbench) -> None:
+async def test_the_error_of_an_unreadable_resource_is_shown(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "resources", "test%3A%2F%2Fnothing"))
     await expect(page.locator(".detail").get_by_role("alert")).to_contain_text("not found")
 
@@ -192,7 +192,7 @@ async def test_a_prompt_is_filled_in_and_rendered(page: Page, workbench: Workben
     await expect(messages.locator(".badge")).to_have_text("user")
 
 
-async def test_arguments_of_a_prompt_are_suggested(page: Page, workbench: Workbench) -> None:
+async def test_arguments_of_a_prompt_are_completed(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "prompts"))
     await page.get_by_role("button", name="Prompt with arguments").click()
     await page.get_by_label("arg1").press_sequentially("tes")
@@ -203,24 +203,24 @@ async def test_arguments_of_a_prompt_are_suggested(page: Page, workbench: Workbe
     await expect(suggested).to_have_attribute("value", "testing")
 
 
-async def test_a_conversation_has_both_roles(page: Page, workbench: Workbench) -> None:
+async def test_a_prompt_conversation_shows_both_roles(page: Page, workbench: Workbench) -> None:
     messages = await render(page, workbench, "everything", "Prompt with both roles")
     await expect(messages.locator(".badge")).to_have_text(["user", "assistant", "user"])
 
 
-async def test_a_prompt_may_have_a_picture(page: Page, workbench: Workbench) -> None:
+async def test_a_prompt_may_have_an_image(page: Page, workbench: Workbench) -> None:
     messages = await render(page, workbench, "everything", "Prompt with an image")
     await expect(messages.get_by_role("img")).to_be_visible()
 
 
-async def test_a_prompt_may_ask_back(page: Page, workbench: Workbench) -> None:
+async def test_a_prompt_may_elicit_input(page: Page, workbench: Workbench) -> None:
     messages = await render(page, workbench, "everything", "Prompt that asks back")
     await page.get_by_role("dialog").get_by_label("context").fill("a ship")
     await page.get_by_role("dialog").get_by_role("button", name="Send").click()
     await expect(messages).to_contain_text("Answer in this context: a ship")
 
 
-async def test_a_required_argument_is_asked_for(page: Page, workbench: Workbench) -> None:
+async def test_a_missing_required_argument_is_reported(page: Page, workbench: Workbench) -> None:
     messages = await render(page, workbench, "everything", "Prompt with arguments", arg1="one")
     assert await page.get_by_label("arg2").evaluate("input => input.validity.valueMissing")
     await expect(messages).to_have_count(0)
@@ -235,7 +235,7 @@ async def entry(page: Page, workbench: Workbench, text: str) -> Locator:
     return page.get_by_role("list", name="Requests, newest first").locator(":scope > li").filter(has_text=text)
 
 
-async def test_a_request_is_repeated_where_it_stands(page: Page, workbench: Workbench) -> None:
+async def test_a_request_is_repeated_from_the_history(page: Page, workbench: Workbench) -> None:
     await render(page, workbench, "everything", "Simple prompt")
     await expect(page.get_by_role("list", name="Messages")).to_be_visible()
     row = await entry(page, workbench, "prompts/get test_simple_prompt")
@@ -244,7 +244,7 @@ async def test_a_request_is_repeated_where_it_stands(page: Page, workbench: Work
     await expect(row).to_have_count(1)
 
 
-async def test_what_is_copied_from_the_history_does_the_same(page: Page, workbench: Workbench) -> None:
+async def test_a_command_copied_from_the_history_repeats_the_request(page: Page, workbench: Workbench) -> None:
     text = 'it\'s $HOME `x` \\ "quoted" 50% – ü\u202e\u001b[2J'
     await page.goto(workbench.at("s", "everything", "tools", "echo"))
     tool = page.locator(".tool[data-tool=echo]")
@@ -264,7 +264,7 @@ async def test_what_is_copied_from_the_history_does_the_same(page: Page, workben
     assert not {"\u202e", "\x1b"} & set(command + curl)
 
 
-async def test_a_header_repeats_what_the_schema_marks(page: Page, workbench: Workbench) -> None:
+async def test_arguments_marked_in_the_schema_are_sent_as_headers(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "tools", "test_x_mcp_header"))
     tool = page.locator(".tool[data-tool=test_x_mcp_header]")
     await tool.get_by_label("region").fill("eu-west")
@@ -276,7 +276,7 @@ async def test_a_header_repeats_what_the_schema_marks(page: Page, workbench: Wor
     assert '"result"' in answer.stdout
 
 
-async def test_a_tool_that_changes_something_is_not_repeated_unasked(page: Page, workbench: Workbench) -> None:
+async def test_repeating_a_changing_tool_asks_for_confirmation(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "tools", "trigger_resource_update"))
     tool = page.locator(".tool[data-tool=trigger_resource_update]")
     await tool.get_by_role("button", name="Run", exact=True).click()
@@ -289,7 +289,7 @@ async def test_a_tool_that_changes_something_is_not_repeated_unasked(page: Page,
     await expect(row.locator(".answer")).to_be_empty()
 
 
-async def test_the_token_stands_nowhere(page: Page, locked: Workbench, problems: list[str]) -> None:
+async def test_the_token_is_shown_nowhere(page: Page, locked: Workbench, problems: list[str]) -> None:
     await log_in(page, locked, problems)
     await read(page, locked, "everything", "Static text")
     row = await entry(page, locked, "resources/read test://static-text")
@@ -359,7 +359,7 @@ async def test_a_form_is_filled_in(page: Page, workbench: Workbench) -> None:
     await expect(outcome).to_contain_text("ada@example.org")
 
 
-async def test_a_form_that_is_wrong_is_not_sent(page: Page, workbench: Workbench) -> None:
+async def test_an_invalid_form_is_not_sent(page: Page, workbench: Workbench) -> None:
     dialog, _ = await run(page, workbench, "test_elicitation")
     await dialog.get_by_role("button", name="Send").click()
     await expect(dialog.locator("[aria-invalid=true]").first).to_be_visible()
@@ -367,7 +367,9 @@ async def test_a_form_that_is_wrong_is_not_sent(page: Page, workbench: Workbench
 
 
 @pytest.mark.parametrize(("button", "action"), [("Decline", "decline"), ("Cancel", "cancel"), (None, "cancel")])
-async def test_a_question_can_be_left_open(page: Page, workbench: Workbench, button: str | None, action: str) -> None:
+async def test_a_question_can_be_declined_or_cancelled(
+    page: Page, workbench: Workbench, button: str | None, action: str
+) -> None:
     dialog, outcome = await run(page, workbench, "test_elicitation")
     await expect(dialog).to_be_visible()
     if button is None:
@@ -379,7 +381,7 @@ async def test_a_question_can_be_left_open(page: Page, workbench: Workbench, but
 
 
 @pytest.mark.parametrize("tool", ["test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"])
-async def test_a_form_has_what_forms_may_have(page: Page, workbench: Workbench, tool: str) -> None:
+async def test_the_choices_of_a_form_are_sent(page: Page, workbench: Workbench, tool: str) -> None:
     dialog, outcome = await run(page, workbench, tool)
     await expect(dialog.get_by_role("combobox").first).to_be_visible()
     for choice in await dialog.get_by_role("combobox").all():
@@ -388,7 +390,7 @@ async def test_a_form_has_what_forms_may_have(page: Page, workbench: Workbench, 
     await expect(outcome).to_contain_text("Elicitation completed: action=accept")
 
 
-async def test_a_page_to_visit_is_shown_whole_and_opened_by_a_click(
+async def test_a_url_to_visit_is_shown_in_full_and_opened_by_a_click(
     page: Page, workbench: Workbench, problems: list[str]
 ) -> None:
     await page.context.route("https://example.com/**", lambda route: route.fulfill(body="consent"))
@@ -402,7 +404,7 @@ async def test_a_page_to_visit_is_shown_whole_and_opened_by_a_click(
     problems.clear()
 
 
-async def test_only_pages_of_the_web_are_opened(page: Page, workbench: Workbench) -> None:
+async def test_only_web_addresses_are_opened(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("s", "everything", "tools", "elicit_visit"))
     tool = page.locator(".tool[data-tool=elicit_visit]")
     await tool.get_by_label("url").fill("javascript:canary()")
@@ -414,7 +416,7 @@ async def test_only_pages_of_the_web_are_opened(page: Page, workbench: Workbench
     await expect(page.locator(".outcome")).to_contain_text("chose to decline")
 
 
-async def test_somebody_may_answer_in_place_of_a_model(page: Page, workbench: Workbench) -> None:
+async def test_the_user_may_answer_a_sampling_request(page: Page, workbench: Workbench) -> None:
     dialog, outcome = await run(page, workbench, "test_sampling")
     await expect(dialog.get_by_role("list", name="Messages")).to_contain_text("Say hello.")
     await dialog.get_by_label("Answer").fill("Good day!")
@@ -422,13 +424,13 @@ async def test_somebody_may_answer_in_place_of_a_model(page: Page, workbench: Wo
     await expect(outcome).to_contain_text("LLM response: Good day!")
 
 
-async def test_a_completion_can_be_refused(page: Page, workbench: Workbench) -> None:
+async def test_a_sampling_request_can_be_refused(page: Page, workbench: Workbench) -> None:
     dialog, outcome = await run(page, workbench, "test_sampling")
     await dialog.get_by_role("button", name="Refuse").click()
     await expect(outcome.locator(".error")).to_contain_text("refused")
 
 
-async def test_a_question_goes_with_the_call_that_asks_it(page: Page, workbench: Workbench) -> None:
+async def test_a_question_closes_with_its_call(page: Page, workbench: Workbench) -> None:
     dialog, _ = await run(page, workbench, "test_elicitation")
     await expect(dialog).to_be_visible()
     # The dialog is modal: only the page itself can press what is behind it.
@@ -462,7 +464,7 @@ async def test_a_task_is_cancelled(page: Page, workbench: Workbench) -> None:
     await expect(row.locator(".badge").first).to_have_text("cancelled")
 
 
-async def test_a_task_may_ask(page: Page, workbench: Workbench) -> None:
+async def test_a_task_may_ask_a_question(page: Page, workbench: Workbench) -> None:
     row = await begin(page, workbench, "confirm_delete", filename="notes")
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("Delete notes?")
@@ -470,7 +472,7 @@ async def test_a_task_may_ask(page: Page, workbench: Workbench) -> None:
     await expect(row).to_contain_text("Left alone: notes")
 
 
-async def test_questions_come_one_after_another(page: Page, workbench: Workbench) -> None:
+async def test_questions_are_shown_one_after_another(page: Page, workbench: Workbench) -> None:
     row = await begin(page, workbench, "multi_input")
     dialog = page.get_by_role("dialog")
     for text in ("What is your name?", "Please confirm."):
@@ -483,13 +485,13 @@ async def test_questions_come_one_after_another(page: Page, workbench: Workbench
 @pytest.mark.parametrize(
     ("tool", "said"), [("failing_job", "has failed"), ("protocol_error_job", "a protocol error")]
 )
-async def test_a_task_may_fail(page: Page, workbench: Workbench, tool: str, said: str) -> None:
+async def test_a_failed_task_is_shown(page: Page, workbench: Workbench, tool: str, said: str) -> None:
     row = await begin(page, workbench, tool)
     await expect(row.locator(".badge").first).to_have_text("failed")
     await expect(row).to_contain_text(said)
 
 
-async def test_tasks_outlast_their_panel(page: Page, workbench: Workbench) -> None:
+async def test_tasks_continue_after_their_panel_is_closed(page: Page, workbench: Workbench) -> None:
     await begin(page, workbench, "slow_compute", seconds="0.5", label="sowing")
     await page.goto(workbench.at("s", "everything", "prompts"))
     await expect(page.get_by_role("button", name="Simple prompt")).to_be_visible()
@@ -522,7 +524,7 @@ async def shown_for(page: Page, name: str) -> tuple[str, str]:
     return install, entry
 
 
-async def test_the_page_says_how_each_client_connects(page: Page, workbench: Workbench) -> None:
+async def test_the_connect_page_has_the_entry_of_each_client(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("connect"))
     await page.get_by_label("Server", exact=True).select_option("everything")
     url = f"{workbench.url}/everything/mcp"
@@ -538,7 +540,9 @@ async def test_the_page_says_how_each_client_connects(page: Page, workbench: Wor
         await expect(page.locator(f"[data-client={client.name}]")).to_contain_text(client.renewal)
 
 
-async def test_a_variable_stands_in_place_of_the_token(page: Page, locked: Workbench, problems: list[str]) -> None:
+async def test_entries_have_a_variable_instead_of_the_token(
+    page: Page, locked: Workbench, problems: list[str]
+) -> None:
     await log_in(page, locked, problems)
     await page.goto(locked.at("connect"))
     await page.get_by_label("Server", exact=True).select_option("everything")
@@ -552,7 +556,7 @@ async def test_a_variable_stands_in_place_of_the_token(page: Page, locked: Workb
             assert "--token-file /path/to/token" in install
 
 
-async def test_a_button_copies_each_of_them(page: Page, workbench: Workbench) -> None:
+async def test_a_button_copies_each_entry(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("connect"))
     text = await copied(page, page.get_by_role("button", name="Copy: URL"), "http")
     assert f"{workbench.url}/sqlite/mcp" in text.splitlines()

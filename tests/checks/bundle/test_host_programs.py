@@ -87,9 +87,7 @@ def expected(host: Host, home: Path) -> str:
 
 
 @each
-def test_the_program_knows_what_was_installed_and_no_more_what_was_taken_out(
-    host: Host, run: Run, home: Path
-) -> None:
+def test_the_program_lists_installed_and_no_uninstalled_servers(host: Host, run: Run, home: Path) -> None:
     words = ("filesystem", "--client", host.client)
     assert install([*words, "notes", "--env", "MCP_LOG_LEVEL=info"]) == 0
     assert listed(host, run) == [expected(host, home)]
@@ -98,7 +96,7 @@ def test_the_program_knows_what_was_installed_and_no_more_what_was_taken_out(
 
 
 @each
-def test_a_server_that_the_program_adds_meanwhile_stays(host: Host, run: Run, home: Path) -> None:
+def test_a_server_added_by_the_program_stays(host: Host, run: Run, home: Path) -> None:
     words = ("filesystem", "--client", host.client)
     assert install([*words, "notes"]) == 0
     run("add", *host.add)
@@ -109,7 +107,7 @@ def test_a_server_that_the_program_adds_meanwhile_stays(host: Host, run: Run, ho
 
 
 @each
-def test_what_the_program_has_written_stays_byte_for_byte(host: Host, run: Run, home: Path) -> None:
+def test_text_written_by_the_program_stays_byte_for_byte(host: Host, run: Run, home: Path) -> None:
     run("add", *host.add)
     path = get_client(host.client).file(this_machine(), "user", home)
     before = path.read_bytes()

@@ -79,7 +79,7 @@ def program(before: list[str], name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WAYS)
-async def test_a_server_works_and_stays(
+async def test_an_installed_server_works_permanently(
     name: str, user: User, wheel: Path, record_property: Callable[[str, Any], None]
 ) -> None:
     start = time.monotonic()
@@ -101,7 +101,7 @@ async def test_a_server_works_and_stays(
 
 
 @pytest.mark.parametrize("name", WAYS)
-async def test_the_line_that_a_server_prints_brings_its_extra(name: str, user: User, wheel: Path) -> None:
+async def test_the_printed_command_installs_the_missing_extra(name: str, user: User, wheel: Path) -> None:
     server = program(WAYS[name](user, str(wheel)), "mcp-bundle-sqlite")
     line = user.fails(*server, "--demo").partition("this needs the extra 'sqlite': ")[2]
     words = shlex.split(line)

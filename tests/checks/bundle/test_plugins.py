@@ -60,7 +60,7 @@ def prepare(user: User, plugin: Path) -> None:
     run(["uv", "run", "--quiet", "--project", str(plugin), "mcp-bundle-filesystem", "--version"], user.home, user.env)
 
 
-def test_claude_code_takes_the_plugins_and_starts_one(user: User, exported: Path) -> None:
+def test_claude_code_accepts_the_plugins_and_starts_one(user: User, exported: Path) -> None:
     plugin = str(exported / "filesystem" / "plugin")
     user.host("claude", "plugin", "validate", "--strict", str(exported))
     user.host("claude", "plugin", "validate", "--strict", "--profile", "directory", plugin)
@@ -74,7 +74,7 @@ def test_claude_code_takes_the_plugins_and_starts_one(user: User, exported: Path
     assert "Skills (1)  try-a-client" in user.host("claude", "plugin", "details", "everything@mcp-server-bundle")
 
 
-async def test_codex_takes_the_plugins_and_passes_the_variables_on(user: User, exported: Path) -> None:
+async def test_codex_accepts_the_plugins_and_passes_on_variables(user: User, exported: Path) -> None:
     user.host("codex", "plugin", "marketplace", "add", str(exported))
     user.host("codex", "plugin", "add", PLUGIN)
     (server,) = json.loads(user.host("codex", "mcp", "list", "--json"))
@@ -87,7 +87,7 @@ async def test_codex_takes_the_plugins_and_passes_the_variables_on(user: User, e
         assert (await started.initialize())["serverInfo"]["name"] == "filesystem"
 
 
-def test_gemini_cli_takes_an_extension_and_starts_it(user: User, exported: Path) -> None:
+def test_gemini_cli_accepts_an_extension_and_starts_it(user: User, exported: Path) -> None:
     plugin = str(exported / "filesystem" / "plugin")
     user.host("gemini", "extensions", "validate", plugin)
     user.host("gemini", "extensions", "install", plugin, "--consent", "--skip-settings")

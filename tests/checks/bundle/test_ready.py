@@ -27,7 +27,7 @@ async def said_by(running: Run[Any]) -> str | None:
         return await running.server.ready(running)
 
 
-async def test_a_directory_that_is_made_again_is_there_before_anybody_asks_for_a_file(tmp_path: Path) -> None:
+async def test_a_recreated_directory_is_ready_before_the_first_request(tmp_path: Path) -> None:
     root = tmp_path / "a"
     root.mkdir()
     async with filesystem.open(FilesystemSettings(roots=[root])) as running:
@@ -39,7 +39,7 @@ async def test_a_directory_that_is_made_again_is_there_before_anybody_asks_for_a
 
 
 @pytest.mark.parametrize("made_anew", [False, True])
-async def test_the_directories_are_still_there(tmp_path: Path, made_anew: bool) -> None:
+async def test_a_missing_directory_is_not_ready(tmp_path: Path, made_anew: bool) -> None:
     roots = [tmp_path / "a", tmp_path / "b"]
     for root in roots:
         root.mkdir()
@@ -59,7 +59,7 @@ def database(path: Path) -> Path:
     return path
 
 
-async def test_the_databases_answer(tmp_path: Path) -> None:
+async def test_an_unusable_database_is_not_ready(tmp_path: Path) -> None:
     path = database(tmp_path / "data.db")
     async with sqlite.open(SqliteSettings(databases=[path], demo=True)) as running:
         assert await said_by(running) is None
@@ -69,7 +69,7 @@ async def test_the_databases_answer(tmp_path: Path) -> None:
         assert await said_by(running) == "the database 'data' does not answer: not_found"
 
 
-async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path) -> None:
+async def test_a_database_locked_by_another_process_is_ready(tmp_path: Path) -> None:
     path = database(tmp_path / "data.db")
     async with sqlite.open(SqliteSettings(databases=[path], busy_timeout=0)) as running:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -77,14 +77,14 @@ async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path
             assert await said_by(running) is None
 
 
-async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: Path) -> None:
+async def test_a_database_with_busy_readers_is_ready(tmp_path: Path) -> None:
     settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
     # All readers are at work: no request could be held so exactly.
     async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lend():
         assert await said_by(running) is None
 
 
-async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fetch_is_not_ready_without_a_worker_process(monkeypatch: pytest.MonkeyPatch) -> None:
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) is None
     # What a worker executes can't be broken from outside.
@@ -93,7 +93,7 @@ async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch
         assert await said_by(running) == "no process to read pages can be started: unreadable"
 
 
-async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
+async def test_prompt_folders_are_ready_when_readable_and_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "library"

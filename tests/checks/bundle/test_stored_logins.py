@@ -53,7 +53,7 @@ async def test_connect_uses_the_login(url: str, environment: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("token", [None, "another"], ids=["a login", "a token of its own"])
-async def test_a_gateway_shows_what_is_its_own_and_never_the_token_of_its_caller(
+async def test_a_gateway_sends_its_own_login_and_never_the_token_of_its_caller(
     token: str | None, url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """The server behind it takes one token alone, so that whatever else it was shown, it would refuse."""

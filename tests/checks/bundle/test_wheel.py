@@ -103,7 +103,7 @@ def site(installed: Path) -> Path:
     return next(installed.parent.glob("lib/python*/site-packages"))
 
 
-def test_it_holds_one_package_with_its_data_and_the_catalog(wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_has_one_package_with_its_data_and_the_catalog(wheel: Path, tmp_path: Path) -> None:
     move(ROOT, tmp_path / NAME)
     wanted = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
     with zipfile.ZipFile(wheel) as held:
@@ -117,7 +117,7 @@ def test_the_source_distribution_builds_the_same_wheel(built: Path, wheel: Path,
     assert (built / "again" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_the_source_distribution_holds_no_installed_packages(built: Path) -> None:
+def test_the_source_distribution_has_no_installed_packages(built: Path) -> None:
     (source,) = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = archive.getnames()
@@ -126,7 +126,7 @@ def test_the_source_distribution_holds_no_installed_packages(built: Path) -> Non
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_with_uv_each_program_says_its_version(
+def test_each_program_installed_by_uv_prints_its_version(
     entry: Entry, installed: Path, hostile: tuple[Path, dict[str, str]]
 ) -> None:
     said = f"{entry.name} {entry.version}\n"
@@ -134,14 +134,14 @@ def test_with_uv_each_program_says_its_version(
     assert run([str(installed / "python"), "-m", f"{NAME}.{entry.module}", "--version"], *hostile) == said
 
 
-def test_with_uv_the_bundle_starts_each_server_as_install_has_it_started(
+def test_doctor_finds_no_fault_in_an_installation_by_uv(
     installed: Path, hostile: tuple[Path, dict[str, str]]
 ) -> None:
     doctor = [str(installed / "python"), "-m", f"{NAME}.servers", "doctor"]
     assert run(doctor, *hostile).endswith("\n0 faults, 0 warnings\n")
 
 
-def test_with_uv_the_readme_works_in_place_of_the_checkout(
+def test_the_readme_works_with_an_installation_by_uv(
     installed: Path, hostile: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
     folder, env = hostile
@@ -162,7 +162,7 @@ def test_with_uv_the_readme_works_in_place_of_the_checkout(
         store.stop()
 
 
-def test_either_can_be_taken_out_and_leaves_the_other_whole(
+def test_uninstalling_one_distribution_leaves_the_other_intact(
     installed: Path, wheel: Path, installers: Path, tmp_path: Path
 ) -> None:
     def files() -> set[Path]:
@@ -181,7 +181,7 @@ def test_either_can_be_taken_out_and_leaves_the_other_whole(
     assert files() == both
 
 
-async def test_with_uv_a_server_answers(installed: Path, hostile: tuple[Path, dict[str, str]]) -> None:
+async def test_a_server_installed_by_uv_answers(installed: Path, hostile: tuple[Path, dict[str, str]]) -> None:
     folder, env = hostile
     async with Wire([str(installed / "mcp-bundle-prompts")], cwd=folder, env=env) as server:
         assert (await server.initialize())["serverInfo"]["name"] == "prompts"
@@ -189,7 +189,7 @@ async def test_with_uv_a_server_answers(installed: Path, hostile: tuple[Path, di
     assert len(answer["result"]["prompts"]) == len(load_catalog().entry("prompts").prompts)
 
 
-def test_with_uv_the_exports_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_exports_of_the_wheel_equal_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
     assert export(["--output", str(tmp_path / "checkout")]) == 0
     run([str(installed / "mcp-server-bundle"), "export", "--output", "wheel"], tmp_path)
     ours = [path for path in (tmp_path / "checkout").rglob("*") if path.is_file()]
@@ -222,7 +222,7 @@ WORK: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @each_with_extra
-async def test_with_uvx_and_its_own_extra_a_server_does_its_work(
+async def test_a_server_with_its_extra_works_under_uvx(
     entry: Entry, wheel: Path, installers: Path, hostile: tuple[Path, dict[str, str]]
 ) -> None:
     folder, env = hostile
@@ -272,7 +272,7 @@ async def test_a_client_of_the_registry_starts_a_server(
         assert (await server.initialize())["serverInfo"]["name"] == "sqlite"
 
 
-async def test_a_client_of_the_registry_reaches_it_over_http(
+async def test_a_client_of_the_registry_reaches_a_server_over_http(
     registered: dict[str, dict[str, Any]], built: Path, installers: Path, tmp_path: Path
 ) -> None:
     package = registered["streamable-http"]

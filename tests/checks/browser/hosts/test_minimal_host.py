@@ -45,7 +45,9 @@ async def test_each_app_is_shown_in_both_themes(one: Sample, host: MinimalHost, 
 
 
 @EACH
-async def test_an_app_may_begin_in_the_dark(one: Sample, host: MinimalHost, served: Served, place: Place) -> None:
+async def test_an_app_may_start_in_the_dark_theme(
+    one: Sample, host: MinimalHost, served: Served, place: Place
+) -> None:
     await host.connect(served.url(one.server))
     await host.open(one.tool, one.arguments(place), theme="dark")
     await expect(one.shown(host.view)).to_be_visible()
@@ -54,7 +56,7 @@ async def test_an_app_may_begin_in_the_dark(one: Sample, host: MinimalHost, serv
     await expect(host.page.locator("iframe")).to_have_count(0)
 
 
-async def test_who_shows_no_apps_is_told_the_same(host: MinimalHost, served: Served, place: Place) -> None:
+async def test_a_host_without_apps_gets_the_same_text(host: MinimalHost, served: Served, place: Place) -> None:
     one = sample("edit")
     await host.connect(served.url(one.server))
     linked, shown = (await host.tools())[one.tool], await host.call(one.tool, one.arguments(place))
@@ -70,7 +72,7 @@ async def test_who_shows_no_apps_is_told_the_same(host: MinimalHost, served: Ser
 # What an app asks of its host. All that it does by itself is in the tests of the app.
 
 
-async def test_the_next_page_of_rows_is_asked_for(host: MinimalHost, served: Served) -> None:
+async def test_the_next_page_of_rows_is_requested(host: MinimalHost, served: Served) -> None:
     query = {"query": "SELECT placed, customer FROM sales ORDER BY order_id", "max_rows": 20}
     await opened(host, served, "result", **query)
     await expect(host.view.get_by_text("20 rows").first).to_be_visible()
@@ -89,7 +91,7 @@ async def test_a_link_of_a_page_is_opened_by_the_host(host: MinimalHost, served:
     assert await host.asked("ui/open-link") == [{"url": f"{bakery}/starter.html"}]
 
 
-async def test_a_prompt_is_rendered_anew_and_sent(host: MinimalHost, served: Served) -> None:
+async def test_a_prompt_is_rendered_again_and_sent(host: MinimalHost, served: Served) -> None:
     await opened(host, served, "prompt", name="explain-error", arguments={"error": "KeyError: 'flour'"})
     await host.view.get_by_label("error").first.fill("IndexError: loaf")
     await host.view.get_by_role("button", name="Render").click()
@@ -105,7 +107,7 @@ async def test_a_prompt_is_rendered_anew_and_sent(host: MinimalHost, served: Ser
     assert "IndexError: loaf" in message["content"][0]["text"]
 
 
-async def test_a_call_that_was_cancelled_is_said_to_be(host: MinimalHost, served: Served) -> None:
+async def test_a_cancelled_call_is_reported(host: MinimalHost, served: Served) -> None:
     await opened(host, served, "result", query="SELECT 1")
     await host.cancel("the user stopped it")
     await expect(host.view.get_by_text("the user stopped it")).to_be_visible()
