@@ -25,7 +25,7 @@ PACK = {
     "zstd": zstd.compress,
 }
 NAMES = {name: name.removeprefix("raw ") for name in PACK}
-"""What Content-Encoding calls them."""
+"""The names for Content-Encoding."""
 
 
 def bomb(name: str, mebibytes: int) -> bytes:

@@ -56,7 +56,7 @@ class Site:
         self.connections = 0
         self.greeting = b""
         self.answer: bytes | None = ANSWER
-        """None keeps the client waiting."""
+        """None sends no answer."""
 
     async def serve(self, stream: SocketStream) -> None:
         async with stream:

@@ -12,7 +12,7 @@ class ReceivedRequest(NamedTuple):
 
     target: str
     headers: dict[str, str]
-    """By name in lower case."""
+    """Values by lower-case name."""
     reader: asyncio.StreamReader
 
     async def until_closed(self) -> None:
@@ -22,7 +22,7 @@ class ReceivedRequest(NamedTuple):
 
 
 Route = bytes | Callable[[ReceivedRequest, asyncio.StreamWriter], Awaitable[None]]
-"""The whole answer, or a function that writes it; after a function the connection is closed."""
+"""The whole response, or a function that writes it, after which the connection is closed."""
 
 
 def answer(body: bytes | str = b"", status: int = 200, **headers: str) -> bytes:
@@ -64,7 +64,7 @@ class Site:
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self.routes = dict(routes)
         self.asked: list[ReceivedRequest] = []
-        """The requests in the order they came, without those for robots.txt."""
+        """The requests in order, without those for robots.txt."""
         self.robots_asked: list[ReceivedRequest] = []
         self.connections = 0
         self.port = 0

@@ -11,7 +11,7 @@ __all__ = ["GUARDED", "OWNER", "PASSWORD", "READER", "SAMPLE", "WRITER", "Databa
 SAMPLE = "sample"
 READER, WRITER, OWNER, GUARDED = "reader", "writer", "owner", "guarded"
 PASSWORD = "correct horse/battery:staple@"
-"""That of `guarded`, the one role that needs one; it has the rights of the reader."""
+"""The password of `guarded`, the only role that needs one. It has the privileges of the reader."""
 SCRIPT = Path(__file__).with_name("sample.sql")
 
 _ROLES = f"""
@@ -36,13 +36,13 @@ class Database:
         self.server = server
         self.name = name
         self.reader = server.url(name, READER)
-        """The URL of a role that may read every table, and do nothing more."""
+        """The URL of a role that may only read every table."""
         self.writer = server.url(name, WRITER)
-        """The URL of one that may change every table, and make tables in `public`."""
+        """The URL of a role that may change every table, and create tables in `public`."""
         self.owner = server.url(name, OWNER)
-        """The URL of one that owns all of it, and is no superuser."""
+        """The URL of the role that owns the database, and is no superuser."""
         self.guarded = server.url(name, GUARDED, PASSWORD)
-        """The URL of one that may do what the reader may, with a password in it."""
+        """The URL, with a password, of a role with the privileges of the reader."""
 
     def run(self, sql: str, values: Sequence[Any] | None = None, *, user: str = SUPERUSER) -> list[tuple[Any, ...]]:
         """Runs statements, by default as the superuser, and returns the rows of the last."""

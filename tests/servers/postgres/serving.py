@@ -18,4 +18,4 @@ def command(*options: str | Path) -> list[str]:
 
 served = partial(peers.served, command())
 inside = partial(peers.inside, app)
-"""The same without a process of its own."""
+"""Serves databases in the test's process."""

@@ -67,7 +67,7 @@ class Sender:
 
 
 COPY = "sample_of_values"
-"""A copy that has connections all the while, which the sample itself may not have."""
+"""A copy, because the sample must have no open connections while it is copied."""
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ NEVER = (
     "\0DELETE FROM numbers",
     "\u00a0DELETE FROM numbers",
 )
-"""What not even those may do who may change the database."""
+"""Statements refused even with write access."""
 
 EXTRA = """
 CREATE VIEW names AS SELECT name FROM numbers;
@@ -121,4 +121,4 @@ CREATE VIRTUAL TABLE words USING fts5 (word);
 INSERT INTO words VALUES ('one');
 CREATE VIRTUAL TABLE place USING rtree (id, x0, x1);
 """
-"""Makes the tables that these statements are about, beside `numbers`."""
+"""Makes the tables of these statements, beside `numbers`."""

@@ -11,4 +11,4 @@ __all__ = ["ERAS", "Peer", "inside", "served"]
 
 served = partial(peers.served, [sys.executable, "-m", "servers.sqlite"])
 inside = partial(peers.inside, app)
-"""The same without a process of its own."""
+"""Serves a database in the test's process."""

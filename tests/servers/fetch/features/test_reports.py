@@ -13,7 +13,7 @@ from tests.servers.reports import both_eras, reading
 
 HERE = ("--allow-private", "127.0.0.1:*")
 UNREAD = 2_000
-"""Answers that are more than the way to a client holds."""
+"""More answers than the buffers of the connection to a client hold."""
 LONG = "0123456789\n" * 85_000
 
 

@@ -308,7 +308,7 @@ async def test_fetch_many_returns_the_other_pages_when_a_page_times_out() -> Non
 
     pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
     async with opened_site({**pages, "/endless": endless}) as site, served("--timeout", "3") as peer:
-        await peer.text("fetch", url=site.url("/0"))  # so that what reads pages has started when time counts
+        await peer.text("fetch", url=site.url("/0"))  # starts the reader process before the timeout counts
         text = await peer.text("fetch_many", urls=[site.url("/endless"), *map(site.url, pages)])
     assert all(f"\npage {number}\n" in text for number in range(19))
     assert "timeout: " in text

@@ -32,7 +32,7 @@ def test_each_encoding_is_unpacked(name: str) -> None:
             assert [unpack(NAMES[name], packed, chunk) == whole for chunk in (1_000, 1_000_000)] == [True] * 2
     whole = text(300)
     assert unpack(NAMES[name], PACK[name](whole), 1) == whole
-    assert unpack(NAMES[name], b"") == b""  # a body of nothing is not packed
+    assert unpack(NAMES[name], b"") == b""  # an empty body is not compressed
 
 
 @every

@@ -164,7 +164,7 @@ async def test_rules_beyond_500_kibibytes_are_ignored() -> None:
 
 def test_a_cut_robots_txt_keeps_whole_lines() -> None:
     lines = b"Disallow: /a\n" * (MAX_BYTES // 13)
-    assert lines < lines[:1] + b"x" * MAX_BYTES  # so the last rule is cut
+    assert lines < lines[:1] + b"x" * MAX_BYTES  # so that the last rule is cut
     for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
         assert keep_relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
 
@@ -281,4 +281,4 @@ async def test_cached_rules_are_bounded_by_their_length() -> None:
     kept = Robots(fetch, "tester", 20)
     for host in ("a", "b", "b", "c", "b", "a"):
         await kept.check(httpx.URL(f"http://{host}/"))
-    assert asked == ["a", "b", "c", "a"]  # there is room for two
+    assert asked == ["a", "b", "c", "a"]  # the cache has space for two

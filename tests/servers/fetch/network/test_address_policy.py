@@ -153,7 +153,9 @@ async def test_every_spelling_of_the_metadata_address_is_blocked() -> None:
         refused = {host: (await web.refused(f"http://{host}/latest/")).code for host in SPELLINGS}
         error = await web.refused("http://169.254.169.254/latest/meta-data/")
     assert refused == dict.fromkeys(SPELLINGS, "blocked_address")
-    assert str(error) == "169.254.169.254 is where cloud providers hand out credentials"  # and not how to open it
+    assert (
+        str(error) == "169.254.169.254 is where cloud providers hand out credentials"
+    )  # without the option that allows it
 
 
 @pytest.mark.parametrize("address", METADATA)

@@ -204,7 +204,7 @@ async def test_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -> No
 # Sites that misuse HTTP/2 streams
 
 STREAMS = 5
-"""How many a site allows to be open at once."""
+"""The number of concurrent streams that a site allows."""
 Answer = Callable[[h2.connection.H2Connection, int], None]
 
 

@@ -107,7 +107,7 @@ async def test_a_self_signed_certificate_is_refused(tmp_path: Path) -> None:
     assert error.reason == "the certificate of secure.test is self-signed and not trusted"
 
 
-@pytest.mark.slow  # keys of RSA take long to make
+@pytest.mark.slow  # generating RSA keys takes long
 async def test_a_sha_1_signature_is_refused(tmp_path: Path) -> None:
     issuer = authority(rsa.generate_private_key(65_537, 2_048))
     assert await fetch_page(certificate(issuer), tmp_path, issuer=issuer) == "hello"
@@ -263,7 +263,7 @@ def test_a_ca_file_without_certificates_is_refused(tmp_path: Path) -> None:
 # Dead HTTP/2 connections in the pool, and invalid HTTP/2 responses
 
 TIMEOUT = 4
-"""Seconds for a load: a silent peer is left after two fifths of it, and asked again."""
+"""Seconds for a load. A silent connection is closed after two fifths of them, and the request repeated."""
 
 
 class Site:
@@ -271,12 +271,12 @@ class Site:
 
     def __init__(self) -> None:
         self.asked: list[int] = []
-        """Of each request the number of its connection."""
+        """The number of the connection of each request."""
         self.connections = 0
         self.silent: set[int] = set()
         """Connections that answer neither requests nor pings."""
         self.thinking: set[int] = set()
-        """Connections that answer pings, and requests no more."""
+        """Connections that answer pings, but no requests."""
         self.pinged = asyncio.Event()
         self.status = "200"
         self.waiting: list[tuple[h2.connection.H2Connection, asyncio.StreamWriter, int]] = []
@@ -415,6 +415,6 @@ async def test_an_invalid_http2_status_is_a_bad_response(tmp_path: Path) -> None
     async with opened(tmp_path, timeout=30) as (site, loader, url):
         for site.status in ("", "ok", "2 00", "\u0662\u0660\u0660", "1e2", "99999", "-200"):
             assert (await load_refused(loader, url)).code == "bad_response"
-        assert site.asked == [*range(1, 8)]  # each time by a new connection, so that none is used up
+        assert site.asked == [*range(1, 8)]  # each on a new connection, so that none is exhausted
         site.status = "200"
         assert (await loader.load(url)).body == b"page"

@@ -34,7 +34,7 @@ def read(text: str, codec: str, html: str = "<p>{}</p>", url: str = "") -> tuple
         (CZECH, "iso8859_2", "iso-8859-2"),
         (POLISH, "cp1250", "windows-1250"),
         (CZECH, "cp1250", "windows-1250"),
-        (HUNGARIAN, "iso8859_2", "windows-1250"),  # in which it has the same bytes
+        (HUNGARIAN, "iso8859_2", "windows-1250"),  # the text has the same bytes in both
         (FRENCH, "iso8859_15", "iso-8859-15"),
         (GERMAN, "iso8859_15", "iso-8859-15"),
         (FRENCH, "cp1252", "windows-1252"),

@@ -48,7 +48,7 @@ def test_deeply_nested_json_is_shown_unchanged():
 
 
 def test_json_too_long_when_indented_is_shown_unchanged(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.fetch.read.json_page.MAX_CHARACTERS", 1_000)  # ten million take seconds
+    monkeypatch.setattr("servers.fetch.read.json_page.MAX_CHARACTERS", 1_000)  # ten million would take seconds
     text = "[" * 100 + "]" * 100
     page = read_json(source("json", text))
     assert page.text == text

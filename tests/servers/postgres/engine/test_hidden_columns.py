@@ -92,14 +92,14 @@ READS = [
     "SELECT part FROM part",
     "SELECT tableoid, part_1 FROM part_1",
 ]
-"""Queries, each of which fails."""
+"""Queries that fail."""
 EMPTY = [
     "SELECT most_common_vals FROM pg_stats WHERE attname = 'secret' AND tablename = 'account'",
     "SELECT histogram_bounds FROM pg_stats WHERE attname = 'secret' AND tablename = 'account'",
     "SELECT * FROM pg_stats_ext WHERE tablename = 'account'",
     "SELECT 1 FROM information_schema.columns WHERE column_name = 'secret' AND table_name = 'account'",
 ]
-"""Queries that give no rows."""
+"""Queries that return no rows."""
 
 
 async def test_no_statement_reads_a_column_denied_to_the_role(database: Database) -> None:

@@ -20,7 +20,7 @@ LEFT = """
         (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
         (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors),
         (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_class WHERE relpersistence = 't')"""
-"""What a session may keep, but for what PgBouncer itself sets for each client."""
+"""The state of a session, without the settings that PgBouncer makes for each client."""
 
 
 @pytest.fixture

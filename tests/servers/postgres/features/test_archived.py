@@ -52,7 +52,7 @@ ATTACKS = [
     "GRANT ALL ON refund TO PUBLIC",
 ]
 HARMLESS = {"SELECT E'\\'; COMMIT; DROP TABLE refund; --'"}
-"""What is one string after all."""
+"""Attacks that are only a string literal."""
 URIS = [
     "postgres://shop/refund' OR '1'='1/schema",
     "postgres://shop/refund%27%3B%20COMMIT%3B%20DROP%20TABLE%20refund%3B--/schema",

@@ -14,7 +14,7 @@ from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
 PATIENCE = 1_000
-"""Questions until something that happens by itself has happened."""
+"""The number of queries while waiting for something that happens in the background."""
 
 
 def find_section(lines: Sequence[str], title: str) -> list[str]:

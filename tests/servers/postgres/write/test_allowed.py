@@ -83,7 +83,7 @@ OPERATORS = [
     "CREATE OPERATOR + (FUNCTION = f)",
     "COMMENT ON DATABASE x IS 'y'",
 ]
-"""What is more than tables of one database."""
+"""Statements that affect more than the tables of a database."""
 RIGHTS = [
     "ALTER TABLE t OWNER TO x",
     "GRANT x TO y",
@@ -92,7 +92,7 @@ RIGHTS = [
     "GRANT SET ON PARAMETER work_mem TO y",
     "ALTER FUNCTION f SECURITY DEFINER",
 ]
-"""What no option allows."""
+"""Statements that no option allows."""
 EVERYTHING = AllowedDdl(True, True, frozenset({"vector", "hstore"}), True)
 ALLOWED = [
     "CREATE POLICY x ON t USING (a = current_user)",
@@ -112,7 +112,7 @@ ALLOWED = [
     "DROP ROLE IF EXISTS a, b",
     "COMMENT ON ROLE analyst IS 'x'",
 ]
-"""What may run where the operator allows all of it."""
+"""Statements that run with every option."""
 NOT_EVEN_SO = [
     ("CREATE EXTENSION dblink", "extension=dblink"),
     ("DROP EXTENSION hstore, dblink", "extension=dblink"),
@@ -133,7 +133,7 @@ ACTS = [
     "CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_catalog.pg_sleep (1); END $$",
     "CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'SELECT \"lo_import\"(''x'')'",
 ]
-"""Functions that act beside a transaction, also within others."""
+"""Functions that act outside the transaction, also nested ones."""
 LANGUAGES = ["plpython3u", '"C"', "'internal'"]
 
 

@@ -123,7 +123,7 @@ READS = [
     f"SELECT row_number() OVER (ORDER BY {COLUMN}), id FROM main.users",
     f"VALUES ((SELECT {COLUMN} FROM main.users))",
 ]
-"""Queries, each of which fails."""
+"""Queries that fail."""
 CHANGES = [
     f"UPDATE orders SET n = (SELECT {COLUMN} FROM users)",
     "UPDATE orders SET n = (SELECT id FROM main.users INDEXED BY by_secret LIMIT 1)",
@@ -162,7 +162,7 @@ CHANGES = [
     "DROP TABLE users",
     "INSERT INTO vault VALUES (1, 'x')",
 ]
-"""Statements that change something, each of which fails."""
+"""Changes that fail."""
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ ROW = "SELECT n, name FROM numbers WHERE n = 7"
 FOUND = [(7, "number 7")]
 ENDLESS = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c"
 SOON = 0.5
-"""Seconds, five hundred times of what a read may take: a machine that is busy elsewhere is late."""
+"""Seconds: five hundred times the limit of a read, because a busy machine is late."""
 
 
 @asynccontextmanager

@@ -57,7 +57,7 @@ ROWS = [
     ("DELETE FROM silent WHERE a < 3", 2),
     ("INSERT INTO plain VALUES (1, 'x') ON CONFLICT DO UPDATE SET b = 'x'", 1),
 ]
-"""Statements, and how many rows they change in all."""
+"""Statements, and the number of all rows that they change."""
 
 
 @pytest.fixture

@@ -245,7 +245,7 @@ TAGS = st.sampled_from(
     )
 )
 ITEMS = {"table": "td", "tr": "td", "dl": "dd", "select": "option"}
-"""What text stands in, in elements that have none of their own."""
+"""The child element for text, of elements that have no text of their own."""
 NODES = st.recursive(st.integers(3, 300), lambda inner: st.tuples(TAGS, st.lists(inner, max_size=8)), max_leaves=60)
 Node = int | tuple[str, list["Node"]]
 
