@@ -12,10 +12,10 @@ from importlib.util import find_spec
 log = logging.getLogger("shared.program")
 
 
-def new_event_loop(has_ended: Callable[[], bool], *, fast: bool) -> asyncio.AbstractEventLoop:
-    """Return a new loop; with `fast`, a uvloop loop if uvloop is installed. Once `has_ended` returns True, SystemExit
-    ends it."""
-    if fast and find_spec("uvloop") is not None:
+def new_event_loop(has_ended: Callable[[], bool], *, prefer_uvloop: bool) -> asyncio.AbstractEventLoop:
+    """Return a new loop; with `prefer_uvloop`, a uvloop loop if uvloop is installed. Once `has_ended` returns True,
+    SystemExit ends it."""
+    if prefer_uvloop and find_spec("uvloop") is not None:
         import uvloop
 
         loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()

@@ -199,8 +199,8 @@ def open_standard_streams() -> None:
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:
-    """Set up the log and the settings of the whole process. `exposed` is a secret that others can read; if there are
-    several processes, only the parent warns of it."""
+    """Set up the log and the settings of the whole process. `exposed` is the location of a secret that others can
+    read; if there are several processes, only the parent warns of it."""
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
     if options.access_log:
@@ -260,8 +260,8 @@ def explain_startup_errors(what: str = "") -> Iterator[None]:
         raise _CannotStart(str(error)) from error
 
 
-def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
-    """Run `main` in an event loop, with `fast` on uvloop if it is installed. Return the exit code, which is 1 if it
+def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, prefer_uvloop: bool) -> int:
+    """Run `main` in an event loop, with `prefer_uvloop` on uvloop if it is installed. Return the exit code: 1 if it
     raised `Failed`. Ends the program if it can't start."""
     refusal: str | None = None
     code = 0
@@ -275,7 +275,8 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
             is_over = True
 
     try:
-        anyio.run(run, backend_options={"loop_factory": partial(new_event_loop, lambda: is_over, fast=fast)})
+        new_loop = partial(new_event_loop, lambda: is_over, prefer_uvloop=prefer_uvloop)
+        anyio.run(run, backend_options={"loop_factory": new_loop})
     except* (_CannotStart, DeclarationError) as group:
         refusal = str(first_error(group))
     except* Failed as group:

@@ -121,7 +121,7 @@ def run_app(
         return run_to_the_end(
             program,
             partial(_run, _App(app, settings, ready, audit, stores, telemetry), options, http, trace),
-            fast=options.transport == "http",
+            prefer_uvloop=options.transport == "http",
         )
     finally:
         for records in filter(None, (trace, audit, telemetry)):

@@ -66,7 +66,7 @@ def supervise(program: str, options: Options, exposed: str | None = None) -> int
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
     parent = _Parent(options)
-    return run_to_the_end(program, parent.run, fast=False) or parent.code
+    return run_to_the_end(program, parent.run, prefer_uvloop=False) or parent.code
 
 
 class _Parent:

@@ -63,7 +63,7 @@ class WebSocketTransport:
         """Send messages; waits while the server is slow. Raises BrokenResourceError once the connection is closed."""
         try:
             texts = [self._codec.encode(item.message) for item in outgoing if item.message is not None]
-            for text in filter(None, texts):  # a dialect may have no form of a message
+            for text in filter(None, texts):  # empty if the dialect can't express the message
                 await self._socket.send(text, text=True)
         except ConnectionClosed:
             raise anyio.BrokenResourceError from None
@@ -144,8 +144,8 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
     except InvalidURI as error:
         raise ValueError(f"not a WebSocket URL, which starts with ws:// or wss://: {error.msg}") from None
     except (InvalidProxy, ImportError) as error:
-        # A SOCKS proxy requires another package. Neither text repeats the URL of the proxy, which may contain a
-        # password.
+        # ImportError: a SOCKS proxy requires another package. The messages of these errors do not contain the URL of
+        # the proxy, which may include a password.
         raise ConnectionError(f"the proxy that is set in the environment can't be used: {error.msg}") from None
     except InvalidStatus as invalid_status:
         raise _peer_error(invalid_status.response) from invalid_status

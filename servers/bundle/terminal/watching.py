@@ -63,7 +63,7 @@ async def _run_command(command: str, change: Change, session: Session) -> None:
     """Run a command of the user for one change."""
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
-        session.say("--exec: not run for a URI that a variable can't contain")
+        session.say("--exec: not run for a URI that an environment variable can't contain")
         return
     # Data from the server is only in the environment, which sh does not interpret as commands. cmd.exe would, so on
     # Windows no shell is used.

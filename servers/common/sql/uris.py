@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-MAX_KEY_LENGTH = 200
-"""Characters of a value in a key that is offered."""
-MAX_KEYS = 100
-"""Keys that are offered at once."""
-KEY_SECONDS = 1.0
-"""Time limit for finding keys that complete the typed text."""
+MAX_COMPLETED_VALUE_LENGTH = 200
+"""Maximum number of characters of each value in a key that completes the typed text."""
+MAX_COMPLETED_KEYS = 100
+"""Maximum number of keys that complete the typed text."""
+COMPLETION_SECONDS = 1.0
+"""Time limit for finding these keys."""
 INSIGHTS = "memo://insights"
-"""The URI of the insights of this process."""
+"""The URI of the findings that clients have added with the tool `append_insight`."""
 
 _SCHEMA = "schema"
 
@@ -48,6 +48,7 @@ class Uris:
         database, table, key = match.groups()
         if table == _SCHEMA and key is None:
             return Target(unquote(database))
+        # Clients may encode the same key differently; `join_key` encodes it in its one canonical form.
         return Target(unquote(database), unquote(table), None if key is None else join_key(split_key(key)))
 
     def format(self, target: Target) -> str:
@@ -70,6 +71,6 @@ def join_key(parts: Iterable[str]) -> str:
 
 
 def split_key(key: str, columns: int | None = None) -> list[str]:
-    """Return the values of a key in a URI, for the number of `columns` if it is known."""
-    # A comma separates nothing in the key of one column.
+    """Return the values of a key in a URI. `columns` is the number of its columns, if known: if there is only one, a
+    comma is part of the value."""
     return [unquote(key)] if columns == 1 else [unquote(part) for part in key.split(",")]

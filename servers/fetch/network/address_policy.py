@@ -106,7 +106,7 @@ class Policy:
         if port not in self._ports:
             raise _make_port_error(port)
 
-    def is_named(self, host: str, port: int) -> bool:
+    def may_be_private(self, host: str, port: int) -> bool:
         """Return True if the operator allows this host by name to be private. It may then resolve to any address
         except those that are always denied.
         """

@@ -115,7 +115,8 @@ class _Transport(httpx.AsyncBaseTransport):
     """httpcore's connection pool as an httpx transport. Every failure is a FetchError."""
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
-        """Wrap the pool. With `checks`, a host is checked before each request, because the pool does not do that."""
+        """Wrap the pool. A pool that connects to a proxy does not check the hosts behind it: with `checks`, they are
+        checked here, before each request."""
         self._pool = pool
         self._checks = checks
 
@@ -127,7 +128,8 @@ class _Transport(httpx.AsyncBaseTransport):
             try:
                 await resolve_allowed(policy, resolver, host, port)
             except FetchError as error:
-                if error.code != "dns" or not policy.is_named(host, port):
+                # The proxy may know the addresses of a private host whose name is not known here.
+                if error.code != "dns" or not policy.may_be_private(host, port):
                     raise
         url = request.url
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)

@@ -60,14 +60,14 @@ class ChosenServer(NamedTuple):
     """The permissions by principal and scope."""
     is_foreign: bool = False
     """True for a third-party server."""
-    default: str = ""
+    defaults_note: str = ""
     """A note on its settings without a configuration, if they open anything on this machine."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """Return the extensions that enforce its rules."""
         return rule_extensions(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
-    def limit(self, options: Options) -> None:
+    def apply_limits(self, options: Options) -> None:
         """Apply the limits of the operator."""
         set_limits(self.app, options)
         self.app.budget = replace(self.app.budget, **self.budget)
@@ -182,18 +182,17 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
         raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
     fields = {**app.settings_model.model_fields, **TABLES}
     file_values = configuration.settings(entry.name, fields)
-    default = ""
+    defaults_note = ""
     if not configuration.servers:
-        file_values, default = _defaults(entry, app, is_local=is_local)
+        file_values, defaults_note = _defaults(entry, app, is_local=is_local)
     try:
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), file_values)
         rules = configuration.rules(entry.name, file_values, settings)
     except ValueError as error:
         has_path = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if has_path else f"{entry.name}: {error}") from None
-    return ChosenServer(
-        entry.name, app, settings, configuration.exposed(file_values, fields), rules=rules, default=default
-    )
+    exposed = configuration.exposed(file_values, fields)
+    return ChosenServer(entry.name, app, settings, exposed, rules=rules, defaults_note=defaults_note)
 
 
 def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, FileValue], str]:

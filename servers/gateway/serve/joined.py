@@ -37,7 +37,7 @@ async def _wait_until_member_settled(member: SupervisedServer) -> None:
         unwatch()
 
 
-def run_per_principal(rules: Sequence[Rules]) -> list[Extension[Any]]:
+def principal_extensions(rules: Sequence[Rules]) -> list[Extension[Any]]:
     """Return the extensions for the server that joins several with these rules, so that it has a separate run for
     each of their principals."""
     names = {name for server_rules in rules for name in server_rules.principals}

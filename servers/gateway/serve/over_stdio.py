@@ -42,7 +42,7 @@ class JoinedProgram:
 
     def __init__(self, servers: Sequence[ChosenServer], prefix: Literal["auto", "always"], options: Options) -> None:
         for server in servers:
-            server.limit(options)
+            server.apply_limits(options)
         self.audit: Any = None
         self.telemetry: Any = None
         self.members = [SupervisedServer(server.name, partial(self._open, server)) for server in servers]
@@ -68,7 +68,7 @@ class JoinedProgram:
         if os.isatty(0):
             explain_in_terminal(program)
         try:
-            return run_to_the_end(program, partial(self._run, trace), fast=False)
+            return run_to_the_end(program, partial(self._run, trace), prefer_uvloop=False)
         finally:
             for records in filter(None, (trace, self.audit, self.telemetry)):
                 records.close()

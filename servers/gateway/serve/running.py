@@ -33,7 +33,7 @@ from shared.transports.http.server import run_mounts
 from ..joined.gateway import JoinedSettings
 from .choice import Choice, foreign_names
 from .foreign_server import log_commands
-from .joined import joined_server, run_per_principal, wait_until_settled
+from .joined import joined_server, principal_extensions, wait_until_settled
 from .selection import JOINED
 
 
@@ -43,10 +43,11 @@ def run_all(
     choice: Choice,
     exposed: str | None,
     front: Front | None,
-    started: Callable[[str], None] | None = None,
+    report_url: Callable[[str], None] | None = None,
 ) -> int:
     """Serve the chosen servers, each at `/NAME/mcp`, the joined ones at `/mcp`, and `front` at `/`; return the exit
-    code. `started` is called with the URL, instead of a message on stderr. Exits if it can't start."""
+    code. `report_url` is called with the URL, instead of a message on stderr. `exposed` is the location of a
+    secret that other users can read, of which the log warns. Exits if it can't start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
@@ -58,40 +59,40 @@ def run_all(
     log_commands(options.log_level)
     mounts: list[Mount] = []
     for server in choice.servers:
-        server.limit(options)
+        server.apply_limits(options)
         mount = Mount(server.app, f"/{server.name}/mcp", http.limits, server.settings, server.name)
         mount.trace = trace and trace.for_server(server.name)
         mount.extensions += server.extensions(options)
         mounts.append(mount)
     if choice.joined:
         members = [mount for mount in mounts if mount.name in choice.joined]
-        supervised = [server.supervised for server in members]
-        declared = [server.server for server in members]
+        supervised = [mount.supervised for mount in members]
+        declared = [mount.server for mount in members]
         app = joined_server(supervised, declared, choice.prefix, foreign_names(choice.servers))
         mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
-        mount.extensions += run_per_principal(
+        mount.extensions += principal_extensions(
             [server.rules for server in choice.servers if server.name in choice.joined]
         )
         mount.scopes = partial(_unite_scopes, members)
-        mount.before = partial(wait_until_settled, supervised)
+        mount.before_opening = partial(wait_until_settled, supervised)
         mount.trace = trace and trace.for_server(JOINED)
         mounts.append(mount)
     for mount in mounts:
         mount.stores = None if stores is None else stores(mount.name)
     try:
-        notes = [server.default for server in choice.servers if server.default]
-        return run_to_the_end(program, partial(_run, mounts, http, front, started, options, notes), fast=True)
+        notes = [server.defaults_note for server in choice.servers if server.defaults_note]
+        main = partial(_run, mounts, http, front, report_url, options, notes)
+        return run_to_the_end(program, main, prefer_uvloop=True)
     finally:
         for records in filter(None, (trace, audit, telemetry)):
             records.close()
 
 
 def _unite_scopes(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
-    """Return the scopes of all of them, which their tools need at the joined endpoint too."""
-    supported, first = zip(*(member.scopes() for member in members), strict=True)
-    return sorted({scope for scopes in supported for scope in scopes}), sorted(
-        {scope for scopes in first for scope in scopes}
-    )
+    """Return the scopes that any of the `members` knows, and those that clients should request first: tools need the
+    same scopes at the joined endpoint."""
+    known, requested_first = zip(*(member.scopes() for member in members), strict=True)
+    return sorted(set().union(*known)), sorted(set().union(*requested_first))
 
 
 async def _run(
@@ -116,7 +117,8 @@ async def _run(
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
         with run_listener(options, tasks, drain_seconds) as stop:
-            ended = await run_mounts(mounts, http, front, started=started, stop=stop)
-        if not ended:
+            have_all_ended = await run_mounts(mounts, http, front, started=started, stop=stop)
+        # A server that does not end could keep the process alive.
+        if not have_all_ended:
             exit_at_once()
         tasks.cancel_scope.cancel()

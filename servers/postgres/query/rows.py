@@ -11,7 +11,13 @@ import anyio
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import TableRows, make_table_rows
-from servers.common.sql.uris import KEY_SECONDS, MAX_KEY_LENGTH, MAX_KEYS, join_key, split_key
+from servers.common.sql.uris import (
+    COMPLETION_SECONDS,
+    MAX_COMPLETED_KEYS,
+    MAX_COMPLETED_VALUE_LENGTH,
+    join_key,
+    split_key,
+)
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import encode_text
 from servers.postgres.engine.link import Ask
@@ -105,14 +111,14 @@ async def find_keys(table: str, prefix: str, session: Session) -> list[str]:
     query = f"""
         SELECT {", ".join(f"t{number}" for number in range(1, len(columns) + 1))}
         FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_MAX_KEYS_COMPARED}) AS k
-        WHERE {" AND ".join(conditions)} LIMIT {MAX_KEYS}"""  # noqa: S608
+        WHERE {" AND ".join(conditions)} LIMIT {MAX_COMPLETED_KEYS}"""  # noqa: S608
     rows = []
-    with anyio.move_on_after(KEY_SECONDS):
+    with anyio.move_on_after(COMPLETION_SECONDS):
         rows = await session.ask(query, *parts)
     return [
         join_key(row)
         for row in rows
-        if any(row) and all(len(value) <= MAX_KEY_LENGTH and value.isprintable() for value in row)
+        if any(row) and all(len(value) <= MAX_COMPLETED_VALUE_LENGTH and value.isprintable() for value in row)
     ]
 
 

@@ -125,7 +125,7 @@ def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str
     return f"SELECT {', '.join(columns)} FROM {relation.name} LIMIT {limit}"  # noqa: S608
 
 
-async def read_readable(session: Session, relation: Relation) -> list[ReadableColumn]:
+async def read_readable_columns(session: Session, relation: Relation) -> list[ReadableColumn]:
     """Return the columns whose values the role may read."""
     rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _MAX_COLUMNS) if row[-1]]
     kinds = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)

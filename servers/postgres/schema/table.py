@@ -6,7 +6,6 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
-from servers.common.sql.schema import table
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.table import (
     FRAME_BYTES,
@@ -16,6 +15,8 @@ from servers.common.sql.schema.table import (
     TableDescription,
     TableFacts,
     TableRequest,
+    describe_facts,
+    fit_statistics,
 )
 from servers.postgres.catalog import Session
 from servers.postgres.paging import fill_page
@@ -24,7 +25,7 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references
 from servers.postgres.schema.names import find_relation
 from servers.postgres.schema.sections import read_details
-from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
+from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable_columns
 
 _STATISTICS_SHARE = 0.5
 """The share of a call's time limit for statistics."""
@@ -41,33 +42,34 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     relation_columns = await read_columns(ask, oid)
     details = await read_details(ask, relation)
     facts = TableFacts(
-        relation.entry._replace(sql=details.sql),
-        details.words,
-        relation.rows,
-        relation_columns.get(oid, []),
-        await read_foreign_keys(ask, oid),
-        await read_references(ask, oid),
-        [index for _, index in await read_indexes(ask, oid)],
-        details.triggers,
-        details.sections,
-        None,
+        entry=relation.entry._replace(sql=details.sql),
+        words=details.words,
+        rows_estimated=relation.rows,
+        columns=relation_columns.get(oid, []),
+        foreign_keys=await read_foreign_keys(ask, oid),
+        referenced_by=await read_references(ask, oid),
+        indexes=[index for _, index in await read_indexes(ask, oid)],
+        triggers=details.triggers,
+        sections=details.sections,
+        problem=None,
     )
     budget = ByteBudget(limits.bytes - FRAME_BYTES)
-    extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
-    sample_budget = extras.share(2) if request.statistics else extras
-    description = table.describe(facts, budget)
+    extras_budget = budget.split_off(1 / 2) if request.sample or request.statistics else ByteBudget(0)
+    sample_budget = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
+    description = describe_facts(facts, budget)
     try:
-        columns = await read_readable(session, relation) if request.sample or request.statistics else []
+        columns = await read_readable_columns(session, relation) if request.sample or request.statistics else []
         if request.sample:
-            # Rows are shown only as text, while the limits are for two forms.
+            # A sample is shown only as text, while the limit of bytes is for text and structured content together.
             sizes = AnswerLimits(request.sample, 2 * sample_budget.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with anyio.move_on_after(seconds * SAMPLE_SHARE):
                 description["sample"] = await _read_sample(relation, columns, sizes, session)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample
+        # Without a sample, its query may have been cancelled, and the transaction is then unusable.
         if request.statistics and "sample" not in description["left_out"]:
             statistics = await compute_statistics(session, relation, columns, seconds * _STATISTICS_SHARE)
-            description["statistics"] = table.fit_statistics(statistics, extras)
+            description["statistics"] = fit_statistics(statistics, extras_budget)
     except SqlError as error:
         # For example a view of a table that the role may not read, or one that divides by zero.
         description["problem"] = error.line

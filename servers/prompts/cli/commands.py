@@ -19,7 +19,7 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.lint import estimate_tokens
 from servers.prompts.library.lint import lint as linted
 from servers.prompts.templates.rendering import Text
-from servers.prompts.write.files import find_differing, put, write_skill
+from servers.prompts.write.files import allow_any_contents, find_differing, put, write_skill
 from shared.text import format_count
 
 
@@ -134,7 +134,8 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
         if actual == expected:
             return "passed"
         if update:
-            put(Folder(root), golden.find_golden_path(path), golden.format_golden(actual).encode(), lambda _: None)
+            data = golden.format_golden(actual).encode()
+            put(Folder(root), golden.find_golden_path(path), data, allow_any_contents)
     except PromptError as error:
         report_failure(root, path, error)
         return "failed"

@@ -7,8 +7,8 @@ from pathlib import Path
 from servers.prompts.cli.commands import choose_names, open_library, open_target, report_failure, say
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MAX_FILE_BYTES
-from servers.prompts.templates.host_commands import Command, Host, write_command
-from servers.prompts.write.files import put
+from servers.prompts.templates.host_commands import Command, Host, make_command
+from servers.prompts.write.files import allow_any_contents, put
 from shared.text import escape, format_count
 
 
@@ -23,9 +23,9 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
     failures = 0
     for name in choose_names(library, names):
         try:
-            command = write_command(library.rendering(name), library.source(name), host)
+            command = make_command(library.rendering(name), library.source(name), host)
             lost = list(command.losses)
-            # A command is a single file.
+            # A command is a single file, while a skill may have others in addition to SKILL.md.
             siblings = sorted(library.sibling_files(name) or ())
             if siblings:
                 more = f" and {format_count(len(siblings) - 1, 'more file')}" if len(siblings) > 1 else ""
@@ -52,7 +52,7 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
     written = [path for path in commands if path not in existing or path in differing]
     for path in written:
         try:
-            put(folder, path, commands[path].data, lambda _: None)
+            put(folder, path, commands[path].data, allow_any_contents)
         except PromptError as error:
             report_failure(target, path, error)
             return 1

@@ -124,7 +124,7 @@ class Command(NamedTuple):
     """The parts of the prompt that it lacks."""
 
 
-def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
+def make_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     """Return the command equivalent to a prompt whose file contains `data`. Raises PromptError if the host can't
     express it."""
     prompt = rendering.prompt

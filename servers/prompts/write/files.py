@@ -31,6 +31,10 @@ Check = Callable[[bytes | None], None]
 """Called with the contents of the file, None if it does not exist. Raises an error if it must not be changed."""
 
 
+def allow_any_contents(_existing: bytes | None) -> None:
+    """A `Check` that lets any file be changed."""
+
+
 def make_etag(data: bytes) -> str:
     """Return an identifier of a file's content: 16 hexadecimal digits."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
@@ -132,7 +136,7 @@ def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: 
         return True
     changed = [path for path, data in files.items() if not _is_same(folder, name, path, data)]
     for path in sorted(changed, key=lambda item: item == SKILL):
-        put(folder, f"{name}/{path}", files[path], lambda _: None, path in scripts)
+        put(folder, f"{name}/{path}", files[path], allow_any_contents, path in scripts)
     return bool(changed)
 
 
@@ -143,7 +147,7 @@ def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: C
         fresh = entry_in(directory, part)
         try:
             for path, data in files.items():
-                put(folder, f"{part}/{path}", data, lambda _: None, path in scripts)
+                put(folder, f"{part}/{path}", data, allow_any_contents, path in scripts)
             check_and_rename(fresh, entry)
         except PromptError as error:
             raise PromptError(error.code, error.reason.replace(part, name)) from None

@@ -17,7 +17,13 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import TableRows, make_table_rows
 from servers.common.sql.schema.records import Entry
-from servers.common.sql.uris import KEY_SECONDS, MAX_KEY_LENGTH, MAX_KEYS, join_key, split_key
+from servers.common.sql.uris import (
+    COMPLETION_SECONDS,
+    MAX_COMPLETED_KEYS,
+    MAX_COMPLETED_VALUE_LENGTH,
+    join_key,
+    split_key,
+)
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import find_hidden, get_entry, hold_snapshot
 from servers.sqlite.engine.sql import quote, select
@@ -83,10 +89,10 @@ def find_keys(table: str, prefix: str, connection: sqlite3.Connection, deadline:
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         matching: list[str] = []
-        with deadline.at_most(KEY_SECONDS):
+        with deadline.at_most(COMPLETION_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(prefix))
             # Keys found before the time limit stay in the list.
-            matching.extend(islice(keys, MAX_KEYS))
+            matching.extend(islice(keys, MAX_COMPLETED_KEYS))
     return matching
 
 
@@ -131,9 +137,9 @@ def _parse_values(part: str) -> list[Any]:
 def _format_value(value: Any) -> str | None:
     """Return a value in the notation of keys; None if it has none or is too long."""
     match value:
-        case str() if len(value) <= MAX_KEY_LENGTH and value.isprintable():
+        case str() if len(value) <= MAX_COMPLETED_VALUE_LENGTH and value.isprintable():
             return value
-        case bytes() if len(value) <= MAX_KEY_LENGTH:
+        case bytes() if len(value) <= MAX_COMPLETED_VALUE_LENGTH:
             return f"x'{value.hex()}'"
         case float() if math.isfinite(value):
             return repr(value)

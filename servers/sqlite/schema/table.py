@@ -5,7 +5,6 @@ from contextlib import closing
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
-from servers.common.sql.schema import table
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.schema.table import (
@@ -16,6 +15,8 @@ from servers.common.sql.schema.table import (
     TableDescription,
     TableFacts,
     TableRequest,
+    describe_facts,
+    fit_statistics,
 )
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.entries import find_options, get_entry, hold_snapshot
@@ -44,23 +45,23 @@ def describe(
         columns, problem = read_columns(connection, entry.name)
         keys, options = read_foreign_keys(connection), find_options(entry)
         facts = TableFacts(
-            entry,
-            [words for option, words in _OPTIONS.items() if option in options],
-            read_row_estimates(connection).get(entry.name),
-            columns,
-            [key for key in keys if key["table"] == entry.name],
-            [key for key in keys if key["to_table"].lower() == entry.name.lower()],
-            [index for _, index in read_indexes(connection, entry.name)],
-            read_triggers(connection, entry.name),
-            {},
-            problem,
+            entry=entry,
+            words=[words for option, words in _OPTIONS.items() if option in options],
+            rows_estimated=read_row_estimates(connection).get(entry.name),
+            columns=columns,
+            foreign_keys=[key for key in keys if key["table"] == entry.name],
+            referenced_by=[key for key in keys if key["to_table"].lower() == entry.name.lower()],
+            indexes=[index for _, index in read_indexes(connection, entry.name)],
+            triggers=read_triggers(connection, entry.name),
+            sections={},
+            problem=problem,
         )
         budget = ByteBudget(limits.bytes - FRAME_BYTES)
-        extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
-        description = table.describe(facts, budget)
+        extras_budget = budget.split_off(1 / 2) if request.sample or request.statistics else ByteBudget(0)
+        description = describe_facts(facts, budget)
         if request.sample and problem is None:
-            part = extras.share(2) if request.statistics else extras
-            # Rows are shown only as text, while the limits are for two forms.
+            part = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
+            # A sample is shown only as text, while the limit of bytes is for text and structured content together.
             sample_limits = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
                 description["sample"] = _read_sample(entry, sample_limits, connection)
@@ -68,7 +69,7 @@ def describe(
                 description["left_out"]["sample"] = request.sample
         if request.statistics and problem is None:
             statistics = compute_statistics(entry, description["columns"], connection, deadline)
-            description["statistics"] = table.fit_statistics(statistics, extras)
+            description["statistics"] = fit_statistics(statistics, extras_budget)
     return description
 
 

@@ -18,19 +18,19 @@ class RedisBus:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._handler: Callable[[Notice], None] | None = None
+        self._notice_handler: Callable[[Notice], None] | None = None
         self._waiting: list[Notice] = []
         self._unpublished: dict[tuple[str, Change], None] = {}
         self._unconfirmed: dict[tuple[str, Change], None] = {}
-        """Changes that the other replicas may not have received yet. They have happened, even if this replica is lost
-        in the meantime."""
-        # Like a client's codec: a message from another replica was checked against the limits there.
+        """Changes that may not have reached the inboxes of the other replicas. If this replica loses its lease, they
+        are sent again when it has rejoined, since they have happened nevertheless."""
+        # A client's codec does not count the values in a message: the replica that received it has done so.
         self._codec = Codec(is_client=True, line_end=b"")
-        self._on_change: Callable[[str, Change], None] = lambda _run, _change: None
+        self._change_handler: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, handler: Callable[[Notice], None]) -> None:
         """Call `handler` once with each notice for this replica, including those that arrived before."""
-        self._handler = handler
+        self._notice_handler = handler
         waiting, self._waiting = self._waiting, []
         for notice in waiting:
             handler(notice)
@@ -41,7 +41,7 @@ class RedisBus:
             words = notice.session, notice.post.body, write_post(notice.post)
             return bool(await self._link.ask("deliver", replica, "post", *words))
         message = b"" if notice.message is None else encode(notice.message)
-        return bool(await self._link.ask("deliver", replica, "news", notice.session, message))
+        return bool(await self._link.ask("deliver", replica, "notice", notice.session, message))
 
     def publish(self, run_id: str, change: Change) -> None:
         """Notify all other replicas of a change, only once if it is repeated in the same turn of the event loop."""
@@ -51,7 +51,7 @@ class RedisBus:
 
     def listen(self, handler: Callable[[str, Change], None]) -> None:
         """Call `handler` with each change that another replica publishes, and with the run to which it belongs."""
-        self._on_change = handler
+        self._change_handler = handler
 
     def _publish(self) -> None:
         changes, self._unpublished = self._unpublished, {}
@@ -66,7 +66,7 @@ class RedisBus:
         words = ("change", run_id, write_change(change))
         self._link.enqueue("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
 
-    # For its replica
+    # Called by this replica
 
     def on_joined(self) -> None:
         """Send the pending changes after this replica has rejoined the other replicas."""
@@ -75,13 +75,14 @@ class RedisBus:
 
     def handle(self, notice: Notice) -> None:
         """Deliver `notice` to this replica."""
-        if self._handler is None:
+        if self._notice_handler is None:
             self._waiting.append(notice)
         else:
-            self._handler(notice)
+            self._notice_handler(notice)
 
-    def on_message(self, session: str, message: bytes) -> None:
-        """Handle a message from another replica for a request that runs here."""
+    def on_notice(self, session: str, message: bytes) -> None:
+        """Handle a notice from another replica: its message is for a request that runs here. Without a message, the
+        session has ended."""
         self.handle(Notice(session, self._codec.decode_body(message) if message else None))
 
     def on_post(self, session: str, body: bytes, data: bytes) -> None:
@@ -90,4 +91,4 @@ class RedisBus:
 
     def on_change(self, run_id: str, data: bytes) -> None:
         """Handle a change from another replica."""
-        self._on_change(run_id, read_change(data))
+        self._change_handler(run_id, read_change(data))

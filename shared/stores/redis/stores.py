@@ -243,8 +243,8 @@ class RedisReplica:
         """Handle an entry of the inbox."""
         kind, name, first, second, third = entry
         match kind:
-            case b"news":
-                self.bus.on_message(name.decode(), first)
+            case b"notice":
+                self.bus.on_notice(name.decode(), first)
             case b"post":
                 self.bus.on_post(name.decode(), first, second)
             case b"change":

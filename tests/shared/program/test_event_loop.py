@@ -29,10 +29,10 @@ async def in_task() -> None:
     await asyncio.create_task(leave())
 
 
-@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("prefer_uvloop", [False, True])
 @pytest.mark.parametrize("way", [in_task_group, in_task])
 def test_sys_exit_in_a_tool_is_an_internal_error(
-    way: Callable[[], Awaitable[None]], fast: bool, caplog: pytest.LogCaptureFixture
+    way: Callable[[], Awaitable[None]], prefer_uvloop: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = Server[None](Implementation(name="test", version="1"))
     app.tool(name="fail")(way)
@@ -44,12 +44,12 @@ def test_sys_exit_in_a_tool_is_an_internal_error(
                 answer = await peer.request("tools/call", {"name": "fail", "arguments": {}})
                 errors.append(answer["error"]["message"])
 
-    assert run_to_the_end("test", main, fast=fast) == 0
+    assert run_to_the_end("test", main, prefer_uvloop=prefer_uvloop) == 0
     assert errors == ["internal error"] * 2
     assert "sys.exit() was called in a task" in caplog.text
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_sys_exit_in_a_program_ends_it(fast: bool) -> None:
+@pytest.mark.parametrize("prefer_uvloop", [False, True])
+def test_sys_exit_in_a_program_ends_it(prefer_uvloop: bool) -> None:
     with pytest.raises(SystemExit, match="3"):
-        run_to_the_end("test", leave, fast=fast)
+        run_to_the_end("test", leave, prefer_uvloop=prefer_uvloop)

@@ -1,8 +1,9 @@
-"""Embedded content of a page: frames, videos, sounds and other files, each replaced by a link with its title.
+"""Embedded content of a page: frames, videos, sounds and other files, each shown as a link with its title.
 
-Pictures in `noscript` replace the pictures that a script would load. A link to embedded content is a picture (`img`)
-with the address in an attribute: it is kept wherever pictures next to the content are kept, and `inline` writes it as
-a link. One-pixel frames, which count visits, are removed.
+In the tree, each is replaced with a picture (`img`) that has the address in an attribute, so that it is kept wherever
+pictures next to the content are kept. It becomes a link when the content is written: in Markdown by `inline.py`, in
+HTML by `make_link`. Pictures in `noscript` replace the pictures that a script would load. One-pixel frames, which
+count visits, are removed.
 """
 
 import re
@@ -27,25 +28,26 @@ _NOWHERE = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
 """Maximum number of characters of a title."""
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
-_FALLBACKS = names_in("object")
 _IN_PLACE = names_in("fallback placeholder")
 """Attributes of the parts that AMP shows in place of an element."""
 _SOURCES = ("source", "track")
 
 
 def show_embedded(root: HtmlElement) -> None:
-    """Replace each frame, video, sound and object with a link, and pictures loaded by scripts with the real ones."""
+    """Replace each frame, video, sound and object with a picture that becomes a link, and pictures loaded by scripts
+    with the real ones."""
     for element in list(root.iter("embed", *_SOURCES)):
         _move_children_behind(element)
     for element in list(root.iter(*_OF_AMP)):
         element.tag = element.tag.removeprefix("amp-")
         for child in list(element):
             if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
+                # `drop` keeps the text after the child, separated by a space, which is not needed without such text.
                 (drop if child.tail else element.remove)(child)
-        # If its end tag is missing, it contains the text that follows it.
+        # If the end tag is missing, the parser has put the text that follows into the element.
         _move_children_behind(element, allowed=_SOURCES)
     for element in list(root.iter("noscript")):
-        _show_pictures(element)
+        _show_picture(element)
     for element in list(root.iter(*_KINDS)):
         if element.getparent() is None or _is_pixel(element):
             continue
@@ -55,19 +57,19 @@ def show_embedded(root: HtmlElement) -> None:
         addresses = (squeeze(source) for source in sources if source)
         address = next((address for address in addresses if not address.lower().startswith(_NOWHERE)), "")
         if address:
-            _make_link(element, address)
+            _replace_with_picture(element, address)
         elif element.get("srcdoc"):
             body = parse(element.get("srcdoc"))[0].find("body")
             element.attrib.pop("srcdoc")
             element.tag, element.text = "div", body.text
             element[:] = list(body)
-        elif element.tag in _FALLBACKS and not element.get("data"):
+        elif element.tag == "object" and not element.get("data"):
             # An object without a file shows its content.
             element.tag = "div"
 
 
-def unfold_link(element: HtmlElement) -> None:
-    """Turn the placeholder of embedded content into a link in the tree."""
+def make_link(element: HtmlElement) -> None:
+    """Turn the picture that stands for embedded content into a link."""
     address, words = element.get(EMBEDDED), element.get("alt")
     element.attrib.clear()
     element.tag, element.text = "a", words
@@ -83,9 +85,9 @@ def _move_children_behind(element: HtmlElement, allowed: tuple[str, ...] = ()) -
             element.addnext(child)
 
 
-def _make_link(element: HtmlElement, address: str) -> None:
+def _replace_with_picture(element: HtmlElement, address: str) -> None:
     names = [element.get("title"), element.get("aria-label"), element.get("alt")]
-    if element.tag in _FALLBACKS and length(element) <= _MAX_TITLE:
+    if element.tag == "object" and length(element) <= _MAX_TITLE:
         names.append(element.text_content())
     title = next(filter(None, map(squeeze, names)), _KINDS[element.tag])
     for inner in list(element):
@@ -105,8 +107,8 @@ def _is_pixel(element: HtmlElement) -> bool:
     )
 
 
-def _show_pictures(element: HtmlElement) -> None:
-    """Replace the picture before a `noscript`, which a script would have loaded, with the picture in it."""
+def _show_picture(element: HtmlElement) -> None:
+    """Replace a picture that a script would have loaded with the one in the `noscript` after it."""
     pictures = list(element.iter("img"))
     parent = element.getparent()
     if parent is None or len(pictures) != 1 or length(element) or _is_pixel(pictures[0]):
@@ -116,6 +118,7 @@ def _show_pictures(element: HtmlElement) -> None:
     lazy = next((image for image in before.iter("img")), None) if before is not None else None
     if lazy is not None and not squeeze(before.tail):
         sources = [lazy.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
+        # The picture before can be loaded without a script, and the other has no better description.
         if any(source and not source.startswith("data:") for source in sources) and bool(
             lazy.get("alt") or not picture.get("alt")
         ):

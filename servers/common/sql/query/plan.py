@@ -44,8 +44,8 @@ def make_plan(
 ) -> Plan:
     """Return the plan in at most `limit` bytes. `cut` means that the steps are incomplete."""
     budget = ByteBudget(limit - _FRAME_BYTES)
-    shown_notes, more_notes = budget.share(4).select_fitting(notes, str) if notes else ([], 0)
-    shown_scans, more_scans = budget.share(2).select_fitting(scans, format_name)
+    shown_notes, more_notes = budget.split_off(1 / 4).select_fitting(notes, str) if notes else ([], 0)
+    shown_scans, more_scans = budget.split_off(1 / 2).select_fitting(scans, format_name)
     shown_steps, more_steps = budget.select_fitting(steps, _format_step)
     truncated = cut or more_notes + more_scans + more_steps > 0
     return {

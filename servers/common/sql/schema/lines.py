@@ -98,8 +98,8 @@ class ByteBudget:
                 left_out += 1
         return fitting_items, left_out
 
-    def share(self, parts: int) -> "ByteBudget":
-        """Split off one of `parts` equal parts of the remaining bytes as a separate budget."""
-        size = self.left // parts
+    def split_off(self, share: float) -> "ByteBudget":
+        """Split off this share of the remaining bytes as a separate budget."""
+        size = int(self.left * share)
         self.left -= size
         return ByteBudget(size)

@@ -23,8 +23,8 @@ _MAX_COLUMNS = 100
 """Maximum number of columns listed for one table."""
 _MAX_MISFITS = 3
 """Number of consecutive tables that don't fit after which only names are listed."""
-_NAMES_DIVISOR = 8
-"""One part in this many of the budget is reserved for the names of tables whose columns don't fit."""
+_NAMES_SHARE = 1 / 8
+"""The share of the budget that is reserved for the names of tables whose columns don't fit."""
 
 
 class ListedTable(TypedDict):
@@ -170,7 +170,7 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
     degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
     entries = sorted(facts.entries, key=lambda entry: (entry.kind == "view", -degree[entry.name.lower()], entry.name))
     budget.left -= _FRAME_BYTES
-    for_names = budget.share(_NAMES_DIVISOR)
+    for_names = budget.split_off(_NAMES_SHARE)
     tables, others = _describe_tables(entries, budget, estimates, columns)
     budget.left += for_names.left
     names, unnamed = budget.select_fitting(others, format_name)

@@ -79,7 +79,7 @@ class TableFacts(NamedTuple):
     problem: str | None
 
 
-def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
+def describe_facts(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     """Describe the table without a sample and statistics, as far as it fits. The rest is counted."""
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = budget.select_fitting(facts.columns, lines.format_column)

@@ -6,7 +6,7 @@ from urllib.parse import urldefrag
 from lxml.html import HtmlElement, tostring
 
 from servers.common.html.inline import escape_label
-from servers.common.html.markup.embedded import EMBEDDED, unfold_link
+from servers.common.html.markup.embedded import EMBEDDED, make_link
 from servers.common.html.tree import names_in, squeeze
 from servers.common.html.urls import absolute_url, picture_url
 
@@ -43,7 +43,7 @@ def clean_markup(part: HtmlElement, base: str) -> str:
     """Return HTML with absolute links, without styles, scripts and form controls. The tree is changed."""
     for element in list(part.iter()):
         if element.get(EMBEDDED):
-            unfold_link(element)
+            make_link(element)
         if element.tag in _REMOVED_TAGS and element is not part:
             element.drop_tree()
             continue

@@ -58,7 +58,7 @@ class Mount:
         """True if this server is the whole program, and not one of several."""
         self.trace: Observer | None = None
         """Observes received and sent messages, if the server is opened here."""
-        self.before: Callable[[], Awaitable[None]] | None = None
+        self.before_opening: Callable[[], Awaitable[None]] | None = None
         """Awaited before each opening of the server here."""
         self.scopes: Callable[[], tuple[Sequence[str], Sequence[str]]] = self._scopes
         """Returns the scopes that the server knows, and those that clients should request first."""
@@ -176,8 +176,8 @@ class Mount:
 
     @asynccontextmanager
     async def _open_server(self, server: Server[Any]) -> AsyncIterator[Run[Any]]:
-        if self.before is not None:
-            await self.before()
+        if self.before_opening is not None:
+            await self.before_opening()
         async with server.open(self._settings, extensions=self.extensions, stores=self.stores) as running:
             running.hooks.endpoints, running.hooks.trace = self.endpoints, self.trace
             yield running

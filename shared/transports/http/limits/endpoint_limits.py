@@ -31,7 +31,7 @@ class ClientLimits:
     calls: int = 512
     """Simultaneous requests, over all connections."""
     sessions: int = 10_000
-    """Sessions of one server."""
+    """Simultaneous sessions at one server."""
     day_bytes: int = 100 * 1024**3
     """Bytes of bodies and messages per day, in both directions. The allowance is restored evenly."""
 
@@ -45,8 +45,8 @@ class EndpointLimits:
     keep_alive_seconds: float = 15.0
     """Seconds after which a comment is sent on a stream, and a ping on a WebSocket."""
     requests: int = 1_024
-    """Simultaneous requests without a session, in addition to as many listen streams as there may be sessions. One
-    client may hold at most half of either."""
+    """Simultaneous requests without a session. Those for a listen stream, which remains open, are counted separately:
+    there may be as many of them as sessions. One client may hold at most half of each kind."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
     clients: ClientLimits | None = None
     """The limits of one principal; None for no such limits."""
@@ -57,12 +57,12 @@ class EndpointLimits:
 class SharedSessionState:
     """The state that all sessions of an endpoint share."""
 
-    __slots__ = ("idle", "limits", "log", "store")
+    __slots__ = ("event_log", "idle", "limits", "store")
 
     def __init__(self, limits: SessionLimits, replica: Replica, on_unused: Callable[[Any], None]) -> None:
         """`on_unused` is called with a session that has been unused for too long."""
         self.limits = limits
-        self.store, self.log = replica.sessions, replica.log(limits)
-        """The storage that they share with other replicas."""
+        self.store, self.event_log = replica.sessions, replica.log(limits)
+        """The sessions, and the messages on their streams, which other replicas may share."""
         self.idle = ExpiryQueue(limits.idle_seconds, on_unused)
         """The unused sessions."""

@@ -67,7 +67,8 @@ class HttpSession:
         self._shared_state = shared_state
         self._published = NEW
         serving = running.parts.for_principal(record.principal)
-        events, retry_ms, room = shared_state.log.session(record.id), shared_state.limits.retry_ms, serving.calls.room
+        events = shared_state.event_log.session(record.id)
+        retry_ms, room = shared_state.limits.retry_ms, serving.calls.room
         self._streams = Streams(record.id, events, shared_state.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = serving.changes
@@ -260,7 +261,7 @@ class HttpSession:
             return
         self._ended = True
         self._streams.close(refusal)
-        self._shared_state.log.drop(self.id)
+        self._shared_state.event_log.drop(self.id)
 
     # Outgoing messages
 

@@ -129,7 +129,7 @@ class Database:
     async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
         columns, entry = self.read_columns(request.table), Entry(request.table, "table", "")
         facts = TableFacts(entry, [], None, columns, [], [], [], [], {}, None)
-        return table.describe(facts, ByteBudget(limits.bytes))
+        return table.describe_facts(facts, ByteBudget(limits.bytes))
 
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
         facts = SchemaFacts(self._list_entries(), [], [], {}, _Columns(self))

@@ -131,9 +131,9 @@ def test_a_refusal_names_the_option_that_allows_the_address() -> None:
 
 def test_is_named_holds_for_names_in_allow_private_only() -> None:
     policy = Policy(Rules(allow_private=["intranet.test:8080", "10.0.0.0/8"], allow_host=["intranet.test"]))
-    assert policy.is_named("intranet.test", 8080)
-    assert not policy.is_named("intranet.test", 80)
-    assert not policy.is_named("10.0.0.1", 80)
+    assert policy.may_be_private("intranet.test", 8080)
+    assert not policy.may_be_private("intranet.test", 80)
+    assert not policy.may_be_private("10.0.0.1", 80)
 
 
 # Cloud metadata, which hands out credentials

@@ -68,7 +68,7 @@ def test_directories_for_other_machines_come_from_the_operator(
     monkeypatch.setenv("MCP_FILESYSTEM_ROOTS", str(tmp_path))
     (found,) = choose(["filesystem"], OURS, Configuration(), is_local=False)
     files: Any = found.settings
-    assert (files.roots, found.default) == ([tmp_path], "")
+    assert (files.roots, found.defaults_note) == ([tmp_path], "")
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_the_defaults_without_a_file_serve_the_current_directory(
     assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
     files: Any = found["filesystem"]
     assert ([path.resolve() for path in files.roots], files.writes) == ([tmp_path.resolve()], False)
-    notes = [one.default for one in choose([], OURS, Configuration()) if one.default]
+    notes = [one.defaults_note for one in choose([], OURS, Configuration()) if one.defaults_note]
     has = f"filesystem serves the current directory, read-only: {Path.cwd()}"
     assert notes == [f"{has}; set MCP_FILESYSTEM_ROOTS to serve others"]
     databases: Any = found["sqlite"]

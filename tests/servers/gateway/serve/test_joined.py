@@ -17,7 +17,7 @@ from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.gateway.bridge import bridge
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules as Names
-from servers.gateway.serve.joined import joined_server, run_per_principal, wait_until_settled
+from servers.gateway.serve.joined import joined_server, principal_extensions, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.program.rules import rule_extensions
@@ -96,7 +96,7 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     try:
         await wait_until_settled(lives)
         app = joined_server(lives, [app for app, _, _ in members], "auto", [])
-        async with app.open(extensions=run_per_principal([rules for _, _, rules in members])) as running:
+        async with app.open(extensions=principal_extensions([rules for _, _, rules in members])) as running:
             yield running
     finally:
         for life in lives:

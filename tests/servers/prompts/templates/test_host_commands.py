@@ -6,7 +6,7 @@ import pytest
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.library import Library
-from servers.prompts.templates.host_commands import HOSTS, Command, write_command
+from servers.prompts.templates.host_commands import HOSTS, Command, make_command
 from tests.servers.prompts.folders import write
 
 FOLDERS = {
@@ -36,7 +36,7 @@ def convert(tmp_path: Path, source: str, text: str | bytes, target: str) -> Comm
     library = Library(folder)
     library.scan()
     (name,) = library.names
-    return write_command(library.rendering(name), library.source(name), HOSTS[target])
+    return make_command(library.rendering(name), library.source(name), HOSTS[target])
 
 
 FRONT = "---\ndescription: 'Fix: it'\n---\n\n"
@@ -186,7 +186,7 @@ def test_an_argument_in_a_condition_takes_its_default(tmp_path: Path, text: str)
     write(tmp_path, {"_mood.md": "{% if mood == 'proud' %}Boast{% endif %}", "a.md": f"{MOOD}{text}"})
     library = Library(tmp_path)
     library.scan()
-    made = write_command(library.rendering("a"), library.source("a"), HOSTS["claude"])
+    made = make_command(library.rendering("a"), library.source("a"), HOSTS["claude"])
     calm = ", calm" * (", {{" in text)
     assert made.data.decode() == f"---\ndescription: Tell of the day.\n---\n\n$ARGUMENTS{calm}\n"
     assert "the optional argument 'mood'" in made.losses

@@ -26,10 +26,10 @@ async def test_a_repeated_batch_takes_effect_once_and_has_the_same_answer(
     redis_server: RedisServer,
 ) -> None:
     async with scripted(redis_server, 2) as (one, two):
-        await two.do("deliver", one.number, "news", "s", "m")
+        await two.do("deliver", one.number, "notice", "s", "m")
         batch = (CLAIM, ("owner", "s", "1"), ("no such operation",), ("renew", 60_000))
         first = await one.send(1, *batch)
-        assert first[0] == [[b"news", b"s", b"m", b"", b""]]
+        assert first[0] == [[b"notice", b"s", b"m", b"", b""]]
         assert first[1][0] == 1
         assert await one.send(1, *batch) == first
         assert (await one.send(2, CLAIM))[1] == [0]
@@ -77,7 +77,7 @@ async def test_the_first_message_in_an_empty_inbox_wakes_its_replica(redis_serve
     async with scripted(redis_server, 2) as (one, two), one.client.pubsub() as woken:
         await woken.subscribe(f"{one.prefix}wake:{one.number}")
         assert (await woken.get_message(timeout=10))["type"] == "subscribe"
-        await two.batch(*[("deliver", one.number, "news", text) for text in "ab"])
+        await two.batch(*[("deliver", one.number, "notice", text) for text in "ab"])
         assert (await woken.get_message(timeout=10))["type"] == "message"
         assert await woken.get_message(timeout=0.0) is None
         assert 0 < await one.ttl(f"inbox:{one.number}") <= 600_000
@@ -90,7 +90,7 @@ async def test_a_batch_changes_nothing_when_redis_is_out_of_memory(tmp_path: Pat
     try:
         async with scripted(server, 2) as (one, two):
             await one.batch(PUT, CLAIM)
-            await two.do("deliver", one.number, "news", "s")
+            await two.do("deliver", one.number, "notice", "s")
             before = await _all(one.client)
             await one.client.config_set("maxmemory", 1)
             for batch in ((PUT, ("delete", "s")), (("renew", 10),), (("put_blob", secrets.token_hex(), "", 1),)):
@@ -101,7 +101,7 @@ async def test_a_batch_changes_nothing_when_redis_is_out_of_memory(tmp_path: Pat
             assert await _all(one.client) == before
             await one.client.config_set("maxmemory", 0)
             entries, replies = await one.send(2, CLAIM)
-            assert ([entry[0] for entry in entries], replies) == ([b"news"], [0])
+            assert ([entry[0] for entry in entries], replies) == ([b"notice"], [0])
     finally:
         server.stop()
 
@@ -138,7 +138,7 @@ async def test_a_lease_expires(redis_server: RedisServer) -> None:
 
 async def test_a_joining_replica_has_an_empty_inbox(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
-        await one.do("deliver", two.number, "news", "old")
+        await one.do("deliver", two.number, "notice", "old")
         await one.client.delete(f"{one.prefix}numbers")
         await two.die()
         await one.die()
@@ -149,9 +149,9 @@ async def test_a_joining_replica_has_an_empty_inbox(redis_server: RedisServer) -
 
 async def test_a_replica_that_left_gets_no_news_and_leaves_no_keys(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two):
-        await one.do("deliver", two.number, "news", "s")
+        await one.do("deliver", two.number, "notice", "s")
         assert await two.leave() == 1
-        assert await one.do("deliver", two.number, "news", "s") == 0
+        assert await one.do("deliver", two.number, "notice", "s") == 0
         assert [await one.ttl(f"{kind}:{two.number}") for kind in ("replica", "inbox")] == [-2, -2]
         assert await one.do("renew", 60_000) == [b"2", b"1"]
         assert await two.leave() == 0
@@ -182,10 +182,10 @@ async def test_a_renewal_survives_the_loss_of_the_last_number(redis_server: Redi
 
 async def test_news_reach_one_live_replica_and_no_dead_one(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 3) as (one, two, three):
-        assert await one.do("deliver", two.number, "news", "s", "m") == 1
+        assert await one.do("deliver", two.number, "notice", "s", "m") == 1
         await three.die()
-        assert await one.do("deliver", three.number, "news", "s", "m") == 0
-        assert await two.inbox() == [[b"news", b"s", b"m"]]
+        assert await one.do("deliver", three.number, "notice", "s", "m") == 0
+        assert await two.inbox() == [[b"notice", b"s", b"m"]]
         assert await one.ttl(f"inbox:{three.number}") == -2
 
 

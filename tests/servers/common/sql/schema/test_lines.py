@@ -20,8 +20,8 @@ def test_the_selected_items_stay_within_the_bytes() -> None:
 
 def test_a_share_is_subtracted_from_the_budget() -> None:
     space = ByteBudget(100)
-    assert (space.share(4).left, space.left) == (25, 75)
+    assert (space.split_off(1 / 4).left, space.left) == (25, 75)
 
 
 def test_nothing_fits_a_negative_budget() -> None:
-    assert ByteBudget(-10).share(2).select_fitting(["a"], str) == ([], 1)
+    assert ByteBudget(-10).split_off(1 / 2).select_fitting(["a"], str) == ([], 1)

@@ -628,7 +628,7 @@ async def test_ending_a_session_drops_its_streams() -> None:
         entered: Any = await there.enter("s", None)
         there.end(entered[0])
         # Only the private state shows that the memory is freed.
-        assert there._shared_state.log._sessions == {}
+        assert there._shared_state.event_log._sessions == {}
 
 
 async def test_a_failed_session_expiry_is_retried(caplog: pytest.LogCaptureFixture) -> None:
