@@ -103,8 +103,8 @@ async def test_the_cache_of_pages_is_one_for_all_because_no_request_carries_who_
     async with opened_site({"/": page}) as site, parties(fetch, REACHING) as given:
         for one in given:
             assert "text" in await one.text("fetch", url=site.url())
-        (asked,) = site.asked
-        assert not {"authorization", "cookie", "referer"} & asked.headers.keys()
+        (request,) = site.requests
+        assert not {"authorization", "cookie", "referer"} & request.headers.keys()
 
 
 # Lists that are others for each principal

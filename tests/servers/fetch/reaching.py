@@ -24,10 +24,10 @@ class Answers:
 
     def __init__(self, **names: Sequence[str] | Sequence[Sequence[str]]) -> None:
         self._answers = {name.replace("_", "."): list(answers) for name, answers in names.items()}
-        self.asked: list[str] = []
+        self.resolved: list[str] = []
 
     async def resolve(self, host: str) -> Sequence[str]:
-        self.asked.append(host)
+        self.resolved.append(host)
         if host not in self._answers:
             raise FetchError("dns", f"could not resolve {host}")
         answers = self._answers[host]

@@ -63,9 +63,9 @@ class Site:
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self.routes = dict(routes)
-        self.asked: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         """The requests in order, without those for robots.txt."""
-        self.robots_asked: list[ReceivedRequest] = []
+        self.robots_requests: list[ReceivedRequest] = []
         self.connections = 0
         self.port = 0
 
@@ -74,7 +74,7 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        return [one.target for one in self.asked]
+        return [one.target for one in self.requests]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -87,7 +87,7 @@ class Site:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         pairs = (line.split(": ", 1) for line in head[1:] if line)
         request = ReceivedRequest(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
-        (self.robots_asked if request.target == "/robots.txt" else self.asked).append(request)
+        (self.robots_requests if request.target == "/robots.txt" else self.requests).append(request)
         route = self.routes.get(request.target.partition("?")[0])
         if route is None:
             route = (

@@ -70,10 +70,10 @@ async def test_a_changed_page_sends_updates_until_the_subscription_ends(era: str
             await peer.wire.notify("notifications/cancelled", {"requestId": "L"})
         else:
             await peer.request("resources/unsubscribe", uri=site.url())
-        before = len(site.asked)
+        before = len(site.requests)
         # Longer than the interval of two checks.
         await anyio.sleep(2.5)
-        assert len(site.asked) <= before + 1
+        assert len(site.requests) <= before + 1
 
 
 async def test_subscribing_to_a_uri_that_is_not_a_public_page_fails() -> None:
@@ -113,12 +113,12 @@ async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
         for peer in peers:
             with anyio.fail_after(30):
                 assert (await peer.receive())["params"] == {"uri": site.url()}
-        before = len(site.asked)
+        before = len(site.requests)
         # Long enough for each replica to check twice more.
         for peer in peers:
             with anyio.move_on_after(2.5):
                 raise AssertionError(await peer.receive())
-        assert len(site.asked) > before
+        assert len(site.requests) > before
 
 
 def read_private_memory(pid: int) -> int:
@@ -145,6 +145,6 @@ async def test_a_thousand_subscriptions_to_a_hundred_pages_need_one_check_a_page
             for client in clients:
                 await asked_over_http(client, "resources/subscribe", uri=site.url(f"/{number}"))
         # Ten reads of the first page, and a check of each of the others.
-        assert len(site.asked) == 110
+        assert len(site.requests) == 110
         assert read_private_memory(pid) - before <= 20 * MEBIBYTE
         process.terminate()

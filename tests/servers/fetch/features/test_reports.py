@@ -57,7 +57,7 @@ async def test_unread_log_messages_delay_no_other_fetch(slow: None) -> None:
             await client.peer.begin("ping")
         gate.open.set()
         with anyio.fail_after(10):
-            while len(site.asked) < 2:
+            while len(site.requests) < 2:
                 await anyio.sleep(0)
 
 

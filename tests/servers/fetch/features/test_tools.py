@@ -187,7 +187,7 @@ async def test_without_tokens_a_snapshot_belongs_to_its_session() -> None:
         site.routes["/"] = plain("x" * 2_000)
         on = {"name": "fetch", "arguments": {**arguments, "start_index": 1_000}}
         theirs, mine = [await asked_over_http(client, "tools/call", **on) for client in (other, one)]
-        assert len(site.asked) == 2
+        assert len(site.requests) == 2
     assert read_fenced(mine["content"][0]["text"]) == LONG[1_000:2_000]
     assert read_fenced(theirs["content"][0]["text"]) == "x" * 1_000
     assert "note: this was fetched again" in theirs["content"][0]["text"]

@@ -159,7 +159,7 @@ async def test_a_stale_page_is_revalidated() -> None:
         first = await loader.load(site.url("/a"))
         site.routes["/a"] = b'HTTP/1.1 304 X\r\nETag: "1"\r\nX-New: 1\r\nContent-Length: 0\r\n\r\n'
         again = await loader.load(site.url("/a"))
-        sent = site.asked[1].headers
+        sent = site.requests[1].headers
         assert (sent["if-none-match"], sent["if-modified-since"]) == ('"1"', modified)
         assert (again.status, again.body, again.from_cache, again.headers["x-new"]) == (200, b"x", True, "1")
         assert again.fetched_at >= first.fetched_at
@@ -170,7 +170,7 @@ async def test_a_validator_beyond_ascii_is_not_sent_back() -> None:
         async with opened_loader() as loader:
             for _ in range(2):
                 assert (await loader.load(site.url("/a"))).body == b"x"
-        assert "if-none-match" not in site.asked[1].headers
+        assert "if-none-match" not in site.requests[1].headers
 
 
 async def test_a_changed_page_replaces_the_cached_one() -> None:
@@ -191,7 +191,7 @@ async def test_a_304_with_another_etag_repeats_the_request_unconditionally() -> 
 
         site.routes["/a"] = odd
         assert (await loader.load(site.url("/a"))).body == b"new"
-        assert len(site.asked) == 3
+        assert len(site.requests) == 3
 
 
 async def test_refresh_bypasses_every_cache() -> None:
@@ -202,8 +202,8 @@ async def test_refresh_bypasses_every_cache() -> None:
         await loader.load(site.url("/a"))
         site.routes["/a"] = answer("new", cache_control="max-age=60")
         assert (await loader.load(site.url("/a"), refresh=True)).body == b"new"
-        assert site.asked[1].headers["cache-control"] == "no-cache"
-        assert "if-none-match" not in site.asked[1].headers
+        assert site.requests[1].headers["cache-control"] == "no-cache"
+        assert "if-none-match" not in site.requests[1].headers
         assert (await loader.load(site.url("/a"))).body == b"new"
 
 
@@ -225,7 +225,7 @@ async def test_a_410_removes_the_page_from_the_cache() -> None:
         site.routes["/a"] = answer(status=410)
         await refused(loader, site.url("/a"))
         await refused(loader, site.url("/a"))
-        assert "if-none-match" not in site.asked[2].headers
+        assert "if-none-match" not in site.requests[2].headers
 
 
 async def test_a_fresh_page_is_served_during_a_pause_of_its_host() -> None:

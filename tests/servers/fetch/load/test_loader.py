@@ -34,8 +34,8 @@ async def test_a_loaded_page_has_url_status_type_and_charset() -> None:
     assert (loaded.url, loaded.fragment, loaded.redirects) == (site.url("/a"), "part", ())
     assert (loaded.status, loaded.media_type, loaded.charset) == (200, "text/html", "Latin-1")
     assert (loaded.body, loaded.received, loaded.from_cache) == (b"<p>Hello", 8, False)
-    assert site.asked[0].headers["user-agent"] == AGENT
-    assert site.asked[0].headers["accept-encoding"] == "gzip, deflate, br, zstd"
+    assert site.requests[0].headers["user-agent"] == AGENT
+    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate, br, zstd"
 
 
 async def test_an_invalid_content_type_is_an_empty_media_type() -> None:
@@ -290,7 +290,7 @@ async def test_a_connection_closed_without_a_response_is_retried_once() -> None:
 
     async with opened_site({"/a": closes}) as site, opened_loader(ignore_robots=True) as loader:
         error = await refused(loader, site.url("/a"))
-        assert (error.code, len(site.asked)) == ("connect", 2)
+        assert (error.code, len(site.requests)) == ("connect", 2)
 
 
 # Unusual statuses
@@ -380,7 +380,7 @@ async def test_no_cookie_is_stored() -> None:
         for path in ("/a", "/b", "/a"):
             loaded = await loader.load(site.url(path))
             assert "set-cookie" not in loaded.headers
-        assert all("cookie" not in one.headers for one in site.asked)
+        assert all("cookie" not in one.headers for one in site.requests)
 
 
 async def test_a_host_header_is_not_sent_to_another_host() -> None:
@@ -390,7 +390,7 @@ async def test_a_host_header_is_not_sent_to_another_host() -> None:
         site.routes["/a"] = redirect(site.url("/b", "two.example"))
         async with opened_loader(names, headers=(secret,)) as loader:
             loaded = await loader.load(site.url("/a", "one.example"))
-    sent = [(one.headers["host"].partition(":")[0], one.headers.get("authorization")) for one in site.asked]
+    sent = [(one.headers["host"].partition(":")[0], one.headers.get("authorization")) for one in site.requests]
     assert sent == [("one.example", "Bearer secret"), ("two.example", None)]
     assert "secret" not in repr(loaded)
 
@@ -400,7 +400,7 @@ async def test_a_host_header_is_not_sent_to_another_port() -> None:
         secret = parse_host_header(f"127.0.0.1:{one.port}=X-Key:secret")
         async with opened_loader(headers=(secret,)) as loader:
             await loader.load(one.url("/a"))
-    assert [site.asked[0].headers.get("x-key") for site in (one, two)] == ["secret", None]
+    assert [site.requests[0].headers.get("x-key") for site in (one, two)] == ["secret", None]
 
 
 async def test_a_host_header_is_not_sent_after_a_redirect_from_https_to_http(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ async def test_a_host_header_is_not_sent_after_a_redirect_from_https_to_http(tmp
         async with opened_loader(ca_file=issuer.write_public(tmp_path / "ca.pem"), headers=(secret,)) as loader:
             for url in (plain.url("/b"), f"https://127.0.0.1:{secure.port}/a"):
                 await loader.load(url, refresh=True)
-    assert [received.headers.get("authorization") for received in plain.asked] == ["secret", None]
+    assert [received.headers.get("authorization") for received in plain.requests] == ["secret", None]
 
 
 # Cancellation
@@ -458,5 +458,5 @@ async def test_an_ascii_host_outside_idna_is_requested_unchanged(host: str) -> N
     async with opened_site({"*": PAGE}) as site, opened_loader((f"{host}:*", "127.0.0.1:*")) as loader:
         site.routes["/to"] = redirect(site.url("/", host))
         assert (await loader.load(site.url("/", host))).body == b"page"
-        assert site.asked[0].headers["host"] == f"{host}:{site.port}"
+        assert site.requests[0].headers["host"] == f"{host}:{site.port}"
         assert (await refused(loader, site.url("/to"))).code == "bad_url"

@@ -33,7 +33,7 @@ async def is_allowed(robots: Route, path: str = "/a") -> bool:
     async with opened_site(site(robots)) as one, opened_loader() as loader:
         with suppress(FetchError):
             await loader.load(one.url(path))
-        return bool(one.asked)
+        return bool(one.requests)
 
 
 async def test_a_missing_robots_txt_allows_every_page() -> None:
@@ -44,7 +44,7 @@ async def test_a_robots_txt_that_fails_disallows_every_page() -> None:
     for status in (500, 502, 503, 599, 300, 304, 305):
         async with opened_site(site(answer(status=status))) as one, opened_loader() as loader:
             error = await refused(loader, one.url("/a"))
-            assert (error.code, one.asked) == ("robots", [])
+            assert (error.code, one.requests) == ("robots", [])
             assert f"returned HTTP {status}" in error.reason
 
 
@@ -65,12 +65,12 @@ async def test_a_failed_robots_txt_is_loaded_again_after_a_minute(monkeypatch: p
 
 
 async def test_reloaded_rules_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, asked = [0.0], list[str]()
+    now, hosts = [0.0], list[str]()
     monkeypatch.setattr(robots, "monotonic", lambda: now[0])
     monkeypatch.setattr(robots, "MAX_CACHED_CHARACTERS", 2 * len(NOTHING) + 10)
 
     async def fetch(url: httpx.URL) -> Answer:
-        asked.append(url.host)
+        hosts.append(url.host)
         return Answer(url, 200, httpx.Headers(), NOTHING.encode(), 0)
 
     heeded = Robots(fetch, "tester", 10)
@@ -83,7 +83,7 @@ async def test_reloaded_rules_are_counted_once(monkeypatch: pytest.MonkeyPatch) 
             await heeded.check(httpx.URL(f"https://{host}/"))
     with pytest.raises(FetchError):
         await heeded.check(httpx.URL("https://a.example/"))
-    assert asked == ["a.example", "a.example", "b.example"]
+    assert hosts == ["a.example", "a.example", "b.example"]
 
 
 async def test_a_robots_txt_redirected_to_an_unknown_host_disallows_every_page() -> None:
@@ -189,7 +189,7 @@ async def test_a_redirect_is_checked_against_the_robots_txt_of_its_own_site() ->
     async with opened_site(site(rules(NOTHING))) as two, opened_site({"/a": redirect(two.url("/b"))}) as one:
         async with opened_loader() as loader:
             assert (await refused(loader, one.url("/a"))).code == "robots"
-        assert two.asked == []
+        assert two.requests == []
 
 
 async def silent(request: ReceivedRequest, _: asyncio.StreamWriter) -> None:
@@ -220,13 +220,13 @@ async def test_robots_txt_is_loaded_once_for_many_pages() -> None:
             for n in range(20):
                 group.start_soon(loader.load, one.url(f"/{n}"))
         await loader.load(one.url("/again"))
-        assert (len(one.robots_asked), len(one.asked)) == (1, 21)
+        assert (len(one.robots_requests), len(one.requests)) == (1, 21)
 
 
 async def test_ignore_robots_requests_no_robots_txt() -> None:
     async with opened_site(site(rules(NOTHING))) as one, opened_loader(ignore_robots=True) as loader:
         await loader.load(one.url("/a"))
-        assert one.robots_asked == []
+        assert one.robots_requests == []
 
 
 async def test_a_cancelled_load_does_not_cancel_a_shared_robots_txt() -> None:
@@ -271,14 +271,14 @@ async def test_a_long_robots_txt_is_obeyed() -> None:
 
 
 async def test_cached_rules_are_bounded_by_their_length() -> None:
-    asked: list[str] = []
+    hosts: list[str] = []
     text = "User-agent: *\n" + f"Disallow: /{'x' * 10_000}\n" * (MAX_CACHED_CHARACTERS // 25_000)
 
     async def fetch(url: httpx.URL) -> Answer:
-        asked.append(url.host)
+        hosts.append(url.host)
         return Answer(url, 200, httpx.Headers(), text.encode(), 0)
 
     kept = Robots(fetch, "tester", 20)
     for host in ("a", "b", "b", "c", "b", "a"):
         await kept.check(httpx.URL(f"http://{host}/"))
-    assert asked == ["a", "b", "c", "a"]  # the cache has space for two
+    assert hosts == ["a", "b", "c", "a"]  # the cache has space for two

@@ -84,7 +84,7 @@ async def test_a_refresh_at_one_replica_updates_the_others() -> None:
         site.routes["/"] = answer("new", **FRESH)
         await there.load(site.url(), refresh=True)
         loaded = await here.load(site.url())
-        assert (loaded.body, loaded.from_cache, len(site.asked)) == (b"new", True, 2)
+        assert (loaded.body, loaded.from_cache, len(site.requests)) == (b"new", True, 2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_a_gone_page_is_removed_from_the_shared_cache(gone: bytes) -> None
             await there.load(site.url(), refresh=True)
         with suppress(FetchError):
             assert (await there.load(site.url())).body == b"new"
-        assert len(site.asked) == 3
+        assert len(site.requests) == 3
 
 
 async def test_a_shared_response_is_refused_where_its_address_is_blocked() -> None:

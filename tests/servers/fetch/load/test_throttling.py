@@ -181,7 +181,7 @@ async def test_max_per_host_limits_concurrent_loads() -> None:
             group.start_soon(loader.load, site.url(f"/{n}"))
         await gate.until(3)
         gate.open.set()
-    assert (gate.most, len(site.asked)) == (3, 10)
+    assert (gate.most, len(site.requests)) == (3, 10)
 
 
 async def test_a_slow_host_does_not_delay_other_hosts() -> None:
@@ -210,7 +210,7 @@ async def test_a_load_beyond_the_queue_limit_is_refused() -> None:
         await gate.until(1)
         assert (await refused(loader, site.url("/more"))).code == "busy"
         gate.open.set()
-    assert len(site.asked) == 1 + MAX_QUEUE_FACTOR
+    assert len(site.requests) == 1 + MAX_QUEUE_FACTOR
 
 
 async def test_slots_are_freed_after_use() -> None:

@@ -118,7 +118,7 @@ async def test_an_invalid_host_is_not_resolved() -> None:
     answers = Answers()
     with pytest.raises(FetchError) as caught:
         await CheckedBackend(Policy(Rules()), answers, Network()).connect_tcp("a..b", 80)
-    assert (caught.value.code, answers.asked) == ("bad_url", [])
+    assert (caught.value.code, answers.resolved) == ("bad_url", [])
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_a_name_is_resolved_once_and_its_checked_address_is_used() -> None
     resolver, recorder = Answers(rebinding_test=[[PUBLIC], [PRIVATE]]), Recorder()
     async with fetching(resolver, recorder) as pool:
         assert (await pool.request("GET", "http://rebinding.test/")).content == b"hello"
-    assert (resolver.asked, recorder.reached) == (["rebinding.test"], [(PUBLIC, 80)])
+    assert (resolver.resolved, recorder.reached) == (["rebinding.test"], [(PUBLIC, 80)])
 
 
 async def test_each_connection_checks_its_address() -> None:

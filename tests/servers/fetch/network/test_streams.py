@@ -270,7 +270,7 @@ class Site:
     """A TLS site whose connections go silent: they read requests and send nothing more."""
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.connection_numbers: list[int] = []
         """The number of the connection of each request."""
         self.connections = 0
         self.silent: set[int] = set()
@@ -305,7 +305,7 @@ class Site:
             self.pinged.set()
         if not isinstance(event, h2.events.RequestReceived):
             return
-        self.asked.append(number)
+        self.connection_numbers.append(number)
         if number in self.silent | self.thinking:
             self.waiting.append((connection, writer, event.stream_id))
             return
@@ -341,7 +341,7 @@ async def test_requests_on_a_dead_http2_connection_are_retried_on_a_new_one(tmp_
         site.silent.add(1)
         loads = await asyncio.gather(*(loader.load(f"{url}{number}") for number in range(5)))
     assert [one.body for one in loads] == [b"page"] * 5
-    assert site.asked == [1] * 6 + [2] * 5
+    assert site.connection_numbers == [1] * 6 + [2] * 5
 
 
 @pytest.mark.slow
@@ -351,7 +351,7 @@ async def test_a_dead_site_is_retried_once_and_its_connection_dropped(tmp_path: 
         site.silent |= {1, 2}
         assert (await load_refused(loader, url)).code == "timeout"
         assert (await loader.load(url)).body == b"page"
-    assert site.asked == [1, 1, 2, 3]
+    assert site.connection_numbers == [1, 1, 2, 3]
 
 
 @pytest.mark.slow
@@ -364,7 +364,7 @@ async def test_a_slow_site_that_answers_pings_is_waited_for(tmp_path: Path) -> N
             await site.pinged.wait()
         site.answer_all()
         assert (await load).body == b"page"
-    assert (site.asked, site.connections) == ([1, 1], 1)
+    assert (site.connection_numbers, site.connections) == ([1, 1], 1)
 
 
 class Silent(httpcore.AsyncMockStream):
@@ -415,6 +415,6 @@ async def test_an_invalid_http2_status_is_a_bad_response(tmp_path: Path) -> None
     async with opened(tmp_path, timeout=30) as (site, loader, url):
         for site.status in ("", "ok", "2 00", "\u0662\u0660\u0660", "1e2", "99999", "-200"):
             assert (await load_refused(loader, url)).code == "bad_response"
-        assert site.asked == [*range(1, 8)]  # each on a new connection, so that none is exhausted
+        assert site.connection_numbers == [*range(1, 8)]  # each on a new connection, so that none is exhausted
         site.status = "200"
         assert (await loader.load(url)).body == b"page"

@@ -88,19 +88,19 @@ async def test_other_formats_use_the_html(format: RequestedFormat) -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url(), format))).loaded.media_type == "text/html"
         assert site.paths == ["/"]
-        assert site.asked[0].headers["accept"].startswith("text/html,")
+        assert site.requests[0].headers["accept"].startswith("text/html,")
 
 
 async def test_a_section_uses_the_html() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url(), section="main h1"))).page.text == "# Bread"
-        assert site.asked[0].headers["accept"].startswith("text/html,")
+        assert site.requests[0].headers["accept"].startswith("text/html,")
 
 
 async def test_the_request_accepts_markdown_before_html() -> None:
     async with fetching(markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "markdown"
-        assert site.asked[0].headers["accept"].startswith("text/markdown,text/html;q=0.9,")
+        assert site.requests[0].headers["accept"].startswith("text/markdown,text/html;q=0.9,")
 
 
 async def test_llms_txt_is_not_followed() -> None:

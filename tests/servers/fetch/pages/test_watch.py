@@ -38,14 +38,14 @@ class Watching:
     async def next_check(self, path: str = "/") -> int:
         """Makes the next check run now, and returns the number of its requests."""
         page = self.watcher._pages[self.site.url(path)]
-        before, checked_at = len(self.site.asked), page.checked_at
+        before, checked_at = len(self.site.requests), page.checked_at
         # The next wait has to begin first, so that the clock ends it.
         for _ in range(5):
             await asyncio.sleep(0)
         forward(page.pause + 0.1)
         while page.checked_at == checked_at:
             await asyncio.sleep(0.001)
-        return len(self.site.asked) - before
+        return len(self.site.requests) - before
 
 
 @asynccontextmanager
@@ -83,7 +83,7 @@ async def test_checks_are_conditional_and_a_304_is_not_a_change() -> None:
         await watched.watch()
         watched.site.routes["/"] = answer(status=304, etag='"1"')
         assert await watched.next_check() == 1
-        assert watched.site.asked[-1].headers["if-none-match"] == '"1"'
+        assert watched.site.requests[-1].headers["if-none-match"] == '"1"'
         assert watched.updates == []
 
 
@@ -149,7 +149,7 @@ async def test_a_page_disallowed_by_robots_txt_is_not_watched() -> None:
     async with watching({"/robots.txt": robots, "*": page("x")}) as watched:
         with pytest.raises(FetchError) as caught:
             await watched.watch()
-        assert (caught.value.code, watched.watcher.watched, watched.site.asked) == ("robots", 0, [])
+        assert (caught.value.code, watched.watcher.watched, watched.site.requests) == ("robots", 0, [])
 
 
 @pytest.mark.parametrize("status", [403, 500, 503])
@@ -240,12 +240,12 @@ async def test_subscribers_share_a_watch_that_ends_with_the_last() -> None:
             for owner in "abc":
                 tasks.start_soon(watched.watch, "/", owner)
             tasks.start_soon(watched.watch, "/#part", "d")
-        assert (len(watched.site.asked), watched.watcher.watched) == (1, 1)
+        assert (len(watched.site.requests), watched.watcher.watched) == (1, 1)
         watched.watcher.unwatch(watched.site.url())
         forward(10 * watch.DEFAULT_SECONDS)
         for _ in range(100):
             await asyncio.sleep(0)
-        assert (len(watched.site.asked), watched.watcher.watched) == (1, 0)
+        assert (len(watched.site.requests), watched.watcher.watched) == (1, 0)
 
 
 async def test_every_subscriber_gets_the_error_of_the_first_check() -> None:
@@ -274,7 +274,7 @@ async def test_an_update_from_another_replica_triggers_a_check_without_a_second_
         with anyio.fail_after(10):
             while watched.watcher._pages[key].checked_at == checked_at:
                 await asyncio.sleep(0.001)
-        assert (len(watched.site.asked), watched.updates) == (2, [])
+        assert (len(watched.site.requests), watched.updates) == (2, [])
         watched.site.routes["/"] = page("newer")
         await watched.next_check()
         assert watched.updates == [key]
