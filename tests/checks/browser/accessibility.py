@@ -1,4 +1,4 @@
-"""What axe-core finds in a page that keeps somebody from using it."""
+"""Accessibility faults that axe-core finds in a page."""
 
 from functools import cache
 
@@ -25,7 +25,7 @@ async def find_barriers(page: Page) -> list[str]:
 
 
 async def find_faint(page: Page) -> list[str]:
-    """The same of colours alone: what another theme can change."""
+    """Returns the same for colour contrast only, which depends on the theme."""
     return await _find(page, ["color-contrast"])
 
 
@@ -35,7 +35,7 @@ async def _find(page: Page, rules: list[str] | None) -> list[str]:
 
 
 async def _in_frame(frame: Frame, rules: list[str] | None) -> list[str]:
-    # Not as a script in the page, which its policy would not allow.
+    # Not as a script in the page, which its policy would block.
     if not await frame.evaluate("() => globalThis.axe !== undefined"):
         await frame.evaluate(f"() => {{ {_axe()}\n }}")
     return [

@@ -1,4 +1,4 @@
-"""A host of MCP Apps in a page, as small as one can be: a frame with an app, and the other side of its messages.
+"""A minimal host of MCP Apps in a page: a frame with an app, and the other side of its messages.
 
 The frame has the sandbox and the content security policy that the specification names as the least that a host does.
 What the app sends is kept, in order; what it asks is answered by functions of the test.
@@ -52,28 +52,28 @@ class AppHost:
 
     @property
     def app(self) -> FrameLocator:
-        """What the app shows."""
+        """Returns the document of the app."""
         return self.page.frame_locator("iframe")
 
     async def send(self, method: str, params: dict[str, Any], *, request: str | None = None) -> None:
-        """Tells the app something, or requests it with an id."""
+        """Sends the app a notification, or with an id a request."""
         message = {"method": method, "params": params, **({} if request is None else {"id": request})}
         await self.page.evaluate("message => send(message)", message)
 
     async def give(self, arguments: dict[str, Any], result: dict[str, Any]) -> None:
-        """Tells the app what its tool was called with, and the result."""
+        """Sends the app the arguments and the result of its tool."""
         await self.send("ui/notifications/tool-input", {"arguments": arguments})
         await self.send("ui/notifications/tool-result", result)
 
     async def received(self, **wanted: Any) -> dict[str, Any]:
-        """The last message of the app that has these members; it is waited for."""
+        """Waits for a message of the app with these members; returns the last."""
         matches = "wanted => received.findLast(m => Object.keys(wanted).every(k => m[k] === wanted[k]))"
         found = await self.page.wait_for_function(matches, arg=wanted)
         message: dict[str, Any] = await found.json_value()
         return message
 
     async def all_received(self, method: str) -> list[dict[str, Any]]:
-        """The params of all messages of the app with that method."""
+        """Returns the params of all messages of the app with that method."""
         found: list[dict[str, Any]] = await self.page.evaluate(
             "method => received.filter(m => m.method === method).map(m => m.params)", method
         )

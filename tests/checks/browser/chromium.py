@@ -1,4 +1,4 @@
-"""Chromium, as Debian has it: what tests drive through Playwright, which brings no browser of its own here.
+"""Chromium of Debian, which tests drive through Playwright.
 
 Debian builds the same source twice. The one without windows comes first: it takes a third of the time.
 """
@@ -16,12 +16,12 @@ ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--forc
 
 
 def locate_chromium() -> str | None:
-    """The program; None where there is none. MCP_TEST_CHROMIUM names another."""
+    """Returns the program, or None if it is missing. MCP_TEST_CHROMIUM names another."""
     return os.environ.get("MCP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def find_chromium() -> str:
-    """The program; skips the test where there is none, and fails under CI=true."""
+    """Returns the program; without it, skips the test, and fails under CI=true."""
     found = locate_chromium()
     if found is None:
         reason = "Chromium is not installed (Debian: apt install chromium-headless-shell)"

@@ -41,7 +41,7 @@ Show = Callable[..., Awaitable[Page]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the tests of this folder run in the loop of the session, where the browser is."""
+    """Runs the tests of this folder in the event loop of the session, which has the browser."""
     for item in items:
         if HERE in item.path.parents and inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Chromium, for all tests of one process."""
+    """Starts Chromium for all tests of one process."""
     program = find_chromium()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
@@ -59,7 +59,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 def problems() -> Iterator[list[str]]:
-    """What went wrong in the pages of a test; it must be empty in the end."""
+    """Returns the list of faults in the pages of a test; it must be empty at the end."""
     found: list[str] = []
     yield found
     assert not found, "\n".join(found)
@@ -67,7 +67,7 @@ def problems() -> Iterator[list[str]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def new_page(browser: Browser, problems: list[str]) -> AsyncIterator[NewPage]:
-    """Makes a page in a context of its own; takes what `Browser.new_context` takes."""
+    """Returns a function that makes a page in a separate context, with the arguments of `Browser.new_context`."""
     async with AsyncExitStack() as opened:
 
         async def make(**options: Any) -> Page:
@@ -81,13 +81,13 @@ async def new_page(browser: Browser, problems: list[str]) -> AsyncIterator[NewPa
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(new_page: NewPage) -> Page:
-    """A page of 1280 by 720 pixels, in light colours."""
+    """Returns a page of 1280 by 720 pixels in the light theme."""
     return await new_page(permissions=["clipboard-read", "clipboard-write"])
 
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
-    """A web server on loopback for assembled pages."""
+    """Starts a web server on loopback for assembled pages."""
     with serve_pages() as served:
         yield served
 
@@ -125,6 +125,6 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """One whose servers want a token."""
+    """Opens a workbench whose servers require a token."""
     with serve_workbench(tmp_path_factory.mktemp("locked"), token=TOKEN) as served:
         yield served

@@ -38,7 +38,7 @@ OF_SERVER = ("tools/call", "resources/read")
 
 
 class Framed:
-    """An app that shows a result, and what it asks."""
+    """An app that shows a result, and its requests."""
 
     def __init__(self, client: Client) -> None:
         self.host: AppHost
@@ -49,11 +49,11 @@ class Framed:
 
     @property
     def view(self) -> FrameLocator:
-        """What the app shows."""
+        """Returns the document of the app."""
         return self.host.app
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-        """What the host answers to the app; None where the test is over."""
+        """Returns the answer of the host to the app; None after the end of the test."""
         if method not in OF_SERVER:
             return {"result": {}}
         if method == "tools/call":
@@ -70,7 +70,7 @@ class Framed:
             self._open.discard(asking)
 
     async def give_up(self) -> None:
-        """Has the server answer no more: a question for changes would wait for one."""
+        """Stops all answers of the server, since a request for changes would wait for one."""
         for asking in list(self._open):
             asking.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -78,7 +78,7 @@ class Framed:
 
 @asynccontextmanager
 async def client_of(app: Server[Any], *options: str | Path) -> AsyncIterator[Client]:
-    """A client that shows apps, of a server in the process of the test with these options of a command line."""
+    """Opens a server in the process of the test with these command line options; yields a client that shows apps."""
     parser = OptionParser("test", [Group(app.settings_model.model_fields)])
     settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
     async with connected(app, settings) as end, Client(end, APPS) as client:
@@ -95,7 +95,7 @@ async def show_app(
     theme: str = "light",
     can: Mapping[str, Any] = CAN,
 ) -> AsyncIterator[Framed]:
-    """The page at `app` with the result of a call of a tool."""
+    """Shows the page at `app` with the result of a call of a tool."""
     tool, arguments = call
     framed = Framed(client)
     result = await client.request("tools/call", {"name": tool, "arguments": arguments})

@@ -1,4 +1,4 @@
-"""A server whose every text tries to become more than text, for a process of its own."""
+"""A server in a separate process whose every text attempts an injection."""
 
 from shared import Implementation, Server
 from shared.program.run import run

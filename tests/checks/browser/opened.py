@@ -1,4 +1,4 @@
-"""`mcp-server-bundle open` as a process of its own, over what `hosts/serving.py` lays out."""
+"""`mcp-server-bundle open` as a process, with the contents of `hosts/serving.py`."""
 
 import json
 import os
@@ -18,7 +18,7 @@ __all__ = ["Opened", "configure", "open_servers"]
 
 
 class Opened:
-    """Servers that are open, with their workbench."""
+    """Running servers with their workbench."""
 
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
         self._process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
@@ -33,11 +33,11 @@ class Opened:
             raise
 
     def url(self, server: str) -> str:
-        """The endpoint of a server."""
+        """Returns the endpoint of a server."""
         return f"{self.address}{server}/mcp"
 
     def close(self) -> str:
-        """Ends them; all that they have said, of which their log is a part."""
+        """Stops the servers; returns their whole output with the log."""
         self._process.terminate()
         try:
             self._process.wait(PATIENCE)
@@ -67,13 +67,13 @@ def configure(folder: Path, **others: Any) -> Path:
         **others,
     }
     file = folder / "servers.yaml"
-    file.write_text(json.dumps({"servers": servers}))  # what is JSON is YAML
+    file.write_text(json.dumps({"servers": servers}))  # JSON is valid YAML
     return file
 
 
 @contextmanager
 def open_servers(configuration: Path, *options: str, token: str | None = None) -> Iterator[Opened]:
-    """Opens what is configured until the end of the block."""
+    """Runs the configured servers until the end of the block."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("MCP_")}
     if token is not None:
         env["MCP_TOKEN"] = token

@@ -1,4 +1,4 @@
-"""The panels of the workbench, each with something in it: what is photographed, and looked at for barriers."""
+"""The panels of the workbench with contents, for screenshots and accessibility checks."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ SALES = (
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel, by the hash of its address; `fill` does what makes it interesting."""
+    """One panel, by the hash of its address; `fill` adds contents."""
 
     name: str
     hash: str
@@ -24,7 +24,7 @@ class Panel:
 
 
 async def show_panel(page: Page, address: str, panel: Panel) -> None:
-    """Opens the workbench at a panel, with something in it."""
+    """Opens the workbench at a panel with contents."""
     await page.goto(f"{address}{panel.hash}")
     await panel.fill(page)
 

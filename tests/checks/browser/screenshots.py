@@ -1,4 +1,4 @@
-"""`make screenshots`: pictures of the workbench's panels and of the apps, for the README and for reviewers.
+"""`make screenshots`: screenshots of the panels of the workbench and of the apps, for the README and for reviewers.
 
 python -m tests.checks.browser.screenshots [--to FOLDER] [--only NAME]
 
@@ -91,7 +91,7 @@ async def _take_apps(camera: "Camera", samples: Sequence[Sample]) -> None:
 
 
 class Camera:
-    """Takes pictures of pages of a browser, and keeps them in a folder."""
+    """Takes screenshots of pages, and writes them to a folder."""
 
     def __init__(self, browser: Browser, to: Path, darkroom: Page) -> None:
         self._browser = browser
@@ -100,13 +100,13 @@ class Camera:
 
     @classmethod
     async def ready(cls, browser: Browser, to: Path) -> "Camera":
-        """A camera whose pictures go to `to`."""
+        """Returns a camera that writes to `to`."""
         darkroom = await browser.new_page()
         await darkroom.add_script_tag(path=HERE / "palette.js")
         return cls(browser, to, darkroom)
 
     async def views(self) -> AsyncIterator[tuple[Page, str]]:
-        """A fresh page of each width and scheme, with the name of that."""
+        """Yields a new page of each width and theme, with their name."""
         for width in WIDTHS:
             for scheme in SCHEMES:
                 async with self._page(width, scheme) as page:
@@ -128,9 +128,9 @@ class Camera:
         await context.close()
 
     async def take(self, page: Page, name: str) -> None:
-        """Takes a picture of the page from its top to its end, within bounds."""
+        """Takes a screenshot of the whole page, up to a limit."""
         end = await page.evaluate("Math.ceil(document.body.getBoundingClientRect().bottom + scrollY)")
-        # What is in frames is drawn in sight only.
+        # Contents of frames are drawn only in the viewport.
         height = min(max(end, LEAST_HEIGHT), MOST_HEIGHT)
         await page.set_viewport_size({"width": page.viewport_size["width"], "height": height})
         await page.evaluate("scrollTo(0, 0)")

@@ -1,4 +1,4 @@
-"""A web server on loopback for pages that a test shows alone, each under the strictest policy it works with."""
+"""A web server on loopback for single pages, each with the strictest policy that it works with."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ __all__ = ["Site", "serve_pages"]
 
 
 class Site:
-    """Pages by their paths, and where they are served."""
+    """Pages by path, and the address of their server."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.pages: dict[str, tuple[bytes, str]] = {}
 
     def add(self, page: Page, *, connect: str = "'none'") -> str:
-        """Serves a page from now on; its URL."""
+        """Adds a page; returns its URL."""
         path = f"/{len(self.pages)}"
         self.pages[path] = page.html.encode(), page.policy(connect=connect)
         return self.origin + path
@@ -32,7 +32,7 @@ class Site:
 
 @contextmanager
 def serve_pages() -> Iterator[Site]:
-    """A site without pages yet, which is there until the end of the block."""
+    """Serves a site, empty at first, until the end of the block."""
     site = Site("")
     with answered(site.answer) as site.origin:
         yield site

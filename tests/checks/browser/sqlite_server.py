@@ -21,17 +21,17 @@ HOST = ClientOptions(
 
 
 class Server:
-    """A client of the server, as a host hands it to its apps."""
+    """A client of the server, as a host provides it to its apps."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a tool."""
+        """Returns the result of a tool."""
         return await self._client.request("tools/call", {"name": name, "arguments": arguments})
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """What the host answers an app, for the methods that it hands on."""
+        """Returns the answer of the host to an app, for the methods that it forwards."""
         if method not in ("tools/call", "resources/read"):
             return {"error": {"code": -32601, "message": f"this host does not do {method}"}}
         try:
@@ -64,7 +64,7 @@ async def run_server(*arguments: str) -> AsyncIterator[Server]:
 
 
 def make_database(path: Path, script: str) -> str:
-    """Makes a database; gives its path."""
+    """Makes a database; returns its path."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(script)
     return str(path)

@@ -1,4 +1,4 @@
-"""How long the tasks of a page take, as Chromium traces them."""
+"""The durations of the tasks of a page, from traces of Chromium."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ _TASK = "ThreadControllerImpl::RunTask"
 
 @dataclass
 class Tasks:
-    """What the main thread of a page has done; filled in at the end of the block of `traced_tasks`."""
+    """The tasks of the main thread of a page; filled in at the end of the block of `traced_tasks`."""
 
     longest_ms: float = 0
     count: int = 0

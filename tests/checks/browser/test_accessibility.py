@@ -1,6 +1,6 @@
-"""Nobody is kept from using the workbench: axe-core finds nothing serious in any panel, however it is shown.
+"""The accessibility of the workbench: axe-core finds nothing serious in any panel, theme or size.
 
-The apps are looked at in `hosts/test_minimal_host.py`.
+`hosts/test_minimal_host.py` checks the apps.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ DIM = 'document.body.append(Object.assign(document.createElement("p"), { textCon
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """The four servers."""
+    """Starts the four servers."""
     folder = tmp_path_factory.mktemp("opened")
     lay_out(folder)
     with open_servers(configure(folder)) as opened:

@@ -1,4 +1,4 @@
-"""What is hostile in files, tables, pages and prompts is shown by the workbench as text, and bounded; nothing runs.
+"""Hostile files, tables, pages and prompts in the workbench: shown as text, bounded, and never executed.
 
 The fixture `page` fails its test where a script of a stranger runs, the browser opens a dialog or something is asked
 of elsewhere. What a hostile server says of itself is in `test_workbench.py`, and the apps are attacked in
@@ -24,7 +24,7 @@ FORBIDDEN = "body script, iframe, object, embed, img, base, meta[http-equiv=refr
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What somebody hostile left."""
+    """Writes hostile contents."""
     folder = tmp_path_factory.mktemp("hostile")
     lay_out_hostile(folder)
     return folder
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(folder: Path) -> Iterator[Opened]:
-    """The four servers over that."""
+    """Starts the four servers with these contents."""
     with open_servers(configure(folder, prompts={"libraries": [str(folder / "prompts")]})) as opened:
         yield opened
 
@@ -53,14 +53,14 @@ async def run(page: Page, opened: Opened, server: str, tool: str, arguments: dic
 
 
 async def assert_text(page: Page, text: str = MARK) -> None:
-    """What is hostile can be read, and is neither elements nor too much."""
+    """Checks that hostile text is readable, bounded, and creates no elements."""
     main = page.get_by_role("main")
     await expect(main.get_by_text(text).filter(visible=True).first).to_be_visible()
     await assert_bounded(page)
 
 
 async def assert_bounded(page: Page) -> None:
-    """Nothing came of what is hostile."""
+    """Checks that hostile text creates no elements and is bounded."""
     main = page.get_by_role("main")
     assert await page.locator(FORBIDDEN).count() == 0
     assert await page.locator("*").count() <= MOST_ELEMENTS
@@ -68,10 +68,10 @@ async def assert_bounded(page: Page) -> None:
 
 
 async def assert_all_views(page: Page, text: str = MARK) -> None:
-    """The same in each way to look at a result."""
+    """Checks the same in each view of a result."""
     for tab in await page.get_by_role("main").get_by_role("tab").all():
         await tab.click()
-        # A plot is of numbers, and JSON is folded where there is much of it.
+        # A plot shows numbers, and large JSON is folded.
         folded = await tab.inner_text() in ("Plot", "JSON")
         await (assert_bounded(page) if folded else assert_text(page, text))
 

@@ -1,4 +1,4 @@
-"""`dom.js` and `csv.js`: what a server sends gets into a page as text, and out of it as text."""
+"""`dom.js` and `csv.js`: data of a server enters and leaves a page as text."""
 
 import pytest
 import pytest_asyncio
@@ -17,7 +17,7 @@ Object.assign(globalThis, { cellText, clear, copyText, h, main, svg, toCsv, visi
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def parts(show: Show) -> Page:
-    """A page in which the functions can be called."""
+    """Returns a page in which the functions can be called."""
     return await show(SCRIPT)
 
 

@@ -1,4 +1,4 @@
-"""The app of the filesystem server: looking through files, and deciding on an edit."""
+"""The app of the filesystem server: browsing files, and applying an edit."""
 
 import base64
 import re
@@ -24,7 +24,7 @@ LIST = "list_directory_with_sizes"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory with a text, a picture, and a text in a directory."""
+    """Returns a directory with a text, an image, and a text in a directory."""
     root = tmp_path / "root"
     (root / "docs").mkdir(parents=True)
     (root / "a.txt").write_text("one\ntwo\nthree\n")
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def item(view: FrameLocator, name: str) -> Locator:
-    """The entry of a name in the tree."""
+    """Returns the entry of a name in the tree."""
     return view.get_by_role("treeitem").filter(has_text=name).last
 
 
@@ -42,7 +42,7 @@ def item(view: FrameLocator, name: str) -> Locator:
 async def shown(
     where: tuple[Page, Site], folder: Path, call: tuple[str, dict[str, Any]] | None = None, **options: Any
 ) -> AsyncIterator[Framed]:
-    """The app with the result of a call, or else with the files of `folder`."""
+    """Shows the app with the result of a call, by default with the files of `folder`."""
     call = call or (LIST, {"path": str(folder)})
     async with (
         client_of(app, folder, "--allow-write") as client,
@@ -78,7 +78,7 @@ async def test_a_text_is_previewed_and_copied(page: Page, site: Site, folder: Pa
         await view.get_by_role("button", name="Copy").click()
         await expect(view.get_by_role("button", name="Copied")).to_be_visible()
         assert await page.evaluate("navigator.clipboard.readText()") == "one\ntwo\nthree\n"
-    # Chromium tells of each frame that is not given the clipboard; the text then goes by way of a selection.
+    # Chromium logs each frame without clipboard permission; the text is then copied from a selection.
     problems[:] = [one for one in problems if "Clipboard API" not in one]
 
 
@@ -149,7 +149,7 @@ async def test_new_and_deleted_files_appear_in_the_tree(page: Page, site: Site, 
 
 async def test_a_change_does_not_move_the_focus(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
-        # The tree's own place is then in the directory that is read again.
+        # The selection of the tree is then in the directory that is read again.
         await item(framed.view, "a.txt").press("Enter")
         await until_followed(framed)
         reload = framed.view.get_by_role("button", name="Reload")
@@ -160,7 +160,7 @@ async def test_a_change_does_not_move_the_focus(page: Page, site: Site, folder: 
 
 
 async def until_followed(framed: Framed) -> None:
-    """Waits until the app waits for changes: it has a cursor then, and all that happens is told."""
+    """Waits until the app waits for changes: it then has a cursor, and receives every change."""
     await framed.host.page.wait_for_function(
         "() => received.some(one => one.params?.name === 'changes' && one.params.arguments.cursor)"
     )

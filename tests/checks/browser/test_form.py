@@ -1,4 +1,4 @@
-"""`<schema-form>`: a form for each JSON Schema, whose value is exactly what somebody gave."""
+"""`<schema-form>`: a form for each JSON Schema, whose value is exactly the input."""
 
 import base64
 from pathlib import Path
@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 async def shown(show: Show, properties: Schema, values: Any = None, **rest: Any) -> Page:
-    """A form for an object of these properties; `options` are those of `show`, and all else belongs to the schema."""
+    """Shows a form for an object of these properties; `options` are those of `show`, the rest is schema."""
     options = rest.pop("options", {})
     page = await show(SCRIPT, styles=("views.css",))
     schema = {"type": "object", "properties": properties, **rest}

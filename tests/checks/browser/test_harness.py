@@ -1,4 +1,4 @@
-"""The pages that tests drive notice what must not happen."""
+"""The pages of tests notice errors and forbidden requests."""
 
 import pytest
 

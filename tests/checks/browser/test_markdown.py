@@ -214,7 +214,7 @@ async def test_a_megabyte_is_rendered_within_limits(show: Show) -> None:
               return [performance.now() - begun, document.getElementById("main").querySelectorAll("*").length];
             }})()"""
         )
-        # What goes back and forth takes hours for as much; these take a second on a busy machine.
+        # A backtracking parser takes hours for as much; this takes a second on a busy machine.
         assert spent < 30_000, name
         assert elements <= 20_002, name
 

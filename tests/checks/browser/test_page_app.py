@@ -26,7 +26,7 @@ ARTICLE = f"""<html><head><title>About rivers</title></head><body><article><h1>R
 async def shown(
     where: tuple[Page, Site], body: str, kind: str = "text/html", **arguments: Any
 ) -> AsyncIterator[Framed]:
-    """The app with a page that a site has."""
+    """Shows the app with a page of a site."""
     routes = {"/": answer(body, content_type=f"{kind}; charset=utf-8")}
     async with opened_site(routes) as site:
         options = ("--allow-private", "127.0.0.1:*", "--allow-port", str(site.port))
@@ -100,7 +100,7 @@ async def test_the_source_is_shown_as_text(page: Page, site: Site) -> None:
 @pytest.mark.parametrize("kind", ["text/html", "text/plain", "text/markdown"])
 async def test_hostile_pages_are_shown_without_effects(page: Page, site: Site, kind: str) -> None:
     body = f"<article><h1>Hostile</h1><p>{WORDS}</p>" + "\n\n".join(f"<p>{text}</p>" for text in HOSTILE)
-    # With those it would be no text.
+    # With those bytes it would not be text.
     body = body.translate(dict.fromkeys((0, 7, 27)))
     async with shown((page, site), body, kind) as framed:
         await expect(framed.view.get_by_role("main")).to_contain_text("These are words")

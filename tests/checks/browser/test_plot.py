@@ -1,4 +1,4 @@
-"""`<data-plot>`: rows as bars, lines and points, with axes, words for those who don't see it, and bounds."""
+"""`<data-plot>`: rows as bars, lines and points, with axes, text for screen readers, and limits."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ async def test_hostile_names_and_values_are_text(show: Show) -> None:
     columns = [HOSTILE[0], HOSTILE[1], HOSTILE[-1]]
     page = await plotted(show, columns, [[text, number, 1.7e308] for number, text in enumerate(HOSTILE)])
     await expect(page.locator("figcaption")).to_have_text(f"{HOSTILE[1]} by {HOSTILE[0]}")
-    # Between numbers that large there is no room: those can't be plotted.
+    # Floats that large have no values between them, and can't be plotted.
     await page.get_by_label("Y", exact=True).select_option(value="2")
     await expect(note(page)).to_have_text("There are no numbers to plot.")
     assert await page.locator("main").locator("script, iframe, a, style, img").count() == 0
@@ -137,7 +137,7 @@ async def test_downsampling_keeps_peaks(browser: Browser, show: Show) -> None:
     assert min(heights) < 20 < sorted(heights)[1]
     await page.get_by_label("Kind").select_option("Points")
     await expect(note(page)).to_have_text("Showing 4,000 of 100,000 rows: evenly chosen.")
-    assert tasks.longest_ms < 200  # of which most is making the rows, here in the page
+    assert tasks.longest_ms < 200  # most of it for making the rows in the page
 
 
 async def test_the_choice_of_columns_is_limited(show: Show) -> None:

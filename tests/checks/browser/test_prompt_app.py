@@ -1,4 +1,4 @@
-"""The app of the prompt library: a prompt to fill in, to look at and to send."""
+"""The app of the prompts server: a prompt to fill in, read and send."""
 
 import re
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ arguments:
 
 @asynccontextmanager
 async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **more: Any) -> AsyncIterator[Framed]:
-    """The app with a prompt."""
+    """Shows the app with a prompt."""
     given = [{"name": one, "value": value} for one, value in more.pop("given", {}).items()]
     call = "render_prompt", {"name": name, "arguments": given}
     async with client_of(app, *options) as client, show_app(client, APP, call, where, **more) as framed:

@@ -25,7 +25,7 @@ Open = Callable[..., Awaitable[AppHost]]
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shop() -> AsyncIterator[Server]:
-    """The server with its sample."""
+    """Starts the server with its sample database."""
     async with run_server("--demo") as server:
         yield server
 
@@ -47,25 +47,25 @@ def open_result(page: Page, site: Site, shop: Server) -> Open:
 
 
 def column(name: str, kind: str = "TEXT", *, key: bool = False) -> dict[str, Any]:
-    """A column of a table as the server describes it."""
+    """Returns a column of a table as the server describes it."""
     return {"name": name, "type": kind, "not_null": False, "primary_key": key}
 
 
 def table(name: str, columns: list[dict[str, Any]], *links: tuple[str, str, str]) -> dict[str, Any]:
-    """A table as the server describes it; a link is a column with the table and the column that it refers to."""
+    """Returns a table as the server describes it; a link is a column with its referenced table and column."""
     keys = [{"columns": [one], "table": to, "to": [other]} for one, to, other in links]
     return {"name": name, "kind": "table", "rows": 5, "columns": columns, "foreign_keys": keys}
 
 
 def schema(*tables: dict[str, Any], database: str = "demo", more: bool = False) -> dict[str, Any]:
-    """A result of `describe_database`."""
+    """Returns a result of `describe_database`."""
     view = {"tables": list(tables), "database": database, "more": more}
     return {"content": [{"type": "text", "text": "the schema as text"}], "_meta": {"view": view}}
 
 
 @pytest.fixture
 def open_schema(page: Page, site: Site, shop: Server) -> Open:
-    """Opens the app for schemas with a description of a database, that of the sample without another."""
+    """Opens the app for schemas with a description of a database, by default that of the sample."""
 
     async def opened(described: dict[str, Any] | None = None, *, into: Page | None = None, **how: Any) -> AppHost:
         answer = how.pop("answer", shop.answer)
@@ -77,24 +77,24 @@ def open_schema(page: Page, site: Site, shop: Server) -> Open:
 
 
 def boxes(host: AppHost) -> Locator:
-    """The tables of the diagram."""
+    """Returns the tables of the diagram."""
     return host.app.locator("svg [role=button]")
 
 
 def box_of(host: AppHost, name: str) -> Locator:
-    """A table of the diagram."""
+    """Returns a table of the diagram."""
     return host.app.locator(f'g.table:has(> text.name:text-is("{name}"))')
 
 
 async def transform(host: AppHost) -> tuple[float, float, float]:
-    """How the diagram is moved and scaled."""
+    """Returns the transform of the diagram."""
     text = await host.app.locator("svg.drawing > g").get_attribute("transform") or ""
     x, y, scale = map(float, re.findall(r"-?[\d.]+", text))
     return x, y, scale
 
 
 async def wait_for_scale(host: AppHost, condition: str) -> None:
-    """Waits until the diagram's scale is as the condition, a comparison, says."""
+    """Waits until the scale of the diagram meets the condition, a comparison."""
     reads = "new DOMMatrix(getComputedStyle(document.querySelector('svg.drawing > g')).transform).a"
     frame = host.page.frames[1]
     await frame.wait_for_function(f"{reads} {condition}")
@@ -152,7 +152,7 @@ async def test_values_outside_json_are_shown_exactly(open_result: Open) -> None:
 
 
 async def copied(host: AppHost) -> str:
-    """What "Copy as CSV" puts onto the clipboard."""
+    """Returns the text that "Copy as CSV" copies."""
     await host.app.get_by_role("button", name="Copy as CSV").click()
     await expect(host.app.get_by_text("Copied")).to_be_visible()
     text: str = await host.page.evaluate("navigator.clipboard.readText()")
@@ -217,7 +217,7 @@ async def test_a_long_value_is_truncated_with_its_length(open_result: Open, page
 
 
 async def test_a_result_of_one_mb_in_a_cell_is_bounded(page: Page, site: Site) -> None:
-    # Another server's, or one with --max-cell: the app bounds what it shows by itself.
+    # As from another server, or with --max-cell: the app has its own limits.
     host = await open_app(page, site, APPS / "result.html")
     data = {"columns": ["long"], "declared": [None], "types": ["text"], "rows": [["<b>" + "x" * ONE_MB]]}
     await host.give({"query": "SELECT 1"}, {"content": [], "structuredContent": data})

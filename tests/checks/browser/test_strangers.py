@@ -1,4 +1,4 @@
-"""Pages of others can't use the servers on this machine, and nobody finds the token who was not given it."""
+"""Foreign web pages: no access to the servers on this machine, nor to the token."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -42,7 +42,7 @@ JSON_HEADERS = {"content-type": "application/json", "accept": "application/json,
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """Servers that ask for no token: only whose page it is keeps others out."""
+    """Starts servers without a token: only the origin of a page keeps others out."""
     folder = tmp_path_factory.mktemp("opened")
     lay_out(folder)
     with open_servers(configure(folder)) as opened:
@@ -51,7 +51,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def elsewhere() -> AsyncIterator[BrowserContext]:
-    """A browser for which each host of .test is this machine, as their owners could have it be."""
+    """Starts a browser that resolves each host of .test to this machine, as its owner could configure."""
     rules = "--host-resolver-rules=MAP *.test 127.0.0.1"
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_chromium(), args=[*ARGUMENTS, rules])
@@ -61,7 +61,7 @@ async def elsewhere() -> AsyncIterator[BrowserContext]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stranger(elsewhere: BrowserContext, tmp_path: Path) -> AsyncIterator[Page]:
-    """The page of a stranger, in the browser of somebody who has servers open."""
+    """Opens a foreign page in the browser of a user with open servers."""
     (tmp_path / "index.html").write_text(STRANGER)
     with serve_site(tmp_path) as address:
         page = await elsewhere.new_page()
@@ -71,7 +71,7 @@ async def stranger(elsewhere: BrowserContext, tmp_path: Path) -> AsyncIterator[P
 
 
 def counted(opened: Opened) -> dict[str, float]:
-    """How many requests the servers took, and how many were refused before."""
+    """Returns the numbers of accepted and of refused requests."""
     metrics = httpx.get(f"{opened.address}metrics").text
     names = ("mcp_requests_total", "mcp_http_refused_total")
     return {name: sum(map(float, re.findall(rf"^{name}{{.*}} (\S+)$", metrics, re.MULTILINE))) for name in names}
@@ -154,7 +154,7 @@ async def test_a_foreign_page_cannot_read_the_token(new_page: NewPage, problems:
         before = await page.evaluate("history.length")
         await page.get_by_role("button", name="Log in").click()
         await expect(page.get_by_role("link", name="sqlite").first).to_be_visible()
-        # Each card sends requests to its server, which would fail once the servers have ended.
+        # Each card sends requests to its server, which would fail after the end of the servers.
         for card in await page.locator(".server-card").all():
             await expect(card.get_by_role("listitem").first).to_be_visible()
         assert await page.evaluate("history.length") == before

@@ -1,4 +1,4 @@
-"""`<data-table>`: what people do with rows, with a mouse and with keys, and what hostile or endless rows do to it."""
+"""`<data-table>`: use by mouse and keyboard, and hostile or endless rows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`<tree-view>`: opened and walked by mouse and keys, and bounded whatever it is given."""
+"""`<tree-view>`: use by mouse and keyboard, and its limits."""
 
 from typing import Any
 
@@ -171,7 +171,7 @@ async def test_a_tree_limits_its_rows(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("shown(Array.from({length: 100000}, (_, at) => ({key: `${at}`, name: `file ${at}`})))")
     await rows(page).last.focus()
-    # Each press shows some more, and goes to the first of them.
+    # Each press shows more nodes, and moves to the first of them.
     await page.evaluate("for (let times = 0; times < 60; times += 1) document.querySelector('.tree-more').click()")
     await expect(rows(page)).to_have_count(10_000)
     await expect(rows(page).last).to_contain_text("close something")

@@ -1,4 +1,4 @@
-"""The view's side of MCP Apps, in a frame of a host: handshake, requests in both directions, the host's looks."""
+"""The view's side of MCP Apps, in a frame of a host: handshake, requests in both directions, and themes."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ def open_probe(page: Page, site: Site, tmp_path: Path) -> OpenProbe:
 
 
 async def in_app(host: AppHost, script: str) -> Any:
-    """What `script` gives in the app."""
+    """Returns the value of `script` in the app."""
     return await host.app.locator("body").evaluate(f"async () => {script}")
 
 

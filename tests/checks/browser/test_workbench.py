@@ -1,4 +1,4 @@
-"""The workbench, clicked through in Chromium against running servers."""
+"""The workbench in Chromium, with running servers."""
 
 import json
 import re
@@ -25,7 +25,7 @@ PANELS = [
 
 
 async def shown(page: Page, workbench: Workbench, server: str, tool: str) -> Locator:
-    """The tool of that server, on the page."""
+    """Opens the tool of that server; returns its panel."""
     await page.goto(workbench.at("s", server, "tools", tool))
     view = page.locator(f".tool[data-tool={tool}]")
     await expect(view).to_be_visible()
@@ -212,7 +212,7 @@ async def test_progress_is_shown_and_a_call_is_cancelled(page: Page, workbench: 
 
 
 def state(workbench: Workbench, server: str) -> Any:
-    """What an operator sees of a server."""
+    """Returns the state of a server that the overview shows."""
     return httpx.get(f"{workbench.url}/debug/state", timeout=PATIENCE, trust_env=False).json()["servers"][server]
 
 
@@ -311,7 +311,7 @@ async def test_only_the_shown_server_has_an_open_stream(page: Page, workbench: W
 
 
 def listening(workbench: Workbench, server: str) -> int:
-    """The streams on which the sessions with a server that are shown hear what it says by itself."""
+    """Returns the number of open notification streams of a server."""
     return sum(one.get("streams", 0) for one in state(workbench, server)["connections"]["shown"])
 
 
@@ -366,7 +366,7 @@ async def test_the_token_is_only_in_the_memory_of_the_page(
         await page.get_by_role("link", name=panel.title(), exact=True).click()
         await expect(page.locator("main")).to_contain_text("everything")
         await page.locator("main details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
-        # The elements hear of it in a task of its own.
+        # The elements receive it in a separate task.
         await page.evaluate("new Promise((heard) => setTimeout(heard, 0))")
         places.append(await page.content())
     places.append(

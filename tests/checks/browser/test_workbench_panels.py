@@ -1,4 +1,4 @@
-"""The panels of the workbench, clicked through against running servers: resources, prompts, history, log, questions,
+"""The panels of the workbench, with running servers: resources, prompts, history, log, questions,
 tasks, and how to connect."""
 
 import json
@@ -43,24 +43,24 @@ async def copied(page: Page, button: Locator, begins: str) -> str:
 
 
 async def log_in(page: Page, locked: Workbench, problems: list[str]) -> None:
-    """Gives the page the token."""
+    """Enters the token."""
     await page.goto(locked.url)
     await page.locator("#token").fill(TOKEN)
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("navigation", name="Servers").get_by_text("everything")).to_be_visible()
-    # Chromium writes what is refused to the console, and the first request is.
+    # Chromium logs refused requests to the console, and the first request is refused.
     problems[:] = [one for one in problems if "401" not in one]
 
 
 async def read(page: Page, workbench: Workbench, server: str, name: str) -> Locator:
-    """Opens a resource from the list; where it is shown."""
+    """Opens a resource from the list; returns its panel."""
     await page.goto(workbench.at("s", server, "resources"))
     await page.get_by_role("list", name="Resources").get_by_role("button", name=name).click()
     return page.locator(".detail")
 
 
 async def render(page: Page, workbench: Workbench, server: str, name: str, **arguments: str) -> Locator:
-    """Fills in a prompt and renders it; its messages."""
+    """Fills in a prompt and renders it; returns its messages."""
     await page.goto(workbench.at("s", server, "prompts"))
     await page.get_by_role("button", name=name, exact=False).first.click()
     form = page.get_by_role("form", name="Arguments")
@@ -71,7 +71,7 @@ async def render(page: Page, workbench: Workbench, server: str, name: str, **arg
 
 
 async def run(page: Page, workbench: Workbench, tool: str) -> tuple[Locator, Locator]:
-    """Runs a tool that asks; the question and the place of the answer."""
+    """Runs a tool that asks a question; returns the dialog and the place of the outcome."""
     await page.goto(workbench.at("s", "everything", "tools", tool))
     await page.locator(f".tool[data-tool={tool}]").get_by_role("button", name="Run", exact=True).click()
     return page.get_by_role("dialog"), page.locator(".outcome")
@@ -230,7 +230,7 @@ async def test_a_missing_required_argument_is_reported(page: Page, workbench: Wo
 
 
 async def entry(page: Page, workbench: Workbench, text: str) -> Locator:
-    """What the history has of a request."""
+    """Returns the entry of a request in the history."""
     await page.goto(workbench.at("history"))
     return page.get_by_role("list", name="Requests, newest first").locator(":scope > li").filter(has_text=text)
 
@@ -433,7 +433,7 @@ async def test_a_sampling_request_can_be_refused(page: Page, workbench: Workbenc
 async def test_a_question_closes_with_its_call(page: Page, workbench: Workbench) -> None:
     dialog, _ = await run(page, workbench, "test_elicitation")
     await expect(dialog).to_be_visible()
-    # The dialog is modal: only the page itself can press what is behind it.
+    # The dialog is modal: only a script can press a button behind it.
     await page.get_by_role("button", name="Cancel", include_hidden=True).first.evaluate("button => button.click()")
     await expect(dialog).to_have_count(0)
 
@@ -442,7 +442,7 @@ async def test_a_question_closes_with_its_call(page: Page, workbench: Workbench)
 
 
 async def begin(page: Page, workbench: Workbench, tool: str, **arguments: str) -> Locator:
-    """Starts a call as a task; its row."""
+    """Starts a call as a task; returns its row."""
     await page.goto(workbench.at("s", "everything", "tasks"))
     await page.get_by_label("Tool", exact=True).select_option(tool)
     for name, value in arguments.items():
@@ -517,7 +517,7 @@ async def test_tasks_of_a_user_are_listed_in_another_window(
 
 
 async def shown_for(page: Page, name: str) -> tuple[str, str]:
-    """What the page shows for a client: the command, and what stands in its file."""
+    """Returns the command and the file entry that the page shows for a client."""
     part = page.locator(f"[data-client={name}]")
     await part.locator("summary").click()
     install, entry = await part.locator("pre").all_text_contents()

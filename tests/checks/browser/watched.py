@@ -1,4 +1,4 @@
-"""A page of Chromium that notices what must not happen: an error, a request to elsewhere, a script of a stranger."""
+"""A page of Chromium that notices forbidden events: errors, requests to other hosts, foreign scripts."""
 
 from urllib.parse import urlsplit
 
@@ -29,7 +29,7 @@ async def watch(context: BrowserContext, problems: list[str]) -> Page:
     page = await context.new_page()
 
     def said(message: ConsoleMessage) -> None:
-        # A broken policy is among these: Chromium writes each as an error.
+        # This includes policy violations, which Chromium logs as errors.
         if message.type in ("error", "warning"):
             problems.append(f"console {message.type}: {message.text}")
 

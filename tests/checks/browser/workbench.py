@@ -1,4 +1,4 @@
-"""`serve` with its servers, for a browser."""
+"""`serve` and its servers, for a browser."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ class Workbench:
         self.article = article
 
     def at(self, *parts: str) -> str:
-        """The address of a panel."""
+        """Returns the address of a panel."""
         return f"{self.url}/#/{'/'.join(parts)}"
 
 

@@ -18,13 +18,13 @@ TRIED = "way of installing"
 
 @pytest.fixture(scope="session")
 def installers() -> Path:
-    """The folder of uv, uvx and pipx."""
+    """Returns the folder of uv, uvx and pipx."""
     return pypi.require("installers", pypi.INSTALLERS).parent
 
 
 @pytest.fixture(scope="session")
 def built(installers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the wheel, built of the checkout, and of the source distribution."""
+    """Builds wheel and source distribution of the checkout; returns their folder."""
     folder = tmp_path_factory.mktemp("dist")
     uv = str(installers / "uv")
     run([uv, "build", "--sdist", "--out-dir", str(folder), str(ROOT)], folder)
@@ -40,7 +40,7 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def node() -> Path:
-    """A Node beside which the official tool for MCPB bundles is installed."""
+    """Returns a Node with the official tool for MCPB bundles installed."""
     found = npm.find_node()
     npm.require(found, HERE, "the tool for MCPB bundles")
     return found
@@ -59,7 +59,7 @@ def hosts() -> Callable[[str], tuple[Path, Path]]:
 
 
 def print_tables(terminalreporter: Any) -> None:
-    """Prints how long each way takes."""
+    """Prints the duration of each way of installation."""
     ways = list(recorded(terminalreporter, TRIED))
     if ways:
         terminalreporter.section("from nothing to a server that works")

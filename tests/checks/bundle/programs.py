@@ -1,4 +1,4 @@
-"""Programs that are run to their end, as an installer is."""
+"""Programs such as installers, run to their end."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.raw import BARE
 
 INSTALLING = 600  # seconds
-# How a machine reaches packages is no matter of its users.
+# The access of a machine to packages does not belong to its users.
 REACHING = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 UNCOMPILED = {"PIP_NO_COMPILE": "0"}
@@ -16,14 +16,14 @@ UNCOMPILED = {"PIP_NO_COMPILE": "0"}
 
 
 def fresh(home: Path, *folders: Path) -> dict[str, str]:
-    """The environment of a user who has nothing yet: an empty home directory, and a bare PATH with these folders."""
+    """Returns the environment of a new user: an empty home directory, and a minimal PATH with these folders."""
     path = os.pathsep.join([*map(str, folders), "/usr/bin", "/bin"])
     reaching = {name: value for name, value in os.environ.items() if name.upper().startswith(REACHING)}
     return {**reaching, **UNCOMPILED, "HOME": str(home), "PATH": path}
 
 
 def run(command: list[str], folder: Path, env: Mapping[str, str] = BARE) -> str:
-    """Runs a program that has to end well; its output."""
+    """Runs a program that must succeed; returns its output."""
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=INSTALLING)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""What `install` writes is read by the clients' own programs, and they may write into the same file meanwhile."""
+"""Entries of `install` in the clients' own programs, which also write to the same file."""
 
 import json
 import os
@@ -43,16 +43,16 @@ each = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.client)
 
 @pytest.fixture
 def run(host: Host, hosts: Callable[[str], tuple[Path, Path]], home: Path) -> Run:
-    """Runs the program in the home directory; its output."""
+    """Runs the program in the home directory; returns its output."""
     node, folder = hosts(host.folder)
-    # Gemini CLI starts nothing in a folder that it does not trust.
+    # Gemini CLI starts nothing in an untrusted folder.
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
     def told(*words: str) -> str:
         command = [str(node), str(folder / "node_modules" / host.program), "mcp", *words]
         done = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        # Gemini CLI tells people on stderr.
+        # Gemini CLI prints its list to stderr.
         return done.stdout or done.stderr
 
     return told
@@ -69,7 +69,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(host: Host, run: Run) -> list[str]:
-    """What the program says of each server, in one line."""
+    """Returns the line of the program for each server."""
     if host.client != "codex":
         return [line for line in run("list").splitlines() if ": /" in line]
     servers = json.loads(run("list", "--json"))

@@ -1,4 +1,4 @@
-"""The bundles for desktop hosts: the official tool takes them, and a host that unpacks one starts the server."""
+"""The bundles for desktop hosts: accepted by the official tool, unpacked and started as by a host."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A new user with the wheel: an empty home directory, a bare PATH, and what each installer leaves behind."""
+"""A new user with the wheel: an empty home directory, a minimal PATH, and the files of each installer."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ SERVERS = ("fetch", "filesystem", "postgres", "prompts", "sqlite")
 
 
 class User:
-    """Somebody who types commands."""
+    """A user who types commands."""
 
     def __init__(self, home: Path, installers: Path) -> None:
         self.home = home
@@ -33,7 +33,7 @@ class User:
         return run(list(words), self.home, self.env)
 
     def fails(self, *words: str) -> str:
-        """What the last line on stderr says of a command that is refused."""
+        """Returns the last line on stderr of a refused command."""
         done = subprocess.run(
             words, cwd=self.home, env=self.env, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=INSTALLING,
@@ -95,7 +95,7 @@ async def test_an_installed_server_works_permanently(
     entry = written["mcpServers"]["filesystem"]
     env = {"HOME": str(user.home), "PATH": "/usr/bin:/bin", **entry.get("env", {})}
     command = [entry["command"], *entry["args"]]
-    run([*command, "--version"], user.home, env)  # uvx installs it anew
+    run([*command, "--version"], user.home, env)  # uvx installs it again
     async with Wire(command, cwd=user.home, env=env) as server:
         assert (await server.initialize())["serverInfo"]["name"] == "filesystem"
 

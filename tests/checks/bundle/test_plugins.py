@@ -25,7 +25,7 @@ PLUGIN = "filesystem@mcp-server-bundle"
 
 
 class User:
-    """Somebody with uv and a folder of notes, in whose home directory the hosts run."""
+    """A user with uv and a folder of notes, in whose home directory the hosts run."""
 
     def __init__(self, home: Path, cache: Path, installers: Path, hosts: Callable[[str], tuple[Path, Path]]) -> None:
         self.home, self.notes, self._hosts = home, home / "notes", hosts
@@ -56,7 +56,7 @@ def user(tmp_path: Path, cache: Path, installers: Path, hosts: Callable[[str], t
 
 
 def prepare(user: User, plugin: Path) -> None:
-    """Have uv make the environment of the plugin, as its first start does."""
+    """Make the environment of the plugin by uv, as its first start does."""
     run(["uv", "run", "--quiet", "--project", str(plugin), "mcp-bundle-filesystem", "--version"], user.home, user.env)
 
 
@@ -92,7 +92,7 @@ def test_gemini_cli_accepts_an_extension_and_starts_it(user: User, exported: Pat
     user.host("gemini", "extensions", "validate", plugin)
     user.host("gemini", "extensions", "install", plugin, "--consent", "--skip-settings")
     folder = user.home / ".gemini" / "extensions" / "mcp-bundle-filesystem"
-    (folder / ".env").write_text(f"MCP_FILESYSTEM_ROOTS={user.notes}\n")  # where it keeps settings
+    (folder / ".env").write_text(f"MCP_FILESYSTEM_ROOTS={user.notes}\n")  # the file of its settings
     prepare(user, folder)
     lines = user.host("gemini", "mcp", "list").splitlines()
     (line,) = [line for line in lines if "filesystem (from mcp-bundle-filesystem)" in line]

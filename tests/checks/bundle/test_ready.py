@@ -1,4 +1,4 @@
-"""Each server's own check: what `/readyz` says of it when it can't do its work any more."""
+"""The readiness of each server: the reason in `/readyz` when it can't do its work."""
 
 import sqlite3
 from contextlib import closing
@@ -79,7 +79,7 @@ async def test_a_database_locked_by_another_process_is_ready(tmp_path: Path) -> 
 
 async def test_a_database_with_busy_readers_is_ready(tmp_path: Path) -> None:
     settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
-    # All readers are at work: no request could be held so exactly.
+    # All readers are busy: no request could occupy them so precisely.
     async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lend():
         assert await said_by(running) is None
 
@@ -87,7 +87,7 @@ async def test_a_database_with_busy_readers_is_ready(tmp_path: Path) -> None:
 async def test_fetch_is_not_ready_without_a_worker_process(monkeypatch: pytest.MonkeyPatch) -> None:
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) is None
-    # What a worker executes can't be broken from outside.
+    # The code of a worker can't be broken from outside.
     monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) == "no process to read pages can be started: unreadable"
@@ -104,6 +104,6 @@ async def test_prompt_folders_are_ready_when_readable_and_watched(
         assert await said_by(running) == "1 of the prompt folders can't be read"
         (tmp_path / "elsewhere").rename(folder)
         assert await said_by(running) is None
-        # A watch that stalls can't be had from outside.
+        # A watch can't be stalled from outside.
         monkeypatch.setattr(watch, "_STALL_SECONDS", -1_000.0)
         assert await said_by(running) == "the folders are no longer checked for changes"

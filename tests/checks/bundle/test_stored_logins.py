@@ -1,4 +1,4 @@
-"""The servers at URLs that somebody has logged in to, as the commands and a gateway reach them; and what a gateway
+"""Servers at URLs with a stored login, as the commands and a gateway reach them; and what a gateway
 keeps to itself."""
 
 import os
@@ -28,14 +28,14 @@ CALLER = "the-token-of-the-caller"
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A server that takes the token of the login, and no other."""
+    """Starts a server that accepts only the token of the login; yields its URL."""
     with everything(MCP_TOKEN=TOKEN) as url:
         yield url
 
 
 @pytest.fixture
 async def environment(url: str, tmp_path: Path) -> dict[str, str]:
-    """That of somebody who has logged in to that server."""
+    """Returns the environment of a user with a login to that server."""
     issuer = IssuerMetadata(issuer="https://as.example")
     login = Login(Discovery(issuer, None, None), ClientInformation("us"), (issuer.issuer, canonical(url)), None)
     tokens = FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
@@ -56,7 +56,7 @@ async def test_connect_uses_the_login(url: str, environment: dict[str, str]) -> 
 async def test_a_gateway_sends_its_own_login_and_never_the_token_of_its_caller(
     token: str | None, url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """The server behind it takes one token alone, so that whatever else it was shown, it would refuse."""
+    """The server behind it accepts only one token, and would refuse any other."""
     own = "" if token is None else ", headers: {authorization: 'Bearer another'}"
     config = tmp_path / "bundle.yaml"
     config.write_text(f"servers: {{other: {{url: '{url}'{own}}}}}")

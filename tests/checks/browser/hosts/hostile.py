@@ -1,4 +1,4 @@
-"""What somebody hostile leaves where the four servers read it: files and their names, tables, pages and prompts."""
+"""Hostile contents for the four servers: files and their names, tables, pages and prompts."""
 
 import json
 import sqlite3

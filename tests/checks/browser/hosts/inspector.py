@@ -36,7 +36,7 @@ class Inspector:
         self._token = token
 
     async def open(self, page: Page, url: str, tool: str, arguments: dict[str, Any]) -> FrameLocator:
-        """Connects to the server at `url`, and has the inspector show the app of a tool; the document of its view."""
+        """Connects to the server at `url`, and shows the app of a tool; returns the document of its view."""
         page.set_default_timeout(LOAD_MS)
         given = base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode().rstrip("=")
         link = {"serverUrl": url, "transport": "http", "autoConnect": self._token, "openApp": tool, "appArgs": given}
@@ -47,7 +47,7 @@ class Inspector:
         return page.frame_locator(f'iframe[title="{tool}"], iframe[src*="/sandbox"]').frame_locator("iframe")
 
     async def toggle_theme(self, page: Page) -> None:
-        """Changes from light to dark, or back."""
+        """Switches between the light and the dark theme."""
         await page.get_by_role("button", name="Toggle color scheme").click()
 
 
@@ -60,7 +60,7 @@ def run_inspector(home: Path) -> Iterator[Inspector]:
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HOST": "127.0.0.1",
-        "CLIENT_PORT": str(free_port()),  # it refuses 0
+        "CLIENT_PORT": str(free_port()),  # the inspector refuses port 0
         "MCP_SANDBOX_PORT": "0",
         "MCP_APP_ORIGIN_PORT": "0",
         "MCP_AUTO_OPEN_ENABLED": "false",
@@ -86,7 +86,7 @@ def run_inspector(home: Path) -> Iterator[Inspector]:
 
 
 def _announced(process: subprocess.Popen[bytes]) -> str:
-    """The address that the inspector names once its page is there."""
+    """Returns the address that the inspector prints when its page is ready."""
     said = b""
     deadline = time.monotonic() + START_SECONDS
     with selectors.DefaultSelector() as selector:

@@ -26,7 +26,7 @@ BUNDLE_SECONDS = 60
 
 
 class MinimalHost:
-    """The host in one page, connected to one server."""
+    """The host in a page, connected to one server."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -41,7 +41,7 @@ class MinimalHost:
         )
 
     async def tools(self) -> dict[str, Any]:
-        """The tools of the server by their names, as the host got them."""
+        """Returns the tools of the server by name, as the host received them."""
         return {tool["name"]: tool for tool in await self.page.evaluate("() => host.tools()")}
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
@@ -56,30 +56,30 @@ class MinimalHost:
 
     @property
     def view(self) -> FrameLocator:
-        """The document of the view."""
+        """Returns the document of the view."""
         return self.page.frame_locator("iframe").frame_locator("iframe")
 
     async def asked(self, method: str) -> list[Any]:
-        """The parameters of all requests and notifications of that kind which the view has sent."""
+        """Returns the parameters of all requests and notifications of that method from the view."""
         asked = await self.page.evaluate("() => host.asked")
         return [params for name, params in asked if name == method]
 
     async def set_theme(self, theme: str) -> None:
-        """Changes the theme, and the colours, under a view that is shown."""
+        """Changes the theme and the colours while a view is shown."""
         await self.page.evaluate("theme => host.setTheme(theme)", theme)
 
     async def cancel(self, reason: str) -> None:
-        """Tells the view that its call was cancelled."""
+        """Notifies the view that its call was cancelled."""
         await self.page.evaluate("reason => host.cancel(reason)", reason)
 
     async def close_view(self) -> None:
-        """Takes the view away, once it has said that it is done."""
+        """Removes the view, after its answer to the teardown."""
         await self.page.evaluate("() => host.close()")
 
 
 @contextmanager
 def serve_host(folder: Path) -> Iterator[str]:
-    """The address of the host's page, which is there until the end of the block; `folder` takes its script."""
+    """Serves the page of the host until the end of the block; yields its address. `folder` receives its script."""
     _bundle(folder)
     pages = {
         "/": (FOLDER / "host.html", "text/html"),

@@ -1,4 +1,4 @@
-"""What tests in the browser take from npm, pinned in the `package.json` here: two hosts of MCP Apps, and axe-core."""
+"""npm packages of the browser tests, pinned in the `package.json` here: two hosts of MCP Apps, and axe-core."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ MODULES = FOLDER / "node_modules"
 
 @cache
 def require_node() -> str:
-    """Node, once the packages are there; where they can't be, skips the test, and fails it under CI=true."""
+    """Installs the packages; returns Node. If that is impossible, skips the test, and fails under CI=true."""
     node = npm.find_node()
     npm.require(node, FOLDER, "the hosts of apps")
     return str(node)

@@ -1,4 +1,4 @@
-"""What the apps are opened with: a call of each tool that has one, and what shows that its view is complete."""
+"""Sample calls for the apps: one for each tool with an app, and a sign that its view is complete."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ EDITS = [{"oldText": "- [ ] clean the oven", "newText": "- [x] clean the oven\n-
 
 @dataclass(frozen=True)
 class Place:
-    """Where the servers have something to show: the folder that was laid out, and the address of the web site."""
+    """The contents of the servers: their folder, and the address of the web site."""
 
     folder: Path
     site: str
@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Sample:
-    """One app: the tool that it is of, and the arguments of a call."""
+    """One app: its tool, and the arguments of a call."""
 
     name: str
     server: str
@@ -39,7 +39,7 @@ class Sample:
     """Does what a picture is better with."""
 
     async def settle(self, view: FrameLocator) -> None:
-        """Has the view show more than it does at first, where there is more."""
+        """Expands the view if it has more to show."""
         if self.use is not None:
             await self.use(view)
 
@@ -103,5 +103,5 @@ SAMPLES = (
 
 
 def sample(name: str) -> Sample:
-    """The sample of that name."""
+    """Returns the sample of that name."""
     return next(one for one in SAMPLES if one.name == name)

@@ -1,4 +1,4 @@
-"""The four servers over HTTP, each with something to show: a shop, its files, its pages, and prompts."""
+"""The four servers over HTTP with contents: a shop, its files, its pages, and prompts."""
 
 import sys
 from pathlib import Path
@@ -33,14 +33,14 @@ FILES = {
 
 
 class Served:
-    """The servers of one run, each started when it is first asked for; they serve what is in `folder`."""
+    """The servers of one run, each started when first needed, with the contents of `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._running: dict[str, HttpServer] = {}
 
     def url(self, server: str, *options: str) -> str:
-        """The endpoint of "filesystem", "sqlite", "fetch" or "prompts", which may change things."""
+        """Returns the endpoint of "filesystem", "sqlite", "fetch" or "prompts", with writing allowed."""
         if server not in self._running:
             served = {
                 "filesystem": ["--allow-write", str(self.folder / "bakery")],
@@ -52,13 +52,13 @@ class Served:
         return self._running[server].url
 
     def close(self) -> None:
-        """Ends them all. Fails where one had something to complain of."""
+        """Stops all servers. Fails if a server wrote to stderr."""
         said = "".join(server.close() for server in self._running.values())
         assert not said, said
 
 
 def lay_out(folder: Path) -> None:
-    """Makes what the servers show: `bakery`, `shop.db` and `site` in `folder`."""
+    """Writes the contents of the servers: `bakery`, `shop.db` and `site` in `folder`."""
     for name, text in FILES.items():
         file = folder / "bakery" / name
         file.parent.mkdir(parents=True, exist_ok=True)

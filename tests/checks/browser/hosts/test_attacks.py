@@ -1,4 +1,4 @@
-"""What is hostile in files, tables, pages and prompts is shown by the apps as text, and bounded; nothing runs.
+"""Hostile files, tables, pages and prompts in the apps: shown as text, bounded, and never executed.
 
 The fixture `page` fails its test where, in any frame, a script of a stranger runs, the browser opens a dialog or
 something is asked of elsewhere.
@@ -25,7 +25,7 @@ FORBIDDEN = (
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Our servers over what somebody hostile left."""
+    """Starts our servers with hostile contents."""
     folder = tmp_path_factory.mktemp("hostile")
     lay_out_hostile(folder)
     served = Served(folder)
@@ -40,14 +40,14 @@ def evil_site(hostile: Served) -> Iterator[str]:
 
 
 async def opened(host: MinimalHost, served: Served, app: str, /, **arguments: object) -> None:
-    """Opens the app."""
+    """Opens the app of a sample."""
     one = sample(app)
     await host.connect(served.url(one.server))
     await host.open(one.tool, arguments)
 
 
 async def assert_text(host: MinimalHost, text: str = MARK) -> None:
-    """What is hostile can be read, and is neither elements nor too much."""
+    """Checks that hostile text is readable, bounded, and creates no elements."""
     await expect(host.view.get_by_text(text).filter(visible=True).first).to_be_visible()
     assert await host.view.locator(FORBIDDEN).count() == 0
     assert await host.view.locator("*").count() <= MOST_ELEMENTS

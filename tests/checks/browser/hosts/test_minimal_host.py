@@ -1,4 +1,4 @@
-"""Each app in a minimal host, which has nothing but the official client and the official app-bridge."""
+"""Each app in a minimal host, which has only the official client and the official app-bridge."""
 
 import re
 
@@ -22,7 +22,7 @@ def place(served: Served, bakery: str) -> Place:
 
 
 async def opened(host: MinimalHost, served: Served, name: str, /, **arguments: object) -> None:
-    """Opens the app of that name, with other arguments than those of its sample."""
+    """Opens the app of that name with the given arguments."""
     one = sample(name)
     await host.connect(served.url(one.server))
     await host.open(one.tool, arguments)
@@ -69,7 +69,7 @@ async def test_a_host_without_apps_gets_the_same_text(host: MinimalHost, served:
     assert shown["content"] == told["content"]
 
 
-# What an app asks of its host. All that it does by itself is in the tests of the app.
+# Requests of an app to its host. The tests of each app cover everything else.
 
 
 async def test_the_next_page_of_rows_is_requested(host: MinimalHost, served: Served) -> None:
