@@ -46,7 +46,7 @@ class DemoOutput(NamedTuple):
     async def _call(self, client: Client, tool: str, arguments: dict[str, Any], *, expect_refusal: bool) -> list[str]:
         result = await client.call_tool(tool, arguments)
         if bool(result.is_error) != expect_refusal:
-            raise RuntimeError(f"{tool} {'was not expect_refusal' if expect_refusal else 'failed'}: {result.text}")
+            raise RuntimeError(f"{tool} {'was not refused' if expect_refusal else 'failed'}: {result.text}")
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         self.show(f"-> {tool}({shown})")
         for line in result.text.splitlines():
