@@ -43,8 +43,8 @@ async def open_session(client: httpx.AsyncClient) -> str:
 async def asked_over_http(client: httpx.AsyncClient, method: str, **params: Any) -> Any:
     """Returns the result of a request."""
     text = (await client.post("/mcp", json=_message(method, params), timeout=PATIENCE)).text
-    (found,) = [line.partition("data:")[2] or line for line in text.splitlines() if '"jsonrpc"' in line]
-    return json.loads(found)["result"]
+    (data,) = [line.partition("data:")[2] or line for line in text.splitlines() if '"jsonrpc"' in line]
+    return json.loads(data)["result"]
 
 
 def _message(method: str, params: dict[str, Any]) -> dict[str, Any]:

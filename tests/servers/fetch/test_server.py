@@ -184,9 +184,9 @@ def titled_pdf() -> bytes:
     written = PdfWriter()
     written.add_blank_page(100, 100)
     written.add_metadata({"/Title": FORGED, "/Author": FORGED})
-    found = BytesIO()
-    written.write(found)
-    return found.getvalue()
+    buffer = BytesIO()
+    written.write(buffer)
+    return buffer.getvalue()
 
 
 def html(head: str, body: str, language: str = "") -> bytes:

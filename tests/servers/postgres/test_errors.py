@@ -55,14 +55,14 @@ async def raise_error(postgres: PostgresServer, sql: str, *, before: str = "") -
 
 async def test_each_sqlstate_has_a_code(postgres: PostgresServer) -> None:
     link = await open_link(parse_target(postgres.url(), False), LIMITS)
-    found = {}
+    codes = {}
     for state in CODES:
         sql = f"DO $do$ BEGIN RAISE EXCEPTION 'it failed' USING ERRCODE = '{state}'; END $do$"
         with pytest.raises(PostgresError) as caught:
             await link.run(sql, deadline=soon())
-        found[caught.value.state] = caught.value.code
+        codes[caught.value.state] = caught.value.code
     link.close()
-    assert found == CODES
+    assert codes == CODES
 
 
 async def test_text_of_the_database_in_an_error_is_quoted_separately(postgres: PostgresServer) -> None:

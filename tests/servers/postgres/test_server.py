@@ -27,8 +27,8 @@ SELECT sku, price FROM product WHERE category = :category AND price >= coalesce(
 
 async def read(peer: Peer, uri: str) -> str:
     """Returns the text of a resource."""
-    (found,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
-    text: str = found["text"]
+    (contents,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
+    text: str = contents["text"]
     return text
 
 
@@ -42,9 +42,9 @@ async def complete(peer: Peer, name: str, typed: str, **settled: str) -> list[st
 
 def list_types(schema: Json) -> set[str]:
     """Returns the types anywhere in a JSON Schema."""
-    found = {schema["type"]} if "type" in schema else set()
+    type_names = {schema["type"]} if "type" in schema else set()
     parts = [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]
-    return found.union(*(list_types(part) for part in parts))
+    return type_names.union(*(list_types(part) for part in parts))
 
 
 @every_era

@@ -150,9 +150,9 @@ def _columns(postgres: PostgresServer) -> list[tuple[Any, ...]]:
 
 def test_arrays_of_domains_have_their_base_type(sender: Sender, types: Types, postgres: PostgresServer) -> None:
     oids, rows = sender.fetch("SELECT ARRAY[1, 2]::positive[], ARRAY['a@b']::email[], 7::positive")
-    found = _read_types(types, oids, postgres)
-    assert [one.name for one in found] == ["positive[]", "email[]", "integer"]
-    assert encode_rows(found, rows, 1_000) == [([1, 2], ["a@b"], 7)]
+    result_types = _read_types(types, oids, postgres)
+    assert [one.name for one in result_types] == ["positive[]", "email[]", "integer"]
+    assert encode_rows(result_types, rows, 1_000) == [([1, 2], ["a@b"], 7)]
 
 
 ODD: list[tuple[str, Any]] = [

@@ -36,8 +36,8 @@ while True:
 
 async def values(database: Database) -> list[tuple[int, int]]:
     """Returns each value of the rows with its count."""
-    found: list[tuple[int, int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
-    return found
+    counts: list[tuple[int, int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
+    return counts
 
 
 def make(file: Path, mode: str = "delete") -> Path:

@@ -22,8 +22,8 @@ COUNTED = f"SELECT count(*) FROM ({BOMB})"
 
 
 async def rows(peer: Peer, query: str, **more: Any) -> list[Any]:
-    found: list[Any] = (await peer.data("read_query", query=query, **more))["rows"]
-    return found
+    result: list[Any] = (await peer.data("read_query", query=query, **more))["rows"]
+    return result
 
 
 # Endless queries
@@ -116,10 +116,10 @@ VALUES = (
 async def test_each_value_round_trips_as_a_parameter(file: Path) -> None:
     async with inside(file) as peer:
         for expression, value in VALUES:
-            [[found]] = await rows(peer, f"SELECT {expression}")
-            assert (found, type(found)) == (value, type(value)), expression
+            [[returned]] = await rows(peer, f"SELECT {expression}")
+            assert (returned, type(returned)) == (value, type(value)), expression
             same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
-            assert await rows(peer, same, parameters=[found]) == [[1]], expression
+            assert await rows(peer, same, parameters=[returned]) == [[1]], expression
 
 
 async def test_columns_have_names_and_types(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def change_page(site: Site, path: str, page: str) -> None:
 
 
 def read_version(text: str) -> str:
-    found = re.search(r"UTC(?:, from the cache)?, version ([0-9a-f]{8})\n", text)
-    assert found is not None, text
-    return found[1]
+    match = re.search(r"UTC(?:, from the cache)?, version ([0-9a-f]{8})\n", text)
+    assert match is not None, text
+    return match[1]
 
 
 async def test_the_start_index_of_a_passage_continues_the_page_there(peer: Peer, site: Site) -> None:

@@ -123,9 +123,9 @@ async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
 
 def read_private_memory(pid: int) -> int:
     """Returns the private memory of a process in bytes."""
-    found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert found is not None
-    return int(found[1]) * 1024
+    match = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 @pytest.mark.slow

@@ -34,9 +34,9 @@ PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht 
 
 def read_fenced(text: str) -> str:
     """Returns the text between the fence marks."""
-    found = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
-    assert found is not None, text
-    return found.group(2)
+    match = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
+    assert match is not None, text
+    return match.group(2)
 
 
 def html(text: str = PAGE) -> bytes:

@@ -83,9 +83,9 @@ def test_list_links_lists_each_web_link_once() -> None:
     ids=["long", "many"],
 )
 def test_headings_and_links_beyond_max_view_are_left_out(text: str) -> None:
-    found = {"outline": list_headings(text), "links": list_links(text)}
-    assert all(found.values())
-    assert size_of(found) <= MAX_VIEW
+    parts = {"outline": list_headings(text), "links": list_links(text)}
+    assert all(parts.values())
+    assert size_of(parts) <= MAX_VIEW
 
 
 def test_hostile_text_takes_linear_time() -> None:

@@ -22,9 +22,9 @@ def test_get_returns_the_latest_snapshot() -> None:
     store = Snapshots()
     store.put("me", A, snapshot("old"))
     store.put("me", A, snapshot("new"))
-    found = store.get("me", A)
-    assert found is not None
-    assert found.page.text == "new"
+    latest = store.get("me", A)
+    assert latest is not None
+    assert latest.page.text == "new"
 
 
 def test_snapshots_are_private_to_a_client() -> None:

@@ -90,14 +90,14 @@ def test_a_start_index_past_the_end_is_an_error() -> None:
 
 @given(st.text(), st.integers(1, 50), st.integers(10, 200))
 def test_pieces_join_to_the_text_and_respect_the_size(text: str, characters: int, size: int) -> None:
-    found, start = "", 0
+    joined, start = "", 0
     while start < len(text) or not start:
         piece = cut(text, start, characters, size)
         assert len(json.dumps(piece.text, ensure_ascii=False).encode()) <= size
-        found, start = found + piece.text, piece.end
+        joined, start = joined + piece.text, piece.end
         if start >= len(text):
             break
-    assert found == text
+    assert joined == text
 
 
 def test_an_error_fences_quoted_text_of_a_page() -> None:

@@ -23,10 +23,10 @@ async def link(postgres: PostgresServer) -> AsyncIterator[Link]:
 
 
 async def test_run_returns_values_as_postgresql_text(link: Link) -> None:
-    found = await link.run("SELECT 1 AS n, NULL, 'x' || $1", [b"y"], deadline=soon())
-    assert found.rows == [(b"1", None, b"xy")]
-    assert [column.name for column in found.columns] == ["n", "?column?", "?column?"]
-    assert found.tag == "SELECT 1"
+    result = await link.run("SELECT 1 AS n, NULL, 'x' || $1", [b"y"], deadline=soon())
+    assert result.rows == [(b"1", None, b"xy")]
+    assert [column.name for column in result.columns] == ["n", "?column?", "?column?"]
+    assert result.tag == "SELECT 1"
 
 
 async def test_ask_returns_python_values(link: Link) -> None:
@@ -68,10 +68,10 @@ async def test_rows_beyond_the_memory_limit_stop_the_statement(link: Link) -> No
 
 
 async def test_rows_beyond_max_bytes_are_dropped(link: Link) -> None:
-    found = await link.run(
+    result = await link.run(
         "SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), max_bytes=10_000
     )
-    assert (found.is_truncated, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
+    assert (result.is_truncated, len(result.rows), result.tag) == (True, 9, "SELECT 5000")
 
 
 @pytest.mark.slow
@@ -116,10 +116,10 @@ async def test_a_reader_cannot_write_or_copy(link: Link) -> None:
 async def test_a_transaction_leaves_no_settings_or_locks(link: Link) -> None:
     async with link.transaction(soon()):
         await link.run("SELECT set_config('work_mem', '7MB', false), pg_advisory_lock(1)", deadline=soon())
-    (found,) = await link.ask(
+    (result,) = await link.ask(
         "SELECT current_setting('work_mem'), count(*) FROM pg_locks WHERE locktype = 'advisory'", deadline=soon()
     )
-    assert found == ("4MB", 0)
+    assert result == ("4MB", 0)
 
 
 async def test_a_job_raises_the_statement_timeout(postgres: PostgresServer) -> None:

@@ -152,11 +152,11 @@ def test_string_literals_end_as_in_postgresql(cluster: psycopg.Connection[tuple[
     strings = [statement.text(token) for token in statement.tokens if token.kind == "string"]
     with cluster.transaction(force_rollback=True):
         try:
-            found = cluster.execute(statement.body.encode()).fetchone()
+            row = cluster.execute(statement.body.encode()).fetchone()
         except psycopg.Error:
             return
-    assert found is not None
-    assert (strings[-1] == "'|pg_sleep|'") == (found[-1] == "|pg_sleep|")
+    assert row is not None
+    assert (strings[-1] == "'|pg_sleep|'") == (row[-1] == "|pg_sleep|")
 
 
 @pytest.fixture(scope="module")

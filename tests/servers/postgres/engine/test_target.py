@@ -26,8 +26,8 @@ TARGETS = [
 
 
 def test_a_database_has_a_name_and_a_mode() -> None:
-    found = [(given, parse_target(given, False)) for given, *_ in TARGETS]
-    assert [(given, target.name, target.writable) for given, target in found] == TARGETS
+    targets = [(given, parse_target(given, False)) for given, *_ in TARGETS]
+    assert [(given, target.name, target.writable) for given, target in targets] == TARGETS
 
 
 def test_ro_overrides_allow_write() -> None:

@@ -161,9 +161,9 @@ async def test_slow_statements_are_listed_by_total_time_and_time_per_call(databa
     async with asking(database.server.url(database.name)) as ask:
         lines = await list_slow_statements(ask)
     assert [line for line in lines if not line.startswith(" ")] == ["by total time:", "by time per call:"]
-    found = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
-    assert " in 1 calls (" in found[0]
-    assert ", 1.0 rows each, " in found[0]
+    matching = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
+    assert " in 1 calls (" in matching[0]
+    assert ", 1.0 rows each, " in matching[0]
 
 
 @pytest.mark.slow
@@ -196,4 +196,4 @@ def test_sizes_times_and_shares_are_human_readable() -> None:
         (format_share(1, 3), "33.3 %"),
         (format_share(0, 0), "nothing yet"),
     ]
-    assert [found for found, _ in formatted] == [expected for _, expected in formatted]
+    assert [matching for matching, _ in formatted] == [expected for _, expected in formatted]

@@ -32,12 +32,12 @@ async def plan(database: Database, sql: str, *parameters: bytes | None, analyze:
 
 
 async def test_a_plan_has_indented_steps_with_costs(big: Database) -> None:
-    found = await plan(big, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'")
-    assert [step["level"] for step in found["steps"]] == [0, 1, 1, 2]
-    assert found["steps"][0]["detail"].startswith("Hash Join; hash cond (customer.id = ")
-    assert found["steps"][3]["detail"].startswith("Index Scan using order_placed_state_idx on order; index cond")
-    assert not found["ran"]
-    assert format_plan(found).startswith("4 steps; the statement was not run\n")
+    result = await plan(big, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'")
+    assert [step["level"] for step in result["steps"]] == [0, 1, 1, 2]
+    assert result["steps"][0]["detail"].startswith("Hash Join; hash cond (customer.id = ")
+    assert result["steps"][3]["detail"].startswith("Index Scan using order_placed_state_idx on order; index cond")
+    assert not result["ran"]
+    assert format_plan(result).startswith("4 steps; the statement was not run\n")
 
 
 async def test_only_large_tables_are_listed_as_scanned_in_full(big: Database) -> None:
@@ -46,19 +46,19 @@ async def test_only_large_tables_are_listed_as_scanned_in_full(big: Database) ->
 
 
 async def test_analyze_adds_actual_rows_and_times(big: Database) -> None:
-    found = await plan(big, "SELECT * FROM big WHERE a = 5", analyze=True)
-    (step,) = found["steps"]
+    result = await plan(big, "SELECT * FROM big WHERE a = 5", analyze=True)
+    (step,) = result["steps"]
     assert "(actual rows 20, 19980 filtered out, " in step["detail"]
-    assert found["ran"]
-    assert found["notes"][0].startswith("planning ")
+    assert result["ran"]
+    assert result["notes"][0].startswith("planning ")
 
 
 async def test_a_wrong_row_estimate_is_noted(big: Database) -> None:
     # The selectivity of an expression is unknown without CREATE STATISTICS.
-    found = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
-    assert "Seq Scan on big: 100 rows were expected, but 10000 were returned" in found["notes"]
-    found = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
-    assert not [note for note in found["notes"] if "expected" in note]
+    result = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
+    assert "Seq Scan on big: 100 rows were expected, but 10000 were returned" in result["notes"]
+    result = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
+    assert not [note for note in result["notes"] if "expected" in note]
 
 
 async def test_analyze_runs_in_a_read_only_transaction(big: Database) -> None:
@@ -66,8 +66,8 @@ async def test_analyze_runs_in_a_read_only_transaction(big: Database) -> None:
     with pytest.raises(SqlError) as caught:
         await plan(big, "INSERT INTO no_key VALUES (7)", analyze=True)
     assert caught.value.code == "refused"
-    found = await plan(big, "INSERT INTO no_key VALUES (7)")
-    assert found["steps"][0]["detail"].startswith("Insert on no_key")
+    result = await plan(big, "INSERT INTO no_key VALUES (7)")
+    assert result["steps"][0]["detail"].startswith("Insert on no_key")
 
 
 async def test_explain_accepts_a_missing_parameter(big: Database) -> None:
@@ -91,8 +91,8 @@ async def test_an_error_position_refers_to_the_callers_text(big: Database) -> No
 
 
 async def test_candidate_indexes_are_named_without_hypopg(big: Database) -> None:
-    found = await plan(big, "SELECT * FROM big WHERE a = 5 AND b > 3 AND \"The Text\" = 'big.n = 1'")
-    assert found["notes"] == [
+    result = await plan(big, "SELECT * FROM big WHERE a = 5 AND b > 3 AND \"The Text\" = 'big.n = 1'")
+    assert result["notes"] == [
         "an index might help, but was not tried, because hypopg is not installed: "
         'big (a); big ("The Text"); big (b); big (a, "The Text"); big (a, b)'
     ]
@@ -101,23 +101,23 @@ async def test_candidate_indexes_are_named_without_hypopg(big: Database) -> None
 async def test_a_helpful_hypothetical_index_is_noted_with_its_cost(big: Database) -> None:
     big.run("CREATE SCHEMA tools; GRANT USAGE ON SCHEMA tools TO reader; CREATE EXTENSION hypopg SCHEMA tools")
     async with looking(big.reader) as session:
-        found = await explain("SELECT * FROM big WHERE v = '7' AND a = 7", (), 20_000, session)
+        result = await explain("SELECT * FROM big WHERE v = '7' AND a = 7", (), 20_000, session)
         assert await session.ask("SELECT 1 FROM tools.hypopg()") == []
-    assert found["notes"][0].startswith("with an index on big (v, a) the cost would be 8.")
-    assert found["notes"][0].endswith(" instead of 487")
-    assert [note.partition(")")[0] for note in found["notes"]] == [
+    assert result["notes"][0].startswith("with an index on big (v, a) the cost would be 8.")
+    assert result["notes"][0].endswith(" instead of 487")
+    assert [note.partition(")")[0] for note in result["notes"]] == [
         "with an index on big (v, a", "with an index on big (a", "with an index on big (v",
     ]  # fmt: skip
 
 
 async def test_useless_hypothetical_indexes_are_noted(big: Database) -> None:
-    found = await plan(big, "SELECT * FROM big WHERE n > 1")
-    assert found["notes"] == ["none of these indexes would make it much cheaper: big (n)"]
+    result = await plan(big, "SELECT * FROM big WHERE n > 1")
+    assert result["notes"] == ["none of these indexes would make it much cheaper: big (n)"]
 
 
 async def test_hypothetical_indexes_work_for_parameters_without_values(big: Database) -> None:
-    found = await plan(big, "SELECT * FROM big WHERE a = $1")
-    assert found["notes"][0].startswith("with an index on big (a) the cost would be ")
+    result = await plan(big, "SELECT * FROM big WHERE a = $1")
+    assert result["notes"][0].startswith("with an index on big (a) the cost would be ")
 
 
 async def test_columns_within_expressions_are_not_index_candidates(big: Database) -> None:
@@ -128,6 +128,6 @@ async def test_columns_within_expressions_are_not_index_candidates(big: Database
 async def test_a_long_plan_is_cut(most: int, big: Database) -> None:
     sql = " UNION ALL ".join(f"SELECT a FROM big WHERE b = {n}" for n in range(30))
     async with looking(big.reader) as session:
-        found = await explain(sql, (), most, session)
-    assert found["truncated"]
-    assert len(format_plan(found)) < most
+        result = await explain(sql, (), most, session)
+    assert result["truncated"]
+    assert len(format_plan(result)) < most

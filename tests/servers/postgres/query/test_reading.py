@@ -14,19 +14,19 @@ async def test_an_answer_has_names_types_and_declared_types(workshop: Database) 
     workshop.run("CREATE DOMAIN place AS text; CREATE TABLE typed (a varchar(20), b place, c numeric(10, 2)[])")
     workshop.run("INSERT INTO typed VALUES ('x', 'a@b', '{1.50}'); GRANT SELECT ON typed TO reader")
     async with reading(workshop.reader) as reader:
-        found = await reader.read("SELECT a, b, c, upper(a) AS d FROM typed")
-    assert found.names == ("a", "b", "c", "d")
-    assert found.declared == ("character varying(20)", "place", "numeric(10,2)[]", None)
-    assert found.page.types == ["character varying", "text", "numeric[]", "text"]
-    assert found.page.rows == [("x", "a@b", [1.5], "X")]
+        result = await reader.read("SELECT a, b, c, upper(a) AS d FROM typed")
+    assert result.names == ("a", "b", "c", "d")
+    assert result.declared == ("character varying(20)", "place", "numeric(10,2)[]", None)
+    assert result.page.types == ["character varying", "text", "numeric[]", "text"]
+    assert result.page.rows == [("x", "a@b", [1.5], "X")]
 
 
 async def test_every_reading_statement_returns_rows(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         for sql in ("SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_tablespace"):
-            found = await reader.read(sql)
-            assert found.page.rows
-            assert not found.more
+            result = await reader.read(sql)
+            assert result.page.rows
+            assert not result.more
         values = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
         large = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")
         places = ", ".join(f"${number}::int" for number in range(1, 30_001))
@@ -84,16 +84,16 @@ async def test_a_lock_of_another_session_is_a_busy_error(workshop: Database) -> 
 
 async def test_a_list_becomes_json_or_an_array_by_the_parameter_type(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
-        found = await reader.read(
+        result = await reader.read(
             "SELECT $1::jsonb, $2::int[], $3::json->0, $4::text", [1, {"a": None}], [1], [2], [3]
         )
-    assert found.page.rows == [('[1, {"a": null}]', [1], "2", '{"3"}')]
+    assert result.page.rows == [('[1, {"a": null}]', [1], "2", '{"3"}')]
 
 
 async def test_a_whole_float_is_accepted_for_an_integer(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
-        found = await reader.read("SELECT $1::int, $2::float8, $3::numeric", 1.0, -0.0, 2.5)
-    assert found.page.rows == [(1, -0.0, 2.5)]
+        result = await reader.read("SELECT $1::int, $2::float8, $3::numeric", 1.0, -0.0, 2.5)
+    assert result.page.rows == [(1, -0.0, 2.5)]
 
 
 async def test_a_byte_order_mark_before_a_statement_is_ignored(postgres: PostgresServer) -> None:

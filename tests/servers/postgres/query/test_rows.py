@@ -14,8 +14,8 @@ LIMITS = AnswerLimits(100, 200_000, 1_000)
 async def test_first_rows_are_in_the_order_of_their_key(workshop: Database) -> None:
     workshop.run("UPDATE category SET name = 'everything' WHERE id = 1")
     async with looking(workshop.reader) as session:
-        found = await read_first_rows("category", LIMITS._replace(rows=3), session)
-    assert found == {
+        result = await read_first_rows("category", LIMITS._replace(rows=3), session)
+    assert result == {
         "table": "category",
         "key": ["id"],
         "columns": ["id", "parent", "name"],
@@ -26,27 +26,27 @@ async def test_first_rows_are_in_the_order_of_their_key(workshop: Database) -> N
 
 async def test_rows_stop_at_the_size_limit(sample: Database) -> None:
     async with looking(sample.reader) as session:
-        found = await read_first_rows("order", AnswerLimits(1_000, 20_000, 1_000), session)
+        result = await read_first_rows("order", AnswerLimits(1_000, 20_000, 1_000), session)
         whole = await read_first_rows("order", AnswerLimits(1_000, 1_000_000, 1_000), session)
-    assert 50 < len(found["rows"]) < 500
-    given = len(found["rows"])
-    assert found["next_query"] == f'SELECT * FROM "order" ORDER BY id LIMIT 1000 OFFSET {given}'
+    assert 50 < len(result["rows"]) < 500
+    given = len(result["rows"])
+    assert result["next_query"] == f'SELECT * FROM "order" ORDER BY id LIMIT 1000 OFFSET {given}'
     assert (len(whole["rows"]), whole["next_query"]) == (1_000, None)
     assert [row[0] for row in whole["rows"]] == [*range(1, 1_001)]
 
 
 async def test_a_long_value_is_cut(sample: Database) -> None:
     async with looking(sample.reader) as session:
-        found = await read_first_rows("document", LIMITS, session)
-    assert found["rows"][0][2]["truncated"]
-    assert found["rows"][0][3]["bytes"] == 100_000
+        result = await read_first_rows("document", LIMITS, session)
+    assert result["rows"][0][2]["truncated"]
+    assert result["rows"][0][3]["bytes"] == 100_000
 
 
 async def test_tables_without_a_key_have_first_rows(sample: Database) -> None:
     async with looking(sample.reader) as session:
         for table, rows in (("no_key", 3), ("nothing", 0), ("sale", 100), ("best_customer", 10)):
-            found = await read_first_rows(table, LIMITS, session)
-            assert (found["key"], len(found["rows"])) == ([], rows)
+            result = await read_first_rows(table, LIMITS, session)
+            assert (result["key"], len(result["rows"])) == ([], rows)
             with pytest.raises(SqlError, match="no row has such a key"):
                 await find_row(table, "1", LIMITS, session)
 
@@ -73,8 +73,8 @@ async def test_rows_that_grow_large_are_fetched_singly(database: Database) -> No
         user="owner",
     )
     async with looking(database.owner) as session:
-        found = await read_first_rows("growing", LIMITS._replace(cell_bytes=100), session)
-    assert [row[0] for row in found["rows"]] == [*range(1, 61)]
+        result = await read_first_rows("growing", LIMITS._replace(cell_bytes=100), session)
+    assert [row[0] for row in result["rows"]] == [*range(1, 61)]
 
 
 FOUND = [
@@ -112,9 +112,9 @@ TYPED: list[tuple[str, str, list[str], int]] = [
 
 async def test_a_row_is_read_by_its_exact_key_only(sample: Database) -> None:
     async with looking(sample.reader) as session:
-        found = [(table, key, await find_row(table, key, LIMITS, session)) for table, key, _ in FOUND]
-    assert [(table, key, one["rows"][0][0]) for table, key, one in found] == FOUND
-    assert {one["next_query"] for *_, one in found} == {None}
+        result = [(table, key, await find_row(table, key, LIMITS, session)) for table, key, _ in FOUND]
+    assert [(table, key, one["rows"][0][0]) for table, key, one in result] == FOUND
+    assert {one["next_query"] for *_, one in result} == {None}
     for table, key in MISSING:  # some of them abort the transaction
         async with looking(sample.reader) as session:
             with pytest.raises(SqlError) as caught:
@@ -125,5 +125,5 @@ async def test_a_row_is_read_by_its_exact_key_only(sample: Database) -> None:
 async def test_key_completions_start_with_the_typed_text(sample: Database) -> None:
     for table, typed, first, count in TYPED:
         async with looking(sample.reader) as session:
-            found = await find_keys(table, typed, session)
-        assert (found[:3], len(found)) == (first, count), (table, typed)
+            result = await find_keys(table, typed, session)
+        assert (result[:3], len(result)) == (first, count), (table, typed)

@@ -13,12 +13,12 @@ NUMBERS = "SELECT n FROM generate_series(1, 25) AS n"
 
 
 async def read_all(reader: Reader, sql: str, limits: AnswerLimits = PAGE) -> list[int]:
-    found = await reader.read(sql, limits=limits)
-    rows = [*found.page.rows]
-    while found.cursor is not None:
-        found = await reader.read(sql, cursor=found.cursor, limits=limits)
-        assert not found.changed
-        rows += found.page.rows
+    result = await reader.read(sql, limits=limits)
+    rows = [*result.page.rows]
+    while result.cursor is not None:
+        result = await reader.read(sql, cursor=result.cursor, limits=limits)
+        assert not result.changed
+        rows += result.page.rows
     return [row[0] for row in rows]
 
 
@@ -92,8 +92,8 @@ async def test_another_replica_continues_a_cursor_and_reports_changes(database: 
         second = await there.read(NUMBERS, cursor=first.cursor)
         database.run("DELETE FROM review")
         third = await last.read(NUMBERS, cursor=second.cursor)
-    assert [row[0] for found in (first, second, third) for row in found.page.rows] == [*range(1, 26)]
-    assert [found.changed for found in (first, second, third)] == [False, False, True]
+    assert [row[0] for result in (first, second, third) for row in result.page.rows] == [*range(1, 26)]
+    assert [result.changed for result in (first, second, third)] == [False, False, True]
 
 
 @pytest.mark.slow

@@ -79,15 +79,15 @@ async def test_a_missing_table_has_the_nearest_names_suggested(sample: Database)
 
 
 async def test_an_unknown_name_in_a_query_has_the_nearest_suggested(sample: Database) -> None:
-    found = []
+    results = []
     for sql, _ in WRONG:
         async with asking(sample.reader) as ask:
             with pytest.raises(PostgresError) as caught:
                 await ask(sql)
         async with asking(sample.reader) as ask:
             suggestion = await suggest_names(ask, caught.value.state, sql, caught.value.position)
-        found.append((sql, suggestion.splitlines()[2:-1]))
-    assert found == WRONG
+        results.append((sql, suggestion.splitlines()[2:-1]))
+    assert results == WRONG
 
 
 async def test_a_text_in_double_quotes_gets_advice_on_single_quotes(sample: Database) -> None:

@@ -25,8 +25,8 @@ async def describe_relation(
 
 
 async def test_columns_types_keys_and_indexes_are_described(sample: Database) -> None:
-    found = await describe_relation(sample, "customer")
-    columns = {one["name"]: one for one in found["columns"]}
+    description = await describe_relation(sample, "customer")
+    columns = {one["name"]: one for one in description["columns"]}
     assert columns["id"] == {
         "name": "id",
         "type": "integer",
@@ -47,9 +47,9 @@ async def test_columns_types_keys_and_indexes_are_described(sample: Database) ->
     assert (key["columns"], key["to_columns"]) == (["order_id", "line"], ["order_id", "line"])
     (reference,) = (await describe_relation(sample, "order_line"))["referenced_by"]
     assert reference == key
-    found = {one["name"]: one for one in (await describe_relation(sample, "product"))["indexes"]}
-    assert found["product_pkey"]["origin"] == "PRIMARY KEY"
-    on_sale = found["product_on_sale"]
+    description = {one["name"]: one for one in (await describe_relation(sample, "product"))["indexes"]}
+    assert description["product_pkey"]["origin"] == "PRIMARY KEY"
+    on_sale = description["product_on_sale"]
     assert (on_sale["partial"], on_sale["unique"], on_sale["origin"]) == (True, False, "CREATE INDEX")
     assert on_sale["columns"] == ["category", "price"]
     assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
@@ -57,8 +57,8 @@ async def test_columns_types_keys_and_indexes_are_described(sample: Database) ->
 
 async def test_key_columns_are_numbered_in_key_order(workshop: Database) -> None:
     workshop.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
-    found = await describe_relation(workshop, "turned", user="owner")
-    assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
+    description = await describe_relation(workshop, "turned", user="owner")
+    assert {one["name"]: one["primary_key"] for one in description["columns"]} == {"a": 2, "b": 1}
 
 
 async def test_an_invalid_index_is_marked(workshop: Database) -> None:
@@ -97,21 +97,21 @@ async def test_policies_are_described_and_whether_they_apply_to_the_role(worksho
         "CREATE POLICY cheap ON product FOR SELECT TO reader, writer USING (price < 10)",
         user="owner",
     )
-    found = await describe_relation(workshop, "product", sample=100)
-    assert found["sections"]["policies"] == [
+    description = await describe_relation(workshop, "product", sample=100)
+    assert description["sections"]["policies"] == [
         "cheap permissive for select to reader, writer using ((price < (10)::numeric))"
     ]
-    assert found["facts"] == ["row-level security: the role sees only the rows that the policies allow"]
-    assert found["sample"] is not None
-    assert len(found["sample"]["rows"]) == 7
+    assert description["facts"] == ["row-level security: the role sees only the rows that the policies allow"]
+    assert description["sample"] is not None
+    assert len(description["sample"]["rows"]) == 7
     assert (await describe_relation(workshop, "product", user="owner"))["facts"] == [
         "row-level security, but not for this role"
     ]
 
 
 async def test_a_view_has_its_query(sample: Database) -> None:
-    found = await describe_relation(sample, "sale")
-    assert found["sql"].startswith("CREATE VIEW sale AS\n SELECT o.id AS order_id,")
+    description = await describe_relation(sample, "sale")
+    assert description["sql"].startswith("CREATE VIEW sale AS\n SELECT o.id AS order_id,")
     assert (await describe_relation(sample, "cheap"))["sections"]["options"] == [
         "security_barrier=true, check_option=cascaded"
     ]
@@ -121,10 +121,10 @@ async def test_a_view_has_its_query(sample: Database) -> None:
 
 
 async def test_every_type_has_statistics(sample: Database) -> None:
-    found = (await describe_relation(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
-    assert found is not None
-    assert found["rows_examined"] == 4
-    by_column = {one["column"]: one for one in found["columns"]}
+    description = (await describe_relation(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
+    assert description is not None
+    assert description["rows_examined"] == 4
+    by_column = {one["column"]: one for one in description["columns"]}
     assert len(by_column) == 45
     assert by_column["small"] == {"column": "small", "nulls": 2, "distinct": 2, "min": -32768, "max": 0}
     assert by_column["big"]["max"] == {"type": "int8", "value": "9223372036854775807"}
@@ -133,7 +133,7 @@ async def test_every_type_has_statistics(sample: Database) -> None:
     assert by_column["mail"]["max"] == "a@b.c"
     assert by_column["moods"]["max"] == "{sad,happy}"
     # These types can't be compared, or have no known comparison.
-    assert [one["column"] for one in found["columns"] if one["distinct"] is None] == [
+    assert [one["column"] for one in description["columns"] if one["distinct"] is None] == [
         "document", "j", "path", "addresses", "point", "box", "home",
     ]  # fmt: skip
 
@@ -156,22 +156,22 @@ async def test_only_readable_columns_have_samples_and_statistics(workshop: Datab
 
 async def test_a_failing_view_is_described_with_the_problem(workshop: Database) -> None:
     workshop.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
-    found = await describe_relation(workshop, "broken", sample=1, statistics=True, user="owner")
-    assert [one["name"] for one in found["columns"]] == ["x"]
-    assert "division by zero" in str(found["problem"])
+    description = await describe_relation(workshop, "broken", sample=1, statistics=True, user="owner")
+    assert [one["name"] for one in description["columns"]] == ["x"]
+    assert "division by zero" in str(description["problem"])
 
 
 @pytest.mark.slow
 async def test_statistics_after_the_timeout_come_from_analyze(workshop: Database) -> None:
     workshop.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
-    found = await describe_relation(workshop, "wide", statistics=True, user="postgres", seconds=0)
-    assert found["statistics"] == {
+    description = await describe_relation(workshop, "wide", statistics=True, user="postgres", seconds=0)
+    assert description["statistics"] == {
         "rows_examined": 0,
         "partial": True,
         "columns": [
             {"column": "n", "nulls": 0, "distinct": 3000, "min": 1, "max": 3000},
-            {"column": "t", "nulls": 0, "distinct": 3000, "min": found["statistics"]["columns"][1]["min"],  # type: ignore[index]
-             "max": found["statistics"]["columns"][1]["max"]},  # type: ignore[index]
+            {"column": "t", "nulls": 0, "distinct": 3000, "min": description["statistics"]["columns"][1]["min"],  # type: ignore[index]
+             "max": description["statistics"]["columns"][1]["max"]},  # type: ignore[index]
         ],
     }  # fmt: skip
 
@@ -182,19 +182,19 @@ async def test_an_endless_view_is_described_without_rows(workshop: Database) -> 
         "CREATE VIEW endless AS SELECT count(*) AS n FROM generate_series(1, 1000000), generate_series(1, 9999) AS b",
         user="owner",
     )
-    found = await describe_relation(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
-    assert [one["name"] for one in found["columns"]] == ["n"]
-    assert (found["sample"], found["statistics"], found["left_out"]) == (None, None, {"sample": 1})
-    found = await describe_relation(workshop, "endless", statistics=True, user="owner", seconds=1)
-    assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
+    description = await describe_relation(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
+    assert [one["name"] for one in description["columns"]] == ["n"]
+    assert (description["sample"], description["statistics"], description["left_out"]) == (None, None, {"sample": 1})
+    description = await describe_relation(workshop, "endless", statistics=True, user="owner", seconds=1)
+    assert description["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 
 async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> None:
     async with looking(sample.reader) as session:
         request = TableRequest("value_of_each_type", 3, True)
-        found = await describe(request, AnswerLimits(100, 2_000, 1_000), session, 30)
-    assert found["left_out"]["columns"] > 5
-    assert len(format_table(found)) < 2_000
+        description = await describe(request, AnswerLimits(100, 2_000, 1_000), session, 30)
+    assert description["left_out"]["columns"] > 5
+    assert len(format_table(description)) < 2_000
 
 
 async def test_text_of_the_database_is_fenced(sample: Database) -> None:

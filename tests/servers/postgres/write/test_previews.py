@@ -61,27 +61,27 @@ async def test_a_dry_run_shows_rows_before_and_after(db: Writing) -> None:
 
 
 async def test_rows_without_a_key_are_shown_as_deleted_and_inserted(db: Writing) -> None:
-    found = await changes(db, "UPDATE no_key SET b = 'z' WHERE a = 1")
+    shown = await changes(db, "UPDATE no_key SET b = 'z' WHERE a = 1")
     was, now = ((1, "x"), None), (None, (1, "z"))
-    assert found == {"no_key": ({"updated": 2}, [was, was, now, now])}
+    assert shown == {"no_key": ({"updated": 2}, [was, was, now, now])}
 
 
 async def test_changes_by_triggers_and_foreign_keys_are_shown(db: Writing) -> None:
-    found = await changes(
+    shown = await changes(
         db,
         "UPDATE warehouse.stock SET quantity = 0 WHERE sku = 'SKU-0001'",
         "DELETE FROM warehouse.stock WHERE sku = 'SKU-0001'",
     )
-    assert found["warehouse.stock"] == ({"updated": 1, "deleted": 1}, [(("B", 2, "SKU-0001", 1), None)])
-    counts, ((before, after),) = found["warehouse.movement"]
+    assert shown["warehouse.stock"] == ({"updated": 1, "deleted": 1}, [(("B", 2, "SKU-0001", 1), None)])
+    counts, ((before, after),) = shown["warehouse.movement"]
     assert (counts, before, after[1:3]) == ({"inserted": 1}, None, ("SKU-0001", -1))
 
 
 async def test_rows_that_are_only_locked_are_not_shown(db: Writing) -> None:
     update = "UPDATE category SET name = 'all of it' WHERE id = 1"
-    found = await changes(db, "INSERT INTO category VALUES (5, 2, 'new')", update)
+    shown = await changes(db, "INSERT INTO category VALUES (5, 2, 'new')", update)
     rows = [((1, None, "all"), (1, None, "all of it")), (None, (5, 2, "new"))]
-    assert found == {"category": ({"inserted": 1, "updated": 1}, rows)}
+    assert shown == {"category": ({"inserted": 1, "updated": 1}, rows)}
 
 
 async def test_rows_of_a_subtransaction_are_shown(db: Writing) -> None:
@@ -91,8 +91,8 @@ async def test_rows_of_a_subtransaction_are_shown(db: Writing) -> None:
 
 
 async def test_rows_of_a_new_table_are_shown(db: Writing) -> None:
-    found = await changes(db, "CREATE TABLE made (a integer)", "INSERT INTO made VALUES (1), (2)")
-    assert found == {"made": ({"inserted": 2}, [(None, (1,)), (None, (2,))])}
+    shown = await changes(db, "CREATE TABLE made (a integer)", "INSERT INTO made VALUES (1), (2)")
+    assert shown == {"made": ({"inserted": 2}, [(None, (1,)), (None, (2,))])}
 
 
 async def test_an_altered_or_truncated_table_has_a_note_instead_of_rows(db: Writing) -> None:
@@ -118,8 +118,8 @@ async def test_the_first_ten_of_many_rows_are_shown_before_and_after(db: Writing
 
 
 async def test_long_values_are_cut(db: Writing) -> None:
-    found = await changes(db, "DELETE FROM document WHERE id = 1")
-    (((_, _, body, scan), _),) = found["document"][1]
+    shown = await changes(db, "DELETE FROM document WHERE id = 1")
+    (((_, _, body, scan), _),) = shown["document"][1]
     assert body == {"type": "text", "bytes": 200_000, "value": "0123456789" * 20, "truncated": True}
     assert scan["bytes"] == 100_000
 
@@ -132,5 +132,5 @@ async def test_a_small_answer_shows_fewer_rows(db: Writing) -> None:
 
 
 async def test_names_are_quoted_as_in_sql(db: Writing) -> None:
-    found = await changes(db, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
-    assert found == {'"Upper Case"': ({"updated": 1}, [((1, "a", "b", "c"), (1, "z", "b", "c"))])}
+    shown = await changes(db, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
+    assert shown == {'"Upper Case"': ({"updated": 1}, [((1, "a", "b", "c"), (1, "z", "b", "c"))])}

@@ -46,15 +46,15 @@ EFFECTS: list[tuple[str, int, list[str]]] = [
 
 
 async def test_affected_rows_and_tables_are_reported(db: Writing, workshop: Database) -> None:
-    found = []
+    effects = []
     for query, *_ in EFFECTS:
         (done,) = (await db.execute(query))["statements"]
         assert "schema_changed" not in done
-        found.append((query, done["affected"], list(done.get("tables", []))))
+        effects.append((query, done["affected"], list(done.get("tables", []))))
         workshop.run(
             "TRUNCATE review; INSERT INTO review SELECT n, 'SKU-000' || n, n, NULL FROM generate_series(1, 2) n"
         )
-    assert found == EFFECTS
+    assert effects == EFFECTS
 
 
 async def test_tables_changed_by_triggers_and_foreign_keys_are_named_not_counted(

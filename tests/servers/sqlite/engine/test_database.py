@@ -23,8 +23,8 @@ def make(file: Path, *values: int, kind: str = "INTEGER") -> Path:
 
 
 async def rows(database: Database) -> list[tuple[int]]:
-    found: list[tuple[int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
-    return found
+    values: list[tuple[int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
+    return values
 
 
 @asynccontextmanager

@@ -312,8 +312,8 @@ async def test_an_export_omits_hidden_columns(path: Path) -> None:
 
 async def test_hidden_keys_and_tables_are_not_completed(path: Path) -> None:
     async with inside("--hide", "users.name", "--hide", "vault", path) as peer:
-        found = [await complete(peer, "table", {"db": "data"}), await complete(peer, "key", KEYS)]
-    assert found == [["calls", "log", "orders", "plain", "users", "words"], ["1", "2", "3"]]
+        completions = [await complete(peer, "table", {"db": "data"}), await complete(peer, "key", KEYS)]
+    assert completions == [["calls", "log", "orders", "plain", "users", "words"], ["1", "2", "3"]]
 
 
 KEYS = {"db": "data", "table": "users"}

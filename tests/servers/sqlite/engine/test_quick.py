@@ -129,8 +129,8 @@ async def test_only_quick_statements_run_in_the_event_loop(file: Path, other: sq
     other.execute("CREATE VIRTUAL TABLE words USING fts5 (a)")
     other.execute("CREATE TABLE made (a, b AS (replace(a, 'n', 'm')))")
     other.execute("CREATE VIEW counted AS SELECT count(*) AS x FROM numbers")
-    found = {statement: await read_learned(file, statement) for statement in (*AT_ONCE, *LATER)}
-    assert found == {one: other.execute(one).fetchall() for one in AT_ONCE} | dict.fromkeys(LATER)
+    results = {statement: await read_learned(file, statement) for statement in (*AT_ONCE, *LATER)}
+    assert results == {one: other.execute(one).fetchall() for one in AT_ONCE} | dict.fromkeys(LATER)
     assert other.execute("SELECT count(*) FROM numbers").fetchone() == (1_000,)
 
 
@@ -286,8 +286,8 @@ async def test_a_read_stopped_while_waiting_for_the_processor_is_repeated_once(
     async with opened(file) as database:
         await learn(database, ROW)
         database.quick._seconds = PATIENCE
-        found = [database.quick.run(ROW, lambda *_: time.sleep(0.002) or answers.pop(0)) for _ in range(2)]
-    assert (found, answers) == (["done", None], ["done"])
+        results = [database.quick.run(ROW, lambda *_: time.sleep(0.002) or answers.pop(0)) for _ in range(2)]
+    assert (results, answers) == (["done", None], ["done"])
 
 
 async def test_repeated_late_reads_prolong_the_pause(file: Path) -> None:

@@ -28,8 +28,8 @@ TYPES: dict[str, list[str | None] | None] = {
 def test_declared_types_are_those_of_the_tables(file: Path) -> None:
     with closing(open_database(OpenOptions(file, "views", Limits()), lambda: False)) as connection:
         for query, types in TYPES.items():
-            found = find_declared_types(query, connection, StatementDeadline(1, 1))
-            assert found == types if types is not None else found[-1] == "INTEGER"
+            declared = find_declared_types(query, connection, StatementDeadline(1, 1))
+            assert declared == types if types is not None else declared[-1] == "INTEGER"
             assert connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone() == (0,)
 
 

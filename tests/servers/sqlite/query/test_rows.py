@@ -26,9 +26,9 @@ def reading(path: Path, script: str) -> Iterator[sqlite3.Connection]:
 
 def find(connection: sqlite3.Connection, table: str, key: str) -> dict[str, Any]:
     """Returns the row with that key, and the columns of the key."""
-    found = rows.find_row(table, key, LIMITS, connection, StatementDeadline(5, 1))
-    (row,) = found["rows"]
-    return {"key": found["key"], **dict(zip(found["columns"], row, strict=True))}
+    result = rows.find_row(table, key, LIMITS, connection, StatementDeadline(5, 1))
+    (row,) = result["rows"]
+    return {"key": result["key"], **dict(zip(result["columns"], row, strict=True))}
 
 
 def is_missing(connection: sqlite3.Connection, table: str, key: str) -> bool:
@@ -41,17 +41,17 @@ def test_first_rows_and_next_query_follow_the_order_of_the_key(tmp_path: Path) -
     made_rows = "WITH RECURSIVE c(x) AS (SELECT 250 UNION ALL SELECT x - 1 FROM c WHERE x > 1)"
     script = f"CREATE TABLE t (k TEXT PRIMARY KEY, v); {made_rows} INSERT INTO t (k) SELECT printf('%03d', x) FROM c;"
     with reading(tmp_path / "t.db", script) as connection:
-        found = rows.read_first_rows("t", LIMITS, connection, StatementDeadline(5, 1))
-        assert found["next_query"] is not None
-        rest = connection.execute(found["next_query"]).fetchall()
-    assert [row[0] for row in [*found["rows"], *rest]] == [f"{n:03}" for n in range(1, 201)]
+        result = rows.read_first_rows("t", LIMITS, connection, StatementDeadline(5, 1))
+        assert result["next_query"] is not None
+        rest = connection.execute(result["next_query"]).fetchall()
+    assert [row[0] for row in [*result["rows"], *rest]] == [f"{n:03}" for n in range(1, 201)]
 
 
 def test_a_view_has_rows_and_no_keys(tmp_path: Path) -> None:
     with reading(tmp_path / "shop.db", SHOP) as connection:
-        found = rows.read_first_rows("names", LIMITS, connection, StatementDeadline(5, 1))
+        result = rows.read_first_rows("names", LIMITS, connection, StatementDeadline(5, 1))
         assert is_missing(connection, "names", "1")
-    assert (found["rows"], found["key"], found["next_query"]) == ([("Ada",), ("Grace",), ("Ada",)], [], None)
+    assert (result["rows"], result["key"], result["next_query"]) == ([("Ada",), ("Grace",), ("Ada",)], [], None)
 
 
 def test_a_row_is_read_by_a_composite_key_or_rowid_with_generated_columns(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ async def opened(file: Path, kept_seconds: float = 30, readers: int = 4) -> Asyn
     await database.close()
 
 
-def numbers(found: RowsAndCursor) -> list[int]:
-    return [n for (n,) in found.answer.page.rows]
+def numbers(result: RowsAndCursor) -> list[int]:
+    return [n for (n,) in result.answer.page.rows]
 
 
 def delete_first(file: Path) -> None:
@@ -114,8 +114,8 @@ async def test_an_open_snapshot_does_not_block_writers(file: Path, mode: str) ->
     async with opened(file) as (database, snapshots):
         await snapshots.read(database, ALL, TEN, None, None)
         delete_first(file)
-        found = await snapshots.read(database, Query("SELECT count(*) FROM numbers", ()), TEN, None, None)
-    assert numbers(found) == [995]
+        result = await snapshots.read(database, Query("SELECT count(*) FROM numbers", ()), TEN, None, None)
+    assert numbers(result) == [995]
 
 
 async def test_closing_leaves_no_open_file(file: Path) -> None:

@@ -27,10 +27,10 @@ def test_tables_and_columns_of_any_name_are_described(table: str, column: str) -
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE {quote(table)} ({quote(column)} TEXT PRIMARY KEY)")
         connection.execute(f"INSERT INTO {quote(table)} VALUES (?)", [column])
-        found = describe(TableRequest(table, 1, True), ROOM, connection, StatementDeadline(5, 1))
+        description = describe(TableRequest(table, 1, True), ROOM, connection, StatementDeadline(5, 1))
         row = find_row(table, join_key([column]), ROOM, connection, StatementDeadline(5, 1))
-    assert (found["name"], found["columns"][0]["name"]) == (table, column)
-    assert found["sample"] == {"columns": [column], "rows": [(column,)]}
-    assert found["statistics"] is not None
-    assert found["statistics"]["columns"][0]["min"] == column
+    assert (description["name"], description["columns"][0]["name"]) == (table, column)
+    assert description["sample"] == {"columns": [column], "rows": [(column,)]}
+    assert description["statistics"] is not None
+    assert description["statistics"]["columns"][0]["min"] == column
     assert row["rows"] == [(column,)]

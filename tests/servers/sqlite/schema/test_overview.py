@@ -56,11 +56,11 @@ async def test_a_database_is_listed_and_described_table_by_table(tmp_path: Path)
 async def test_search_matches_words_in_names_columns_and_comments(tmp_path: Path) -> None:
     script = f"{SHOP}; CREATE TABLE z (a -- Weight in grams\n)"
     async with inside(made(tmp_path / "shop.db", script)) as peer:
-        found = {
+        matches = {
             words: [line.split()[1] for line in (await peer.text("list_tables", search=words)).splitlines()[2:-1]]
             for words in ("CUSTOMER", "customer email", "weight", "nonesuch")
         }
-    assert found == {
+    assert matches == {
         "CUSTOMER": ["customers", "names", "orders"],
         "customer email": ["customers"],
         "weight": ["z"],

@@ -56,12 +56,12 @@ EFFECTS = [
 
 
 async def test_the_effect_of_each_statement_is_reported(tmp_path: Path, db: sqlite3.Connection) -> None:
-    script, found = "\n".join(db.iterdump()), []
+    script, effects = "\n".join(db.iterdump()), []
     for query, *_ in EFFECTS:
-        path = made(tmp_path / f"{len(found)}.db", script)
+        path = made(tmp_path / f"{len(effects)}.db", script)
         result = await execute_one(path, query)
-        found.append((query, result["affected"], result.get("last_insert_rowid"), list(result.get("tables", ()))))
-    assert found == EFFECTS
+        effects.append((query, result["affected"], result.get("last_insert_rowid"), list(result.get("tables", ()))))
+    assert effects == EFFECTS
 
 
 async def test_a_large_rowid_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:

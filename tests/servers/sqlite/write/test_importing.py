@@ -95,13 +95,13 @@ TYPES: list[tuple[list[str], str, list[Any]]] = [
 
 
 async def test_a_new_table_has_lossless_types(path: Path, db: sqlite3.Connection) -> None:
-    found = []
+    results = []
     for fields, *_ in TYPES:
-        table = f"new{len(found)}"
+        table = f"new{len(results)}"
         done = await run_import(path, table, "n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
         assert (done.created, done.rows, done.columns[0]) == (True, len(fields), ("n", "INTEGER"))
-        found.append((fields, done.columns[1][1], [value for (value,) in db.execute(f"SELECT v FROM {table}")]))
-    assert found == TYPES
+        results.append((fields, done.columns[1][1], [value for (value,) in db.execute(f"SELECT v FROM {table}")]))
+    assert results == TYPES
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ WRONG = [
 
 
 async def test_an_invalid_row_is_refused_with_its_number(path: Path) -> None:
-    found = {csv: await get_refusal(path, "t", csv) for csv, _ in WRONG}
-    assert {csv: found[csv] for csv, error in WRONG if not found[csv].startswith(error)} == {}
+    errors = {csv: await get_refusal(path, "t", csv) for csv, _ in WRONG}
+    assert {csv: errors[csv] for csv, error in WRONG if not errors[csv].startswith(error)} == {}
 
 
 async def test_without_a_header_the_field_count_must_match_the_columns(path: Path) -> None:

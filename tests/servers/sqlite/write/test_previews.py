@@ -105,8 +105,8 @@ async def test_rows_deleted_by_replace_are_not_shown_beside_delete_triggers(path
 
 async def test_values_are_shown_as_stored(path: Path) -> None:
     values = "x'00FF', CAST(x'FF41' AS TEXT), 9007199254740993, 1e999, NULL, 1.5, ''"
-    found = await changes(path, "CREATE TABLE v (a, b, c, d, e, f, g)", f"INSERT INTO v VALUES ({values})")
-    assert found["v"][1][0][1] == (
+    shown = await changes(path, "CREATE TABLE v (a, b, c, d, e, f, g)", f"INSERT INTO v VALUES ({values})")
+    assert shown["v"][1][0][1] == (
         {"type": "blob", "bytes": 2, "base64": "AP8="},
         {"type": "text", "bytes": 2, "base64": "/0E="},
         {"type": "integer", "value": "9007199254740993"},
@@ -118,8 +118,8 @@ async def test_values_are_shown_as_stored(path: Path) -> None:
 
 
 async def test_tables_with_special_names_are_shown(path: Path) -> None:
-    found = await changes(path, 'CREATE TABLE "a "" ]💥" ("b "" [" INTEGER)', 'INSERT INTO "a "" ]💥" VALUES (1)')
-    assert found == {'a " ]💥': ((1, 0, 0), [(None, (1,))])}
+    shown = await changes(path, 'CREATE TABLE "a "" ]💥" ("b "" [" INTEGER)', 'INSERT INTO "a "" ]💥" VALUES (1)')
+    assert shown == {'a " ]💥': ((1, 0, 0), [(None, (1,))])}
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
@@ -147,16 +147,16 @@ async def test_shown_rows_are_limited_but_counts_are_complete(path: Path) -> Non
 async def test_the_size_of_shown_rows_is_limited(path: Path) -> None:
     queries = [f"CREATE TABLE w{n} (a, b)" for n in range(20)]
     queries += [f"INSERT INTO w{n} VALUES (hex(zeroblob(9999)), 1), (hex(zeroblob(9999)), 2)" for n in range(20)]
-    found = await changes(path, *queries, limits=LIMITS._replace(rows=AnswerLimits(1_000, 4_000, 10_000)))
-    assert sum(len(rows) for _, rows in found.values()) < 10
-    assert sum(counts[0] for counts, _ in found.values()) == 40
+    shown = await changes(path, *queries, limits=LIMITS._replace(rows=AnswerLimits(1_000, 4_000, 10_000)))
+    assert sum(len(rows) for _, rows in shown.values()) < 10
+    assert sum(counts[0] for counts, _ in shown.values()) == 40
 
 
 async def test_columns_beyond_the_argument_limit_are_cut(path: Path) -> None:
     columns = ", ".join(f"c{n}" for n in range(200))
     values = ", ".join("1" for _ in range(200))
-    found = await changes(path, f"CREATE TABLE wide ({columns})", f"INSERT INTO wide VALUES ({values})")
-    assert found["wide"][1] == [(None, (1,) * 60)]
+    shown = await changes(path, f"CREATE TABLE wide ({columns})", f"INSERT INTO wide VALUES ({values})")
+    assert shown["wide"][1] == [(None, (1,) * 60)]
 
 
 async def test_a_failed_dry_run_leaves_no_triggers(path: Path) -> None:

@@ -64,8 +64,8 @@ def test_a_picture_around_the_content_is_omitted():
 
 
 def test_metadata_is_extracted_from_a_page():
-    found = read().metadata
-    assert found._asdict() == {
+    metadata = read().metadata
+    assert metadata._asdict() == {
         "title": "Foxes and dogs – The Paper",
         "description": "About foxes.",
         "language": "en",
