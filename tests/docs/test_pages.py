@@ -31,7 +31,7 @@ class Page:
         ("docker/nginx.conf", "files/docker/nginx.conf"),
     ],
 )
-def test_a_file_of_the_checkout_has_an_address(path: str, place: str) -> None:
+def test_a_file_of_the_checkout_has_a_site_address(path: str, place: str) -> None:
     assert address(path) == place
 
 
@@ -44,11 +44,11 @@ def test_a_file_of_the_checkout_has_an_address(path: str, place: str) -> None:
         ("docs/http.md", "../../elsewhere.md", None),
     ],
 )
-def test_a_link_leads_to_a_path_in_the_checkout(page: str, target: str, path: str | None) -> None:
+def test_a_link_resolves_to_a_path_in_the_checkout(page: str, target: str, path: str | None) -> None:
     assert resolve(Page(page), target) == path  # type: ignore[arg-type]
 
 
-def test_links_in_blocks_of_code_stay() -> None:
+def test_links_in_code_blocks_are_unchanged() -> None:
     text = "[a](b.md) ![c](d.png)\n\n```text\n[e](f.md)\n```\n\n[g [h]](i.md#j)\n"
     changed = with_links(text, lambda label, target: f"<{label} {target}>")
     assert changed == "<[a] b.md> <![c] d.png>\n\n```text\n[e](f.md)\n```\n\n<[g [h]] i.md#j>\n"
@@ -60,7 +60,7 @@ def test_every_document_is_on_the_site() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_builds_without_broken_links_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_the_site_has_no_broken_links_or_external_resources(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110)

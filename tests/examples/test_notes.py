@@ -8,7 +8,7 @@ STEPS = sorted((ROOT / "examples" / "notes").glob("step_*.py"))
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
 
-def test_the_page_shows_what_the_steps_have() -> None:
+def test_the_page_shows_the_code_of_the_steps() -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == len(STEPS) == 6
     for block, step in zip(blocks, STEPS, strict=True):

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_the_client_lends_a_book_and_hears_of_it() -> None:
+def test_the_client_lends_a_book_and_receives_the_update() -> None:
     ran = subprocess.run(
         [sys.executable, str(ROOT / "examples/shelf/client.py")],
         capture_output=True,

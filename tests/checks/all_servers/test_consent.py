@@ -116,9 +116,7 @@ async def standing(peer: AskedPeer, folder: Path, resources: Sequence[str]) -> l
 
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 @pytest.mark.parametrize("name", [entry.name for entry in load_catalog().servers])
-async def test_each_tool_that_changes_anything_asks_and_does_it_where_the_user_agrees(
-    name: str, era: str, folder: Path
-) -> None:
+async def test_each_changing_tool_asks_and_acts_only_with_consent(name: str, era: str, folder: Path) -> None:
     case = CASES[name]
     async with served(name, folder, era, FORMS, "decline accept " * len(case.calls)) as peer:
         tools = (await peer.request("tools/list", {}))["result"]["tools"]
@@ -137,7 +135,7 @@ async def test_each_tool_that_changes_anything_asks_and_does_it_where_the_user_a
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
-async def test_a_client_that_can_not_ask_changes_nothing_and_is_told_how_it_could(name: str, folder: Path) -> None:
+async def test_a_client_without_elicitation_gets_an_error_and_changes_nothing(name: str, folder: Path) -> None:
     case = CASES[name]
     async with served(name, folder, "2025-11-25", {}, "") as peer:
         before = await standing(peer, folder, case.resources)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(("server", "library"), [("sqlite", "aiosqlite"), ("postgres", "psycopg")])
-def test_a_server_of_databases_says_it_before_it_is_loaded(server: str, library: str) -> None:
+def test_a_database_server_reports_its_missing_extra_at_startup(server: str, library: str) -> None:
     start = f"import sys; sys.modules[{library!r}] = None; from servers.{server}.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -149,13 +149,13 @@ async def without_scopes() -> set[str]:
     return done
 
 
-async def test_with_all_checks_nothing_gets_in_that_is_wrong() -> None:
+async def test_all_checks_together_refuse_every_invalid_token() -> None:
     async with issuing() as issuer:
         assert not await intruders(issuer)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS.keys())
-async def test_without_a_check_something_gets_in(
+async def test_a_missing_check_admits_an_invalid_token(
     mutant: tuple[Place, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed(*mutant, monkeypatch)

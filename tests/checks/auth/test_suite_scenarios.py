@@ -140,7 +140,7 @@ def challenge_of(answer: httpx.Response, scheme: str = "Bearer") -> dict[str, st
 # auth-token-audience-validation
 
 
-async def test_tokens_are_for_this_server(site: Site) -> None:
+async def test_tokens_of_other_audiences_are_refused(site: Site) -> None:
     refused = {
         "other audience": site.token(aud="https://other.example.com/mcp"),
         "no audience": site.token(aud=None),
@@ -158,7 +158,7 @@ async def test_tokens_are_for_this_server(site: Site) -> None:
 # sep-2350-server-scope-challenge
 
 
-async def test_scopes_are_asked_for_all_at_once(site: Site) -> None:
+async def test_a_challenge_names_all_missing_scopes(site: Site) -> None:
     for what, (method, params, scopes) in OPERATIONS.items():
         refused = await site.send(method, params, [("authorization", f"Bearer {LOW}")])
         assert (what, refused.status_code) == (what, 403)
@@ -175,7 +175,7 @@ async def test_scopes_are_asked_for_all_at_once(site: Site) -> None:
 # server/auth-prm-discovery, -prm-resource-validation, -discovery-mechanism
 
 
-async def test_metadata_is_at_its_path_and_at_the_root(site: Site) -> None:
+async def test_metadata_is_served_at_its_path_and_at_the_root(site: Site) -> None:
     parts = urlsplit(site.url)
     root = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
     for url in (root + parts.path, root):
@@ -191,7 +191,7 @@ async def test_metadata_is_at_its_path_and_at_the_root(site: Site) -> None:
         assert document["bearer_methods_supported"] == ["header"]
 
 
-async def test_metadata_leads_to_that_of_the_issuer(site: Site) -> None:
+async def test_metadata_names_the_issuer(site: Site) -> None:
     root = site.url.removesuffix("/mcp")
     (issuer,) = (await site.client.get(f"{root}/.well-known/oauth-protected-resource/mcp")).json()[
         "authorization_servers"
@@ -204,7 +204,7 @@ async def test_metadata_leads_to_that_of_the_issuer(site: Site) -> None:
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])
-async def test_who_has_no_token_is_told_where_to_get_one(site: Site, method: str) -> None:
+async def test_a_challenge_without_a_token_names_the_metadata(site: Site, method: str) -> None:
     params = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": CLIENT_INFO}
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params if method == "initialize" else {}}
     headers = {"accept": "application/json, text/event-stream"}
@@ -260,7 +260,7 @@ def bound(site: Site, key: ECKey = KEY, **claims: Any) -> str:
     return site.token(cnf={"jkt": key.thumbprint()}, **claims)
 
 
-async def test_a_bound_token_and_its_proof_are_taken(site: Site) -> None:
+async def test_a_bound_token_with_its_proof_is_accepted(site: Site) -> None:
     token = bound(site)
     assert (await present(site, token, proof(site, token))).status_code == 200
 
@@ -283,7 +283,7 @@ WRONG: dict[str, Proof] = {
 }
 
 
-async def test_every_defect_of_a_proof_is_seen(site: Site) -> None:
+async def test_every_defect_of_a_proof_is_refused(site: Site) -> None:
     for what, wrong in WRONG.items():
         token = bound(site)
         answer = await present(site, token, proof(site, token, wrong))
@@ -291,7 +291,7 @@ async def test_every_defect_of_a_proof_is_seen(site: Site) -> None:
         assert challenge_of(answer, "DPoP")["error"] == "invalid_dpop_proof"
 
 
-async def test_a_proof_has_an_asymmetric_signature(site: Site) -> None:
+async def test_a_proof_with_a_symmetric_signature_is_refused(site: Site) -> None:
     token = bound(site)
     secret = OctKey.generate_key(256)
     symmetric = proof(site, token, Proof(header={"alg": "HS256"}, key=secret))  # type: ignore[arg-type]
@@ -305,28 +305,28 @@ async def test_a_proof_has_an_asymmetric_signature(site: Site) -> None:
         assert challenge_of(answer, "DPoP")["error"] == "invalid_dpop_proof"
 
 
-async def test_one_proof_comes_with_a_request(site: Site) -> None:
+async def test_two_proofs_in_a_request_are_refused(site: Site) -> None:
     token = bound(site)
     answer = await present(site, token, proof(site, token), proof(site, token))
     assert answer.status_code == 401
     assert challenge_of(answer, "DPoP")
 
 
-async def test_a_bound_token_is_no_bearer_token(site: Site) -> None:
+async def test_a_bound_token_is_refused_as_a_bearer_token(site: Site) -> None:
     token = bound(site)
     answer = await present(site, token, proof(site, token), scheme="Bearer")
     assert answer.status_code == 401
     assert "www-authenticate" in answer.headers
 
 
-async def test_a_token_is_bound_to_the_key_of_the_proof(site: Site) -> None:
+async def test_a_proof_with_another_key_is_refused(site: Site) -> None:
     token = bound(site, key=ECKey.generate_key("P-256"))
     answer = await present(site, token, proof(site, token))
     assert answer.status_code == 401
     assert challenge_of(answer, "DPoP")
 
 
-async def test_a_proof_makes_no_token_one_for_this_server(site: Site) -> None:
+async def test_a_proof_does_not_replace_the_audience(site: Site) -> None:
     token = bound(site, aud="https://not-this-server.example.com/mcp")
     answer = await present(site, token, proof(site, token))
     assert answer.status_code == 401

@@ -19,11 +19,11 @@ SERVERS = {name: said for name, said in COMPOSE["services"].items() if name != "
     not SCHEMA.is_file() and os.environ.get("CI") != "true",
     reason=f"needs the official schema {SCHEMA} (MCP_SPEC_DIR names another folder)",
 )
-def test_the_schema() -> None:
+def test_the_file_conforms_to_the_compose_schema() -> None:
     jsonschema.Draft7Validator(json.loads(SCHEMA.read_text())).validate(COMPOSE)
 
 
-def test_the_servers_are_those_of_the_catalog() -> None:
+def test_compose_has_the_servers_of_the_catalog() -> None:
     # PostgreSQL's has nothing to serve there: the databases are elsewhere.
     served = [entry for entry in load_catalog().servers if entry.category != "testing" and entry.name != "postgres"]
     images = {entry.name: entry.image for entry in served}
@@ -41,7 +41,7 @@ def test_each_is_confined(said: dict[str, Any]) -> None:
     assert said["healthcheck"]["test"][0] == "CMD"
 
 
-def test_only_fetch_gets_out() -> None:
+def test_only_fetch_has_an_external_network() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     assert {name: said["networks"] for name, said in SERVERS.items()} == {
         name: ["outside"] if name == "fetch" else ["inside"] for name in SERVERS
@@ -49,7 +49,7 @@ def test_only_fetch_gets_out() -> None:
     assert not [name for name, said in SERVERS.items() if "ports" in said]
 
 
-def test_every_server_asks_for_the_token() -> None:
+def test_every_server_requires_the_token() -> None:
     for said in SERVERS.values():
         assert said["environment"]["MCP_TOKEN_FILE"] == f"/run/secrets/{said['secrets'][0]}"
         assert "MCP_NO_AUTH" not in said["environment"]

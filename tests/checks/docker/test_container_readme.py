@@ -13,12 +13,12 @@ from tests.servers.fetch.authority import certificate
 from tests.wire import PATIENCE
 
 
-def test_every_target_is_there() -> None:
+def test_the_readme_lists_every_image() -> None:
     targets = re.findall(r"^FROM runtime AS (\w+)$", DOCKERFILE.read_text(), re.MULTILINE)
     assert [row[0] for row in cells("Images")] == targets
 
 
-def test_every_service_is_there() -> None:
+def test_the_readme_lists_every_service() -> None:
     for (name, network, volume, limits), (service, said) in zip(
         cells("Compose"), COMPOSE["services"].items(), strict=True
     ):
@@ -31,7 +31,7 @@ def test_every_service_is_there() -> None:
         assert limits == f"{cpus}, {most['memory'].removesuffix('m')} MiB, {most['pids']} processes"
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_a_target() -> None:
     pages = {page.name: page.read_text() for page in DOCKERFILE.parent.glob("*.md")}
     for name, text in pages.items():
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
@@ -46,7 +46,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def test_the_lines_for_tls(nginx: str, unpacked: Path) -> None:
+def test_the_tls_example_is_valid(nginx: str, unpacked: Path) -> None:
     lines = re.search(r"```nginx\n(.*?)```", README, re.DOTALL)
     assert lines is not None
     shown = certificate(None, "localhost").write(unpacked / "certificate.pem")

@@ -40,18 +40,18 @@ QUERIES = [settled(query) for _, query, _ in TARGETS]
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_what_a_panel_asks_for_is_there(query: str, scraped: str, scraped_replicas: str) -> None:
+def test_metrics_of_a_panel_are_exposed(query: str, scraped: str, scraped_replicas: str) -> None:
     assert "$" not in query
     assert missing(query, exposed_in(scraped_replicas)) == []
     assert only_of_replicas(missing(query, exposed_in(scraped)))
 
 
-def test_every_count_is_shown(scraped: str, scraped_replicas: str) -> None:
+def test_every_metric_is_on_the_dashboard(scraped: str, scraped_replicas: str) -> None:
     assert untold(families_in(scraped) | families_in(scraped_replicas), QUERIES) == []
 
 
 @pytest.mark.parametrize(("title", "query", "legend"), TARGETS)
-def test_a_legend_names_what_is_told_apart(title: str, query: str, legend: str) -> None:
+def test_a_legend_names_the_labels_of_its_query(title: str, query: str, legend: str) -> None:
     # A process is one of several workers, or the only one, which has no such label.
     named = set(re.findall(r"\{\{(\w+)\}\}", legend)) - {"worker"}
     kept = kept_labels(query) - {"le"}
@@ -59,7 +59,7 @@ def test_a_legend_names_what_is_told_apart(title: str, query: str, legend: str) 
     assert named - kept <= (OF_THE_SCRAPE if not kept else set()), title
 
 
-def test_prometheus_reads_every_query(promtool: str, tmp_path: Path) -> None:
+def test_prometheus_parses_every_query(promtool: str, tmp_path: Path) -> None:
     rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(QUERIES)]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
     words = [promtool, "check", "rules", "rules.yaml"]
@@ -67,7 +67,7 @@ def test_prometheus_reads_every_query(promtool: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_is_a_dashboard_of_grafana_11_for_any_data_source() -> None:
+def test_the_dashboard_is_for_grafana_11_with_any_data_source() -> None:
     assert DASHBOARD["schemaVersion"] == 39
     assert {"datasource", "job", "instance", "server"} == VARIABLES
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
@@ -76,7 +76,7 @@ def test_it_is_a_dashboard_of_grafana_11_for_any_data_source() -> None:
         assert all(one == {"type": "prometheus", "uid": "${datasource}"} for one in sources), panel["title"]
 
 
-def test_no_panel_covers_another() -> None:
+def test_panels_do_not_overlap() -> None:
     for one, other in combinations([panel["gridPos"] for panel in DASHBOARD["panels"]], 2):
         beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
         assert beside or one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]

@@ -54,7 +54,7 @@ def image(entry: Entry) -> Image:
     return build(entry.name)
 
 
-def test_the_labels_are_those_of_the_catalog(entry: Entry, image: Image) -> None:
+def test_labels_agree_with_the_catalog(entry: Entry, image: Image) -> None:
     assert image.tag == entry.image
     assert image.entrypoint == [entry.script]
     said = {name.removeprefix("org.opencontainers.image."): text for name, text in image.config["Labels"].items()}
@@ -63,7 +63,7 @@ def test_the_labels_are_those_of_the_catalog(entry: Entry, image: Image) -> None
     assert said["io.modelcontextprotocol.server.name"].split("/")[1:] == [entry.script]
 
 
-def test_stdio(entry: Entry, image: Image) -> None:
+def test_an_image_serves_over_stdio(entry: Entry, image: Image) -> None:
     with pages.served() as site:
         arguments, asked, expected = WORK[entry.name]
         arguments = [word.replace("SITE", site.removeprefix("http://")) for word in arguments]
@@ -80,7 +80,7 @@ def test_stdio(entry: Entry, image: Image) -> None:
 
 
 @pytest.mark.heavy
-def test_http(entry: Entry, image: Image, measured: Measured) -> None:
+def test_an_image_serves_over_http(entry: Entry, image: Image, measured: Measured) -> None:
     arguments, environment = service(entry.name)
     served = serving(entry)
     arguments = arguments or served

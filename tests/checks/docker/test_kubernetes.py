@@ -22,11 +22,11 @@ SERVERS: dict[str, Any] = POD["containers"][0]
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_the_schema(name: str, version: str) -> None:
+def test_manifests_conform_to_the_kubernetes_schema(name: str, version: str) -> None:
     kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
 
 
-def test_they_name_one_another() -> None:
+def test_manifests_refer_to_each_other() -> None:
     labels = MANIFESTS["deployment"]["spec"]["template"]["metadata"]["labels"]
     for selector in (
         MANIFESTS["deployment"]["spec"]["selector"]["matchLabels"],
@@ -41,7 +41,7 @@ def test_they_name_one_another() -> None:
     assert {mount["name"] for mount in SERVERS["volumeMounts"]} == set(volumes)
 
 
-def test_other_namespaces_connect_and_are_reached_by_their_labels() -> None:
+def test_the_network_policy_selects_namespaces_by_label() -> None:
     spec = MANIFESTS["networkpolicy"]["spec"]
     clients, backends = ({"matchLabels": {label: "true"}} for label in ("mcp-client", "mcp-backend"))
     (allowed,) = spec["ingress"]
@@ -49,7 +49,7 @@ def test_other_namespaces_connect_and_are_reached_by_their_labels() -> None:
     assert {"to": [{"namespaceSelector": backends}]} in spec["egress"]
 
 
-def test_one_replica_without_rights() -> None:
+def test_the_deployment_has_one_unprivileged_replica() -> None:
     assert MANIFESTS["deployment"]["spec"]["replicas"] == 1
     assert MANIFESTS["deployment"]["spec"]["strategy"] == {"type": "Recreate"}
     assert POD["securityContext"]["runAsNonRoot"] is True
@@ -70,7 +70,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "MCP_HOST": "0.0.0.0", "MCP_PORT": "0", "PYTHONPATH": str(ROOT)}
 
 
-def test_the_servers_take_the_configuration(tmp_path: Path) -> None:
+def test_the_servers_accept_the_configuration(tmp_path: Path) -> None:
     for folder in ("data/files", "data/prompts", "secret"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "secret" / "token").write_text("hunter2")
@@ -84,7 +84,7 @@ def test_the_servers_take_the_configuration(tmp_path: Path) -> None:
         assert server.wait() == 0
 
 
-def test_without_a_token_of_one_s_own_they_refuse_to_start(tmp_path: Path) -> None:
+def test_the_servers_refuse_the_example_token(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "token").write_text(MANIFESTS["secret"]["stringData"]["token"])
     config = tmp_path / "bundle.yaml"

@@ -29,11 +29,11 @@ PODS = pytest.mark.parametrize("pod", [POD, REDIS["template"]["spec"]], ids=["se
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_the_schema(name: str, version: str) -> None:
+def test_manifests_conform_to_the_kubernetes_schema(name: str, version: str) -> None:
     kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
 
 
-def test_they_name_one_another() -> None:
+def test_manifests_refer_to_each_other() -> None:
     labels = DEPLOYMENT["template"]["metadata"]["labels"]
     assert DEPLOYMENT["selector"]["matchLabels"] == labels
     assert MANIFESTS["service"]["spec"]["selector"] == labels
@@ -47,7 +47,7 @@ def test_they_name_one_another() -> None:
     assert environment()["MCP_STORE"] == f"redis://{MANIFESTS['redis-service']['metadata']['name']}:6379/0"
 
 
-def test_redis_is_found_by_the_replicas_alone() -> None:
+def test_only_the_replicas_reach_redis() -> None:
     labels = REDIS["template"]["metadata"]["labels"]
     assert REDIS["selector"]["matchLabels"] == MANIFESTS["redis-service"]["spec"]["selector"] == labels
     policy = MANIFESTS["redis-networkpolicy"]["spec"]
@@ -58,7 +58,7 @@ def test_redis_is_found_by_the_replicas_alone() -> None:
     assert {"podSelector": {"matchLabels": labels}} in MANIFESTS["networkpolicy"]["spec"]["egress"][1]["to"]
 
 
-def test_the_replicas_are_reached_from_labeled_namespaces_and_reach_names_redis_and_such() -> None:
+def test_the_network_policy_of_replicas_limits_both_directions() -> None:
     spec = MANIFESTS["networkpolicy"]["spec"]
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     (allowed,) = spec["ingress"]
@@ -69,12 +69,12 @@ def test_the_replicas_are_reached_from_labeled_namespaces_and_reach_names_redis_
     assert not [one for rule in spec["egress"] for one in rule["to"] if "ipBlock" in one]
 
 
-def test_any_replica_will_do() -> None:
+def test_services_have_no_session_affinity() -> None:
     assert "sessionAffinity" not in MANIFESTS["service"]["spec"]
     assert "sessionAffinity" not in MANIFESTS["redis-service"]["spec"]
 
 
-def test_two_go_on_serving_whatever_is_renewed() -> None:
+def test_two_replicas_keep_serving_during_updates() -> None:
     assert DEPLOYMENT["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
     scale = MANIFESTS["autoscaler"]["spec"]
     least = MANIFESTS["disruption"]["spec"]["minAvailable"]
@@ -88,7 +88,7 @@ def test_two_go_on_serving_whatever_is_renewed() -> None:
 
 
 @PODS
-def test_without_rights(pod: dict[str, Any]) -> None:
+def test_pods_are_unprivileged(pod: dict[str, Any]) -> None:
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
@@ -112,7 +112,7 @@ def test_secrets_come_from_the_secret(pod: dict[str, Any]) -> None:
     }
 
 
-def test_the_state_key_and_the_files_of_secrets() -> None:
+def test_the_state_key_and_secret_files_are_configured() -> None:
     (key,) = (one["valueFrom"]["secretKeyRef"] for one in SERVER["env"] if "valueFrom" in one)
     assert key == {"name": MANIFESTS["secret"]["metadata"]["name"], "key": "state-key"}
     (folder,) = (one["mountPath"] for one in SERVER["volumeMounts"] if one["name"] == "secrets")
@@ -121,7 +121,7 @@ def test_the_state_key_and_the_files_of_secrets() -> None:
     assert given["MCP_STORE_PASSWORD_FILE"] == f"{folder}/store-password"
 
 
-def test_redis_and_its_replicas_are_those_of_compose() -> None:
+def test_redis_and_replicas_agree_with_compose() -> None:
     composed = REPLICAS["services"]["redis"]
     assert STORE["image"] == composed["image"]
     assert STORE["args"] == [word.replace("$$", "$") for word in composed["command"]]

@@ -52,13 +52,13 @@ def site(nginx: str, ports: dict[str, str]) -> Iterator[str]:
         yield f"http://localhost:{port}"
 
 
-def test_each_name_leads_to_its_server(site: str, ports: dict[str, str]) -> None:
+def test_each_path_is_routed_to_its_server(site: str, ports: dict[str, str]) -> None:
     for name in ports:
         answer = post(f"{site}/{name}/mcp", DISCOVER, **AUTHORIZED)
         assert answer.json()["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == name
 
 
-def test_a_client_without_a_token_finds_out_who_issues_one(site: str, ports: dict[str, str]) -> None:
+def test_a_client_without_a_token_finds_the_issuer(site: str, ports: dict[str, str]) -> None:
     for name in ports:
         refused = post(f"{site}/{name}/mcp", DISCOVER)
         assert refused.status_code == 401
@@ -68,7 +68,7 @@ def test_a_client_without_a_token_finds_out_who_issues_one(site: str, ports: dic
         assert (said["resource"], said["authorization_servers"]) == (f"{PUBLIC}/{name}/mcp", [ISSUER])
 
 
-def test_a_stream_of_2024_11_05_finds_its_way(site: str) -> None:
+def test_an_sse_stream_of_2024_11_05_is_proxied(site: str) -> None:
     url = f"{site}/filesystem/sse"
     with httpx.stream("GET", url, headers=AUTHORIZED, timeout=PATIENCE, trust_env=False) as stream:
         lines = stream.iter_lines()
@@ -78,16 +78,16 @@ def test_a_stream_of_2024_11_05_finds_its_way(site: str) -> None:
         assert next(line for line in lines if '"id":1' in line) == 'data: {"jsonrpc":"2.0","id":1,"result":{}}'
 
 
-def test_a_server_that_does_not_run_costs_nobody_else(site: str) -> None:
+def test_a_stopped_server_does_not_affect_others(site: str) -> None:
     assert post(f"{site}/fetch/mcp", DISCOVER, **AUTHORIZED).status_code == 502
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp", "/nothing/mcp", "/filesystem/healthz", "/filesystem/mcp/"])
-def test_there_is_nothing_else(site: str, path: str) -> None:
+def test_other_paths_are_not_found(site: str, path: str) -> None:
     assert post(f"{site}{path}", DISCOVER, **AUTHORIZED).status_code == 404
 
 
-def test_its_own_health(site: str) -> None:
+def test_the_proxy_has_its_own_health_path(site: str) -> None:
     assert httpx.get(f"{site}/healthz", trust_env=False, timeout=PATIENCE).text == "ok\n"
 
 
@@ -98,20 +98,20 @@ def test_the_server_sees_the_token_and_the_host(site: str) -> None:
     assert post(url, DISCOVER, **AUTHORIZED, host="localhost").status_code == 200
 
 
-def test_the_size_of_a_body(site: str) -> None:
+def test_the_size_of_a_body_is_limited(site: str) -> None:
     url = f"{site}/filesystem/mcp"
     assert post(url, stateless(call(1, "get_file_info", path="x" * 4_000_000)), **AUTHORIZED).status_code == 200
     refused = post(url, stateless(call(1, "get_file_info", path="x" * 4_200_000)), **AUTHORIZED)
     assert (refused.status_code, "nginx" in refused.text) == (413, True)
 
 
-def test_too_many_requests(nginx: str, ports: dict[str, str]) -> None:
+def test_excess_requests_are_refused(nginx: str, ports: dict[str, str]) -> None:
     with proxied(nginx, ports, {"rate=50r/s": "rate=1r/m", "burst=200": "burst=2"}) as port:
         url = f"http://localhost:{port}/filesystem/mcp"
         assert [post(url, DISCOVER, **AUTHORIZED).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
-def test_a_listen_stream_brings_each_event_when_it_happens(site: str, folder: Path) -> None:
+def test_a_listen_stream_is_not_buffered(site: str, folder: Path) -> None:
     watched = folder / "data" / "watched.txt"
     watched.write_text("first")
     wanted = {"notifications": {"resourceSubscriptions": [watched.as_uri()]}}
@@ -140,7 +140,7 @@ def events(answer: httpx.Response) -> Iterator[Json]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def test_a_websocket_goes_through(site: str) -> None:
+def test_a_websocket_is_proxied(site: str) -> None:
     url = f"{site.replace('http:', 'ws:')}/filesystem/mcp"
     with connect(url, additional_headers=AUTHORIZED, open_timeout=PATIENCE, close_timeout=PATIENCE) as socket:
         socket.send(json.dumps(DISCOVER))

@@ -63,7 +63,7 @@ def who(url: str, message: Json = LISTED, **headers: str) -> str:
     return found
 
 
-def test_any_replica_answers_and_one_that_ends_costs_nobody_a_request(nginx: str, tmp_path: Path) -> None:
+def test_any_replica_answers_and_a_stopped_one_loses_no_request(nginx: str, tmp_path: Path) -> None:
     with replicas(tmp_path) as (port, servers), balanced(nginx, port) as url:
         # With each request as likely to go to any of them, fewer than five of sixty happen once in a million runs.
         shares = Counter(who(url) for _ in range(REQUESTS))
@@ -75,7 +75,7 @@ def test_any_replica_answers_and_one_that_ends_costs_nobody_a_request(nginx: str
         assert {who(url) for _ in range(REQUESTS)} == set(staying)
 
 
-def test_streams_of_several_replicas_bring_each_event_when_it_happens(nginx: str, tmp_path: Path) -> None:
+def test_streams_of_several_replicas_are_not_buffered(nginx: str, tmp_path: Path) -> None:
     with replicas(tmp_path) as (port, _), balanced(nginx, port) as url, ExitStack() as stack:
         watched = tmp_path / "shared" / "watched.txt"
         watched.write_text("first")

@@ -26,7 +26,7 @@ def sharing(folder: Path) -> Iterator[tuple[int, dict[str, Raw]]]:
         yield found
 
 
-def test_a_session_goes_on_at_any_replica(nginx: str, redis_server: str, tmp_path: Path) -> None:
+def test_a_session_continues_at_any_replica(nginx: str, redis_server: str, tmp_path: Path) -> None:
     with sharing(tmp_path) as (port, servers), balanced(nginx, port) as url:
         opened = post(url, INITIALIZE, **AUTHORIZED)
         session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}

@@ -47,7 +47,7 @@ def until_healthy(folder: Path, port: int, process: subprocess.Popen[bytes]) -> 
         assert time.monotonic() < deadline, "it does not get ready"
 
 
-def test_it_asks_for_the_password_and_forgets_nothing(redis_server: str, tmp_path: Path) -> None:
+def test_redis_requires_the_password_and_keeps_its_data(redis_server: str, tmp_path: Path) -> None:
     port = free_port()
     with started(tmp_path, port), redis.Redis(port=port, password=PASSWORD) as client:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
@@ -62,7 +62,7 @@ def test_it_asks_for_the_password_and_forgets_nothing(redis_server: str, tmp_pat
         assert (tmp_path / "password.conf").stat().st_mode & 0o077 == 0
 
 
-def test_it_ends_in_order_when_told(redis_server: str, tmp_path: Path) -> None:
+def test_redis_shuts_down_in_order(redis_server: str, tmp_path: Path) -> None:
     with started(tmp_path, free_port()) as process:
         process.terminate()
         assert process.wait(PATIENCE) == 0

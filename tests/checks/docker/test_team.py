@@ -22,11 +22,11 @@ UNIT = DOCKER / "mcp-server-bundle.service"
 
 
 @pytest.mark.skipif(not SCHEMA.is_file(), reason=f"needs the official schema {SCHEMA}")
-def test_compose_takes_the_file() -> None:
+def test_the_file_conforms_to_the_compose_schema() -> None:
     jsonschema.Draft7Validator(json.loads(SCHEMA.read_text())).validate(COMPOSE)
 
 
-def test_the_file_names_nothing_of_the_checkout() -> None:
+def test_the_file_is_independent_of_the_checkout() -> None:
     for service in COMPOSE["services"].values():
         assert "build" not in service
         assert interpolated(service["image"]) == "mcp-bundle"
@@ -37,7 +37,7 @@ def test_the_file_names_nothing_of_the_checkout() -> None:
     assert SERVERS["ports"] == ["127.0.0.1:8000:8000"]
 
 
-def test_its_servers_are_those_of_kubernetes() -> None:
+def test_compose_and_kubernetes_have_the_same_servers() -> None:
     # Those start in test_kubernetes.py.
     ours, theirs = (
         yaml.safe_load(interpolated(text))
@@ -50,7 +50,7 @@ def test_its_servers_are_those_of_kubernetes() -> None:
     assert folders == MANIFESTS["deployment"]["spec"]["template"]["spec"]["initContainers"][0]["command"][2:]
 
 
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/mcp/bin/mcp-server-bundle", sys.executable))
     analyze = find_program("systemd-analyze", "systemd", tmp_path)
@@ -60,7 +60,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
         assert "Unknown" not in done.stderr
 
 
-def test_prometheus_takes_the_configuration(promtool: str) -> None:
+def test_prometheus_accepts_the_configuration(promtool: str) -> None:
     words = [promtool, "check", "config", "--syntax-only", str(DOCKER / "prometheus.yaml")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -64,7 +64,7 @@ def check(code: str, text: str) -> None:
 
 
 @pytest.mark.timeout(600)
-async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere() -> None:
+async def test_random_answers_are_fenced_and_lead_to_no_other_host() -> None:
     times = 1_000
     ended: Counter[str] = Counter()
     answers: list[bytes] = []

@@ -41,7 +41,7 @@ async def read(reader: Reader, pages: Pages) -> str:
 
 
 @pytest.mark.timeout(600)
-async def test_whatever_a_page_holds_it_is_read() -> None:
+async def test_random_pages_are_read() -> None:
     times = 2_000
     pages, pool = Pages(times), Pool(PAGES, 1, Limits(10, 256))
     ended: list[str] = []

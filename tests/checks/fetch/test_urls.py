@@ -83,7 +83,7 @@ def assert_allowed(reached: Reached, port: int) -> None:
 
 
 @pytest.mark.timeout(600)
-async def test_whatever_url_is_written_no_connection_leads_elsewhere() -> None:
+async def test_random_urls_connect_only_to_allowed_addresses() -> None:
     times = 2_000
     ended: Counter[str] = Counter()
     url = ""
@@ -109,7 +109,7 @@ async def test_whatever_url_is_written_no_connection_leads_elsewhere() -> None:
 
 
 @pytest.mark.timeout(600)
-async def test_a_robots_txt_leads_nowhere_else() -> None:
+async def test_a_robots_txt_leads_to_no_other_address() -> None:
     times = 500
     ended: Counter[str] = Counter()
     url = ""

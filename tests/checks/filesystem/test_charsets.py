@@ -141,7 +141,7 @@ def test_all_languages_have_a_text() -> None:
 
 
 @pytest.mark.parametrize(("count", "each", "least"), [(3, 4, 0.9), (30, 4, 0.97), (300, 1, 0.97)])
-def test_texts_are_read_right(count: int, each: int, least: float, capsys: Any) -> None:
+def test_texts_are_decoded_correctly(count: int, each: int, least: float, capsys: Any) -> None:
     right, total = Counter[str](), 0
     for sample in samples(count, each):
         total += 1
@@ -176,7 +176,7 @@ ACTS = (append, insert, overwrite)
 
 
 @pytest.mark.parametrize("count", [3, 30, 300])
-def test_nothing_is_written_wrongly(count: int, root: Path, files: Any, at: Any, capsys: Any) -> None:
+def test_writes_are_correct_or_refused(count: int, root: Path, files: Any, at: Any, capsys: Any) -> None:
     outcomes = Counter[str]()
     wrong = []
     for sample in samples(count, 1):

@@ -240,7 +240,7 @@ async def test_the_same_edits_by_the_official_server(
     assert outcomes.total() == COUNT
 
 
-def test_hints_name_the_place_that_was_meant(capsys: Any) -> None:
+def test_hints_name_the_intended_place(capsys: Any) -> None:
     chosen = random.Random(2)
     named = total = 0
     for case in meant(COUNT // 2):

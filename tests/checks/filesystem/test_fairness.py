@@ -114,7 +114,7 @@ def of(what: str, tree: Path) -> dict[str, Any]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("what", WORST)
-def test_another_client_is_answered_meanwhile(what: str, tree: Path) -> None:
+def test_another_client_is_answered_during_expensive_calls(what: str, tree: Path) -> None:
     worst = of(what, tree)
     asked = [call(1, "list_directory", path=str(tree / "listed")), request(1, "tools/list")]
     with Raw([*FILES, "--root", f"{tree}:rw", "--transport", "http", "--port", "0"]) as server:
@@ -132,7 +132,7 @@ def test_another_client_is_answered_meanwhile(what: str, tree: Path) -> None:
         assert sorted(times)[int(len(times) * 0.99) - 1] < BOUND, method
 
 
-def test_edits_end_when_their_time_is_over(tree: Path) -> None:
+def test_edits_end_at_their_time_limit(tree: Path) -> None:
     before = (tree / "large").read_bytes()
     with Raw([*FILES, "--root", f"{tree}:rw", "--max-seconds", "0.5"]).open() as server:
         began = time.monotonic()

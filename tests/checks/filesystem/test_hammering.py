@@ -143,7 +143,7 @@ SECONDS = 12.0
 @pytest.mark.heavy
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("processes", [2, 4, 8])
-async def test_of_what_our_processes_report_nothing_is_lost(
+async def test_no_reported_change_is_lost(
     tmp_path: Path, record_property: Callable[[str, object], None], processes: int
 ) -> None:
     file = tmp_path / "file"

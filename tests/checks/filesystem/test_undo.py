@@ -72,7 +72,7 @@ def undo_all(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_what_a_killed_process_did_is_taken_back_to_the_exact_tree(seed: int) -> None:
+def test_changes_of_a_killed_process_are_undone_exactly(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "root").mkdir()

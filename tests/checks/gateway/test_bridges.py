@@ -55,7 +55,7 @@ async def tools(peer: Peer) -> list[str]:
 
 
 @EVERY_PAIR
-async def test_all_that_their_server_has_passes_under_names_of_the_gateway(version: str, mode: str) -> None:
+async def test_features_of_a_bridged_server_have_names_of_the_gateway(version: str, mode: str) -> None:
     async with behind_door(Behind(mode=mode), version) as peer:
         found = await tools(peer)
         assert (found[0], "theirs__echo" in found) == ("ours__echo", True)
@@ -82,7 +82,7 @@ async def test_all_that_their_server_has_passes_under_names_of_the_gateway(versi
 
 
 @EVERY_PAIR
-async def test_what_changes_there_is_told_here(version: str, mode: str) -> None:
+async def test_changes_of_a_bridged_server_are_forwarded(version: str, mode: str) -> None:
     async with behind_door(Behind(mode=mode), version) as peer:
         await subscribed(peer, "test://watched-resource", toolsListChanged=True)
         await text(peer, "trigger_resource_update")
@@ -94,7 +94,7 @@ async def test_what_changes_there_is_told_here(version: str, mode: str) -> None:
 
 
 @EVERY_PAIR
-async def test_a_server_that_is_lost_leaves_ours_and_returns(
+async def test_a_lost_server_does_not_affect_ours_and_returns(
     version: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How long a session is waited for nobody may set.
@@ -119,7 +119,7 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(
         assert await text(peer, "theirs__echo", text="theirs") == "theirs"
 
 
-async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
+async def test_lists_of_a_server_with_sessions_differ_by_client() -> None:
     server = small("theirs")
 
     @server.tool()
@@ -146,7 +146,7 @@ async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
                 assert await tools(first) == ["show"]
 
 
-async def test_what_holds_there_is_told_once_with_a_level() -> None:
+async def test_persistent_log_messages_are_forwarded_once() -> None:
     behind = Behind(mode=OLD)
     with anyio.fail_after(3 * PATIENCE):
         async with behind.serving() as upstream:
@@ -160,7 +160,7 @@ async def test_what_holds_there_is_told_once_with_a_level() -> None:
 
 
 @EVERY_PAIR
-async def test_what_is_withheld_there_is_withheld_here(version, mode, tmp_path):
+async def test_tools_withheld_by_the_bridge_are_withheld_by_the_gateway(version, mode, tmp_path):
     app = server()
     for name in "abc":
         declare(app, name, f"Is {name}.")

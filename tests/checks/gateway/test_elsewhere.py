@@ -30,7 +30,7 @@ WAYS = {
 
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_calls_are_answered_and_changes_are_told(
+async def test_calls_are_answered_and_changes_are_forwarded(
     way: Callable[[], AbstractAsyncContextManager[Upstream]], version: str
 ) -> None:
     async with way() as upstream, talking(bridge(upstream), version) as peer:

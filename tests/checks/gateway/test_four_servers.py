@@ -54,7 +54,7 @@ async def whole(peer: Peer, method: str, what: str) -> list[Json]:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_each_answers_under_one_roof(version: str, tmp_path: Path) -> None:
+async def test_each_server_answers_through_the_gateway(version: str, tmp_path: Path) -> None:
     async with bundle(tmp_path) as running, talking(running, version) as peer:
         tools = [one["name"] for one in await whole(peer, "tools/list", "tools")]
         assert len(set(tools)) == len(tools)
@@ -75,7 +75,7 @@ async def test_each_answers_under_one_roof(version: str, tmp_path: Path) -> None
         assert await updated(peer) == note.as_uri()
 
 
-async def test_skills_of_two_servers_are_one_list_for_clients_that_know_of_them(tmp_path: Path) -> None:
+async def test_skills_of_two_servers_are_merged_into_one_list(tmp_path: Path) -> None:
     async with bundle(tmp_path) as running, talking(running, STATELESS) as peer:
         assert SKILLS in (await peer.request("server/discover"))["result"]["capabilities"]["extensions"]
         listed = [one["uri"] for one in await whole(peer, "skills/list", "skills")]
@@ -89,7 +89,7 @@ async def test_skills_of_two_servers_are_one_list_for_clients_that_know_of_them(
         assert SKILLS not in told.get("extensions", {})
 
 
-async def test_a_client_with_roots_hears_of_nothing_outside_them(tmp_path: Path) -> None:
+async def test_a_client_with_roots_gets_nothing_outside_them(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     outside = tmp_path / "secret.txt"

@@ -26,7 +26,7 @@ run(app)
 
 
 @EVERY_PAIR
-async def test_a_server_that_prints_rubbish_is_served(version: str, mode: str) -> None:
+async def test_a_server_that_prints_garbage_is_served(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with talking(bridge(child(mode, [sys.executable, "-c", RUBBISH])), version) as peer:
             assert (await peer.text("live")).isdecimal()
@@ -56,7 +56,7 @@ class Restless(Small):
         return "I was here."
 
 
-async def test_notices_without_end_do_not_pile_up_for_a_client_that_reads_none() -> None:
+async def test_endless_notifications_do_not_accumulate_for_an_idle_client() -> None:
     restless = Restless()
     async with bridged(Behind(restless.app), NEWEST_HANDSHAKE) as peer:
         call = await peer.start("flood")
@@ -69,7 +69,7 @@ async def test_notices_without_end_do_not_pile_up_for_a_client_that_reads_none()
 
 
 @EVERY_PAIR
-async def test_tools_may_change_while_one_is_called(version: str, mode: str) -> None:
+async def test_tools_may_change_during_a_call(version: str, mode: str) -> None:
     async with bridged(Behind(Restless().app, mode), version) as peer:
         assert await peer.text("vanish") == "I was here."
         error = (await peer.call("vanish"))["error"]
@@ -122,7 +122,7 @@ async def held(behind: Behind, running: Run[Bridge]) -> Json:
 
 @pytest.mark.timeout(600)
 @EVERY_PAIR
-async def test_rounds_of_calls_that_fail_leave_nothing_behind(version: str, mode: str) -> None:
+async def test_rounds_of_failing_calls_leak_nothing(version: str, mode: str) -> None:
     small = Small()
     behind = Behind(small.app, mode)
     with anyio.fail_after(500):

@@ -51,7 +51,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_nothing_is_left_of_many_clients_and_lives(version: str) -> None:
+async def test_many_clients_and_restarts_leak_nothing(version: str) -> None:
     bench = Bench("a")
     async with joined(bench.door, Bench("b").door) as running:
 

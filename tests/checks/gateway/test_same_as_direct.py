@@ -87,7 +87,7 @@ async def everything_said(running: Run[Any], version: str) -> dict[str, list[Jso
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_all_that_a_server_says_is_what_it_says_directly(version: str) -> None:
+async def test_answers_equal_those_of_a_direct_connection(version: str) -> None:
     async with app.open() as running:
         directly = await everything_said(running, version)
     door = Door("everything", app)

@@ -118,12 +118,12 @@ def test_every_entry_of_a_folder_arrives_once(received: Received, tool: str) -> 
     assert sorted(re.findall(r"^(?:\[FILE\] )?(report-\d{4}-final\.md)", lines, re.MULTILINE)) == NAMES
 
 
-def test_a_tree_arrives_whole_or_says_what_is_cut(received: Received) -> None:
+def test_a_tree_arrives_whole_or_with_a_truncation_note(received: Received) -> None:
     (page,) = received["directory_tree"]
     assert page.count("report-") == COUNT or re.search(r"\[truncated: [\d,]+ entries shown; [^\n]+\]$", page)
 
 
-def test_several_files_arrive_whole_or_say_how_many(received: Received) -> None:
+def test_several_files_arrive_whole_or_with_their_number(received: Received) -> None:
     (page,) = received["read_multiple_files"]
     shown = re.findall(r"^needle in (\S+)$", page, re.MULTILINE)
     assert shown == NAMES[: len(shown)]

@@ -159,7 +159,7 @@ async def process(*options: str) -> AsyncIterator[Served]:
 
 
 @pytest.mark.timeout(900)
-async def test_sessions_that_are_never_ended() -> None:
+async def test_abandoned_sessions_expire() -> None:
     # None may end while it is used, on a machine with much to do.
     count, idle_seconds = 1_000, 6
     async with process("--idle-seconds", str(idle_seconds), "--max-sessions", str(2 * count)) as server:

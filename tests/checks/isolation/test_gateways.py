@@ -56,7 +56,7 @@ async def joined_parties(settings: Settings) -> AsyncIterator[tuple[Party, Party
 
 
 @with_and_without_sessions
-async def test_what_a_joined_server_keeps_belongs_to_the_principal(settings: Settings, lasts: bool) -> None:
+async def test_state_of_a_joined_server_belongs_to_the_principal(settings: Settings, lasts: bool) -> None:
     async with joined_parties(settings) as given:
         await assert_own(given, lasts)
 
@@ -97,7 +97,7 @@ async def test_a_state_over_a_bridge_belongs_to_the_principal(mode: str) -> None
 
 
 @with_and_without_sessions
-async def test_each_principal_has_sessions_of_its_own_behind_a_bridge(lasts: bool) -> None:
+async def test_each_principal_has_its_own_sessions_behind_a_bridge(lasts: bool) -> None:
     behind = Behind(Remembering().app, OLD)
     async with behind.serving() as upstream, parties(bridge(upstream)) as given:
         alice, bob = await both(given, lasts)
@@ -128,7 +128,7 @@ class Recent(Small):
 
 
 @with_and_without_sessions
-async def test_a_server_with_sessions_tells_clients_of_a_bridge_apart_in_its_lists(lasts: bool) -> None:
+async def test_lists_of_a_bridged_server_with_sessions_differ_by_principal(lasts: bool) -> None:
     async with Behind(Recent().app, OLD).serving() as upstream, parties(bridge(upstream)) as given:
         alice, bob = await both(given, lasts)
         await alice.text("visit", uri="own://alice")

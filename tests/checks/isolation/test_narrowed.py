@@ -100,7 +100,7 @@ def tells_hers(said: object) -> bool:
 
 
 @every_era
-async def test_files(folder: Path, lasts: bool) -> None:
+async def test_a_principal_reads_only_its_files(folder: Path, lasts: bool) -> None:
     note = folder / "all" / "alice" / "note.md"
     before = note.read_text()
     async with of_files(folder, lasts) as (alice, bob):
@@ -118,7 +118,7 @@ async def test_files(folder: Path, lasts: bool) -> None:
 
 
 @every_era
-async def test_changes_of_files(folder: Path, lasts: bool) -> None:
+async def test_a_principal_sees_only_changes_of_its_files(folder: Path, lasts: bool) -> None:
     async with of_files(folder, lasts) as (alice, bob):
         hers = (await alice.text("changes")).rpartition("[cursor: ")[2].rstrip("]")
         his = (await bob.text("changes")).rpartition("[cursor: ")[2].rstrip("]")
@@ -129,7 +129,7 @@ async def test_changes_of_files(folder: Path, lasts: bool) -> None:
 
 
 @every_era
-async def test_subscriptions_to_files(folder: Path, lasts: bool) -> None:
+async def test_a_principal_subscribes_only_to_its_files(folder: Path, lasts: bool) -> None:
     note = (folder / "all" / "alice" / "note.md").as_uri()
     async with of_files(folder, lasts) as (_, bob):
         if lasts:
@@ -144,7 +144,7 @@ async def test_subscriptions_to_files(folder: Path, lasts: bool) -> None:
 
 
 @every_era
-async def test_databases(folder: Path, lasts: bool) -> None:
+async def test_a_principal_has_only_its_databases(folder: Path, lasts: bool) -> None:
     settings = SqliteSettings(databases=[folder / "all" / f"{name}.db" for name in NAMES], allow_write=True)
     own = {name: settings.narrow(Databases(databases=[name])) for name in NAMES}
     async with parties_of(sqlite, settings, own, lasts, folder) as (alice, bob):
@@ -177,7 +177,7 @@ async def test_databases(folder: Path, lasts: bool) -> None:
 
 
 @every_era
-async def test_prompts(folder: Path, lasts: bool) -> None:
+async def test_a_principal_has_only_its_prompts(folder: Path, lasts: bool) -> None:
     for name in NAMES:
         (folder / "all" / name / "note.md").rename(folder / "all" / name / f"note-{name}.md")
     settings = PromptsSettings(libraries=[folder / "all" / name for name in NAMES])

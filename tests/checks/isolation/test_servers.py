@@ -65,12 +65,14 @@ async def assert_own(given: tuple[Party, Party], lasts: bool) -> None:
 
 
 @every_way
-async def test_what_is_kept_of_a_database(settings: SqliteSettings, lasts: bool, tokens: tuple[str, ...]) -> None:
+async def test_state_of_a_database_belongs_to_the_principal(
+    settings: SqliteSettings, lasts: bool, tokens: tuple[str, ...]
+) -> None:
     async with parties(sqlite, settings, tokens) as given:
         await assert_own(given, lasts)
 
 
-async def test_insights_are_told_to_their_own_subscribers(settings: SqliteSettings) -> None:
+async def test_insight_updates_reach_only_their_principal(settings: SqliteSettings) -> None:
     async with parties(sqlite, settings) as given:
         alice, bob = await both(given, True)
         for one in (alice, bob):
@@ -86,7 +88,7 @@ async def test_insights_are_told_to_their_own_subscribers(settings: SqliteSettin
 
 
 @every_way
-async def test_pages_that_were_fetched(lasts: bool, tokens: tuple[str, ...]) -> None:
+async def test_fetched_pages_belong_to_the_principal(lasts: bool, tokens: tuple[str, ...]) -> None:
     pages = [answer("first text, and more", content_type="text/plain"), answer("other", content_type="text/plain")]
     async with opened_site({"/": pages[0]}) as site, parties(fetch, REACHING, tokens) as given:
         alice, bob = await both(given, lasts)
@@ -98,7 +100,7 @@ async def test_pages_that_were_fetched(lasts: bool, tokens: tuple[str, ...]) -> 
         assert "and more" not in await bob.text("fetch", url=site.url(), start_index=6)
 
 
-async def test_the_cache_of_pages_is_one_for_all_because_no_request_carries_who_wants_it() -> None:
+async def test_the_page_cache_is_shared_since_requests_carry_no_identity() -> None:
     page = answer("text", content_type="text/plain", cache_control="max-age=60")
     async with opened_site({"/": page}) as site, parties(fetch, REACHING) as given:
         for one in given:
@@ -123,7 +125,7 @@ def listing() -> Server[None]:
 
 
 @with_and_without_sessions
-async def test_the_cursor_of_a_list(lasts: bool) -> None:
+async def test_a_list_cursor_belongs_to_the_principal(lasts: bool) -> None:
     async with parties(listing()) as given:
         alice, bob = await both(given, lasts)
         cursor = (await alice.ask("resources/list"))["result"]["nextCursor"]
@@ -131,7 +133,7 @@ async def test_the_cursor_of_a_list(lasts: bool) -> None:
         assert (await alice.ask("resources/list", {"cursor": cursor}))["result"]["resources"][0]["name"] == "1"
 
 
-async def test_the_cursor_of_a_list_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_list_cursor_belongs_to_the_principal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(everything, "page_size", 1)
     async with everything.open() as running, parties_at(running) as given:
         alice, bob = await both(given, True)
@@ -165,7 +167,7 @@ async def status(one: Party, id: str) -> Any:
     return (await one.ask("tasks/get", {"taskId": id}))["result"]["status"]
 
 
-async def test_a_task() -> None:
+async def test_a_task_belongs_to_the_principal() -> None:
     async with parties(everything) as (alice, bob):
         id_ = await asking_task(alice)
         for method, more in OF_A_TASK.items():
@@ -178,7 +180,7 @@ async def test_a_task() -> None:
             assert id_ not in str(await anext(events(response)))
 
 
-async def test_a_task_of_an_older_version() -> None:
+async def test_a_task_of_an_older_version_belongs_to_the_principal() -> None:
     async with parties(everything) as given:
         alice, bob = await both(given, True)
         id_ = await asking_task(alice)
@@ -189,14 +191,14 @@ async def test_a_task_of_an_older_version() -> None:
         assert await status(alice, id_) == "input_required"
 
 
-async def test_tasks_of_one_version_are_none_of_another() -> None:
+async def test_tasks_of_one_version_are_unknown_in_another() -> None:
     async with parties(everything) as (alice, _):
         older = await alice.opened()
         assert (await older.ask("tasks/get", {"taskId": await asking_task(alice)}))["error"]["code"] == -32602
         assert (await alice.ask("tasks/get", {"taskId": await asking_task(older)}))["error"]["code"] == -32602
 
 
-async def test_a_question_of_a_task_goes_to_its_principal() -> None:
+async def test_a_question_of_a_task_reaches_only_its_principal() -> None:
     async with parties(everything) as given:
         alice, bob = await both(given, True)
         id_ = await asking_task(alice)

@@ -53,7 +53,7 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
-async def test_the_session_of_a_principal_is_unknown_to_others_and_closed_to_who_has_no_token() -> None:
+async def test_the_session_of_a_principal_is_unknown_to_others() -> None:
     async with parties(make_server()) as (alice, bob):
         alice = await alice.opened()
         nobody = Party(alice.site, None)
@@ -87,7 +87,7 @@ async def waiting_call(one: Party) -> AsyncIterator[None]:
 
 
 @others
-async def test_a_stream_is_resumed_in_its_session_alone(tokens: tuple[str, ...]) -> None:
+async def test_a_stream_is_resumed_only_in_its_session(tokens: tuple[str, ...]) -> None:
     async with parties(make_server(), tokens=tokens) as (alice, bob):
         alice, bob = await alice.opened(), await bob.opened()
         message, headers = alice.message(
@@ -111,7 +111,7 @@ ACTS: list[Json] = [
 
 
 @others
-async def test_what_a_session_says_by_id_concerns_its_own_requests(tokens: tuple[str, ...]) -> None:
+async def test_ids_of_a_session_refer_only_to_its_requests(tokens: tuple[str, ...]) -> None:
     async with parties(make_server(), tokens=tokens) as (alice, bob):
         alice, bob = await alice.opened(), await bob.opened()
         async with waiting_call(alice):
@@ -121,7 +121,7 @@ async def test_what_a_session_says_by_id_concerns_its_own_requests(tokens: tuple
 
 
 @others
-async def test_a_question_is_answered_in_its_session_alone(tokens: tuple[str, ...]) -> None:
+async def test_a_question_is_answered_only_in_its_session(tokens: tuple[str, ...]) -> None:
     async with parties(make_server(), tokens=tokens) as (alice, bob):
         alice, bob = await alice.opened(), await bob.opened()
         message, headers = alice.message("tools/call", {"name": "favourite", "arguments": {}})
@@ -137,7 +137,7 @@ async def test_a_question_is_answered_in_its_session_alone(tokens: tuple[str, ..
     assert answer["result"]["content"][0]["text"] == "red"
 
 
-async def test_the_log_level_of_a_session_is_its_own() -> None:
+async def test_the_log_level_belongs_to_its_session() -> None:
     async with parties(make_server(), tokens=(TOKENS[0], TOKENS[0])) as (one, other):
         one, other = await one.opened(), await other.opened()
         await other.ask("logging/setLevel", {"level": "emergency"})
@@ -147,7 +147,7 @@ async def test_the_log_level_of_a_session_is_its_own() -> None:
 
 
 @others
-async def test_a_subscription_tells_its_session_alone_and_ends_there(tokens: tuple[str, ...]) -> None:
+async def test_a_subscription_belongs_to_its_session(tokens: tuple[str, ...]) -> None:
     async with parties(make_server(), tokens=tokens) as (alice, bob):
         alice, bob = await alice.opened(), await bob.opened()
         await alice.ask("resources/subscribe", {"uri": "memo://one"})
@@ -168,7 +168,7 @@ async def test_a_subscription_tells_its_session_alone_and_ends_there(tokens: tup
 
 
 @pytest.mark.parametrize("headers", [BOB, {}], ids=["another principal", "no token"])
-async def test_the_address_of_another_stream_takes_nothing(headers: Json) -> None:
+async def test_the_address_of_a_foreign_stream_accepts_no_message(headers: Json) -> None:
     messages: list[Json] = [
         {"jsonrpc": "2.0", "id": 9, "method": "tools/list"},
         notification("notifications/cancelled", {"requestId": 1}),
@@ -185,7 +185,7 @@ async def test_the_address_of_another_stream_takes_nothing(headers: Json) -> Non
         assert stream.told == []
 
 
-async def test_a_session_of_streamable_http_is_none_of_http_and_sse() -> None:
+async def test_a_streamable_http_session_is_unknown_to_http_and_sse() -> None:
     async with parties(make_server()) as (alice, bob), initialized(bob.site, BOB) as stream:
         alice = await alice.opened()
         id_ = (alice.session or {})["Mcp-Session-Id"]
@@ -202,7 +202,7 @@ async def test_a_session_of_streamable_http_is_none_of_http_and_sse() -> None:
 
 
 @pytest.mark.parametrize("tokens", [TOKENS, (TOKENS[0], TOKENS[0])], ids=["principals", "connections"])
-async def test_a_web_socket_hears_and_cancels_nothing_of_another(tokens: tuple[str, str]) -> None:
+async def test_a_websocket_receives_and_cancels_nothing_of_another(tokens: tuple[str, str]) -> None:
     hers, his = ({"Authorization": f"Bearer {token}"} for token in tokens)
     async with (
         parties(make_server(), tokens=tokens) as (alice, _),
@@ -220,7 +220,7 @@ async def test_a_web_socket_hears_and_cancels_nothing_of_another(tokens: tuple[s
         assert (await one.receive())["result"]["content"][0]["text"] == "released"
 
 
-async def test_a_question_on_a_web_socket_is_answered_there_alone() -> None:
+async def test_a_question_on_a_websocket_is_answered_only_there() -> None:
     async with (
         parties(make_server()) as (alice, _),
         web_socket(alice.site, ALICE) as one,
@@ -246,7 +246,7 @@ async def echoed(socket: WebSocket) -> None:
 # Without sessions
 
 
-async def test_a_state_of_one_principal_is_none_of_another() -> None:
+async def test_a_state_of_one_principal_is_refused_from_another() -> None:
     async with parties(make_server()) as (alice, bob):
         params = {"name": "favourite", "arguments": {}}
         asked = (await alice.ask("tools/call", params))["result"]
@@ -256,7 +256,7 @@ async def test_a_state_of_one_principal_is_none_of_another() -> None:
         assert (await alice.ask("tools/call", again))["result"]["content"][0]["text"] == "red"
 
 
-async def test_a_request_without_a_session_cancels_none_of_the_same_id() -> None:
+async def test_a_stateless_request_does_not_cancel_one_of_the_same_id() -> None:
     async with parties(make_server()) as (alice, bob), waiting_call(alice):
         params = {"requestId": "waiting", "_meta": bob.message("ping")[0]["params"]["_meta"]}
         headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "notifications/cancelled"}

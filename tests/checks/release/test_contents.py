@@ -16,7 +16,7 @@ def test_a_wheel_has_one_package_with_its_license_and_types() -> None:
 
 
 @pytest.mark.parametrize("name", ["shared/text.py", "mcp_server_bundle/tests/a.py", "mcp_server_bundle/a.pyc"])
-def test_a_file_that_belongs_to_no_wheel_is_named(name: str) -> None:
+def test_a_file_foreign_to_a_wheel_is_named(name: str) -> None:
     (fault,) = find_wheel_faults([*GOOD, name], INFO)
     assert name in fault
 
@@ -25,7 +25,7 @@ def test_a_file_that_belongs_to_no_wheel_is_named(name: str) -> None:
     ("changelog", "entry", "faults"),
     [("## 0.1.0 - 2026-12-01\n", "0.1.0", 0), ("## Unreleased\n", "0.1.0", 1), ("## 0.1.0\n", "0.0.9", 1)],
 )
-def test_versions_and_changelog_belong_together(changelog: str, entry: str, faults: int) -> None:
+def test_versions_must_agree_with_the_changelog(changelog: str, entry: str, faults: int) -> None:
     assert len(list(find_version_faults("0.1.0", changelog, {"fetch": entry}))) == faults
 
 
@@ -38,6 +38,6 @@ def test_the_page_of_an_index_links_to_the_repository() -> None:
     assert "<!-- mcp-name: io.github.someone/mcp-bundle-fetch -->" in page
 
 
-def test_an_address_of_another_form_is_refused() -> None:
+def test_a_repository_address_of_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match=r"not of the form https://github\.com/USER/NAME"):
         namespace("https://example.org/bundle")

@@ -17,7 +17,7 @@ COUNTER = "counter://one"
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
-async def test_everything_returns_with_redis(three: Cluster, http: Http, kill: bool) -> None:
+async def test_service_resumes_with_redis(three: Cluster, http: Http, kill: bool) -> None:
     async with connected(http, three[0].url) as client:
         await client.request("resources/subscribe", {"uri": COUNTER})
         before = int(await client.tool("bump", name="one"))
@@ -44,7 +44,7 @@ async def test_everything_returns_with_redis(three: Cluster, http: Http, kill: b
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
-async def test_a_stream_goes_on_when_redis_returns(three: Cluster, http: Http, kill: bool) -> None:
+async def test_a_stream_continues_when_redis_returns(three: Cluster, http: Http, kill: bool) -> None:
     """Numbers that were logged meanwhile come once each, or the call fails with a typed error."""
     client = SessionClient(http, three.url)
     await client.open()
@@ -62,7 +62,7 @@ async def test_a_stream_goes_on_when_redis_returns(three: Cluster, http: Http, k
     assert call.logs == list(range(1, 61))
 
 
-async def test_what_was_refused_meanwhile_is_not_done_later(three: Cluster, http: Http) -> None:
+async def test_a_refused_request_is_not_executed_later(three: Cluster, http: Http) -> None:
     """A refusal that says "try again" means that nothing was done, and nothing is."""
     client = SessionClient(http, three[0].url)
     await client.open()

@@ -23,7 +23,9 @@ META = {
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_a_store_changes_nothing_that_is_told(redis_server: RedisServer, tmp_path: Path, server: str) -> None:
+def test_answers_are_the_same_with_and_without_a_store(
+    redis_server: RedisServer, tmp_path: Path, server: str
+) -> None:
     (tmp_path / LIBRARY).mkdir()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
         connection.execute("CREATE TABLE t (x)")

@@ -58,7 +58,7 @@ async def call_work(client: SessionClient, call: Call, key: str) -> None:
         await client.tool("work", call, key=key, steps=100_000, pause_ms=50)
 
 
-async def test_who_listens_elsewhere_hears_of_a_write(three: Cluster, http: Http) -> None:
+async def test_a_stream_at_another_replica_receives_an_update(three: Cluster, http: Http) -> None:
     """The stream is at C, the subscription was made at A, and somebody else writes at B."""
     client, other = await opened(http, three, 0), await opened(http, three, 1)
     await client.request("resources/subscribe", {"uri": COUNTER})
@@ -82,7 +82,7 @@ async def read(client: SessionClient, uri: str) -> int:
 # Replicas that die
 
 
-async def test_what_was_owed_by_one_that_was_killed_is_answered_with_an_error(three: Cluster, http: Http) -> None:
+async def test_a_call_of_a_killed_replica_is_answered_with_an_error(three: Cluster, http: Http) -> None:
     client = await opened(http, three, 0)
     call = client.new_call()
 
@@ -100,7 +100,7 @@ async def test_what_was_owed_by_one_that_was_killed_is_answered_with_an_error(th
     assert call.logs == list(range(1, len(call.logs) + 1))
 
 
-async def test_a_stream_is_taken_up_where_it_was_left(three: Cluster, http: Http) -> None:
+async def test_a_stream_is_resumed_at_another_replica(three: Cluster, http: Http) -> None:
     """The client's connection breaks, not the replica: the rest comes through another one, each number once."""
     client = await opened(http, three, 0)
     call = client.new_call()
@@ -116,7 +116,7 @@ async def test_a_stream_is_taken_up_where_it_was_left(three: Cluster, http: Http
     assert call.logs == list(range(1, 41))
 
 
-async def test_a_subscription_of_one_that_was_killed_is_taken_over(three: Cluster, http: Http) -> None:
+async def test_a_subscription_of_a_killed_replica_is_taken_over(three: Cluster, http: Http) -> None:
     client, other = await opened(http, three, 0), await opened(http, three, 1)
     await client.request("resources/subscribe", {"uri": COUNTER})
     move(client, three, 2)
@@ -132,7 +132,7 @@ async def test_a_subscription_of_one_that_was_killed_is_taken_over(three: Cluste
         tasks.cancel_scope.cancel()
 
 
-async def test_a_task_of_one_that_was_killed_fails(three: Cluster, http: Http) -> None:
+async def test_a_task_of_a_killed_replica_fails(three: Cluster, http: Http) -> None:
     client = await opened(http, three, 0)
     job = {"name": "job", "arguments": {"label": "moved", "pause_ms": 60_000}, "task": {"ttl": 60_000}}
     task: str = (await client.request("tools/call", job))["task"]["taskId"]
@@ -145,7 +145,7 @@ async def test_a_task_of_one_that_was_killed_fails(three: Cluster, http: Http) -
     assert now["status"] == "failed"
 
 
-async def test_one_that_stood_still_for_too_long_does_not_act(three: Cluster, http: Http) -> None:
+async def test_a_replica_paused_beyond_its_lease_does_not_act(three: Cluster, http: Http) -> None:
     """Its call was answered by the others; when it goes on, it ends the work and says nothing more."""
     client = await opened(http, three, 0)
     call, notes = client.new_call(), three.folder / "still.notes"
@@ -171,7 +171,7 @@ async def test_one_that_stood_still_for_too_long_does_not_act(three: Cluster, ht
         assert await pid(client) == three[at].pid
 
 
-async def test_a_listener_at_one_that_stood_still_hears_all_elsewhere(three: Cluster, http: Http) -> None:
+async def test_a_listener_of_a_paused_replica_receives_all_elsewhere(three: Cluster, http: Http) -> None:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(connected(http, three[0].url))
         other = await opened(http, three, 1)
@@ -185,7 +185,7 @@ async def test_a_listener_at_one_that_stood_still_hears_all_elsewhere(three: Clu
         assert await read(client, COUNTER) == number
 
 
-async def test_what_one_that_stood_still_acknowledges_holds(three: Cluster, http: Http) -> None:
+async def test_changes_acknowledged_by_a_paused_replica_are_stored(three: Cluster, http: Http) -> None:
     """It is stopped in the middle of requests. What it says that it has done is done, what it refused is not."""
     clients = [await opened(http, three, 0) for _ in range(20)]
     witness = await opened(http, three, 0)
@@ -243,9 +243,7 @@ async def lose_call(client: SessionClient, call: Call, reading: anyio.CancelScop
 
 
 @pytest.mark.parametrize("method", ["write", "set"])
-async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
-    three: Cluster, http: Http, method: str
-) -> None:
+async def test_a_late_answer_of_redis_is_not_acted_on(three: Cluster, http: Http, method: str) -> None:
     """Redis has answered what a replica asked for a request, but that stands still until its lease is over."""
     witness, client = await opened(http, three, 0), await opened(http, three, 0)
     owed, reading, name = witness.new_call(), anyio.CancelScope(), f"late-{method}"
@@ -280,7 +278,7 @@ async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
     assert call.logs == [1, 2]
 
 
-async def test_what_one_that_stood_still_did_all_the_same_is_told(three: Cluster, http: Http) -> None:
+async def test_a_write_completed_by_a_paused_replica_sends_an_update(three: Cluster, http: Http) -> None:
     """It was in the middle of a write, which nobody could stop. Its client may not know; who watches is told."""
     witness, client = await opened(http, three, 0), await opened(http, three, 0)
     owed, reading, notes = witness.new_call(), anyio.CancelScope(), three.folder / "slow.notes"

@@ -53,7 +53,7 @@ async def _answer(server: Peer, query: str) -> tuple[str, str]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-async def test_an_attack_is_answered_as_it_should_be_and_changes_nothing(
+async def test_an_attack_gets_its_expected_answer_and_changes_nothing(
     attack: Attack, server: Peer, proof: Proof
 ) -> None:
     before = proof.look()
@@ -72,7 +72,7 @@ async def test_an_attack_is_answered_as_it_should_be_and_changes_nothing(
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("view", ["view_that_lifts_limits", "view_that_becomes_another"])
-async def test_what_a_view_sets_holds_for_no_later_query(view: str, server: Peer, proof: Proof) -> None:
+async def test_settings_of_a_view_do_not_affect_later_queries(view: str, server: Peer, proof: Proof) -> None:
     for _ in range(20):  # whichever connection takes the next query
         await server.call("read_query", query=f"SELECT * FROM {view}")
 
@@ -99,9 +99,7 @@ async def test_what_a_view_sets_holds_for_no_later_query(view: str, server: Peer
         "ANALYZE SELECT raise_prices()",
     ],
 )
-async def test_other_tools_that_take_a_query_have_no_wider_door(
-    tool: str, query: str, server: Peer, proof: Proof
-) -> None:
+async def test_other_tools_with_a_query_refuse_attacks_too(tool: str, query: str, server: Peer, proof: Proof) -> None:
     before = proof.look()
 
     await server.call(tool, query=query)
@@ -110,7 +108,7 @@ async def test_other_tools_that_take_a_query_have_no_wider_door(
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_no_attack_through_a_pooler_changes_or_tells_anything(careless: Database, proof: Proof) -> None:
+async def test_attacks_through_a_pooler_change_and_reveal_nothing(careless: Database, proof: Proof) -> None:
     # Those that end by the time would each take all of it.
     quick = [attack for attack in ATTACKS if "timeout" not in attack.codes]
     before, wrong = proof.look(), []

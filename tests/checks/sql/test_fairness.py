@@ -25,7 +25,7 @@ async def test_slow_queries_of_one_client_leave_a_connection_to_another(tmp_path
             assert result["structuredContent"]["rows"] == [[1]]
 
 
-async def test_slow_changes_of_one_client_are_not_made_before_one_of_another(tmp_path: Path) -> None:
+async def test_slow_changes_of_one_client_do_not_delay_those_of_another(tmp_path: Path) -> None:
     """Each ends when its time is over, and the next one is another client's."""
     options = ["--allow-write", "--timeout", "0.5", "--max-seconds", "120", "--create", str(tmp_path / "data.db")]
     async with (

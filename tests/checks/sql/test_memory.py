@@ -21,7 +21,7 @@ SORT = """
     SELECT length(group_concat(y)) FROM (SELECT x, hex(randomblob(200)) AS y FROM c LIMIT 200000) GROUP BY -x / 10"""
 
 
-def test_sorts_of_all_readers_are_bounded_and_what_they_took_is_given_back(file: Path) -> None:
+def test_memory_of_sorts_is_bounded_and_released(file: Path) -> None:
     command = [sys.executable, "-m", "servers.sqlite", "--max-memory", str(LIMIT), str(file)]
     with Raw(command).open() as server:
         server.send(call(1, "read_query", query="SELECT 1"))

@@ -5,7 +5,7 @@ from tests.pgbouncer import pooling
 from tests.servers.postgres.databases import Database
 
 
-async def test_no_setting_of_ours_is_lost_or_seen_by_others(database: Database) -> None:
+async def test_our_settings_are_neither_lost_nor_visible_to_others(database: Database) -> None:
     with pooling(database.server, "transaction", size=4) as pooler:
         seen = await mix(pooler, database, 400)
     assert (seen.lost, seen.leaked) == (0, 0)
