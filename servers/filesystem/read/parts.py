@@ -58,7 +58,7 @@ def require_valid(part: Part, path: str) -> None:
 
 
 def cursor_of(text: str, etag: str, path: str) -> Cursor:
-    """Parse a cursor. Raises FilesError with code `changed_error` if the file's etag has changed."""
+    """Parse a cursor. Raises FilesError with code `changed` if the file's etag has changed."""
     match = re.fullmatch(_CURSOR, text, re.ASCII)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"
