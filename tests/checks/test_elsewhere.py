@@ -54,7 +54,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("server", CALLS)
-async def test_a_server_works_and_says_that_its_guard_is_weaker(server: str, tmp_path: Path) -> None:
+async def test_a_server_works_and_warns_of_weaker_protection(server: str, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
     (tmp_path / "link").symlink_to("/etc")
     files = ["--files", tmp_path, "--create", tmp_path / "data.db"] if server == "sqlite" else [tmp_path]

@@ -73,7 +73,7 @@ def copy_checkout(target: Path) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_does_what_the_page_says(
+def test_every_command_has_its_documented_result(
     page: str, newcomer: Newcomer, record_property: Callable[[str, object], None]
 ) -> None:
     newcomer.follow([step for step in steps(page) if step not in beginning()])
@@ -91,11 +91,11 @@ def beginning() -> list[Step]:
     return [first, *(step for step in others if step.line == first.line)]
 
 
-def test_nothing_is_left_out_that_is_not_there() -> None:
+def test_skipped_commands_exist_in_the_pages() -> None:
     said = {step.text.split()[0] for page in PAGES for step in steps_of(ROOT / page, page)}
     assert set(NOT_RUN) <= said
 
 
-def test_ci_does_what_is_left_to_it() -> None:
+def test_ci_runs_the_commands_left_to_it() -> None:
     left = {step.text.partition(" #")[0].strip() for step in steps_of(ROOT / "CONTRIBUTING.md", "CONTRIBUTING.md")}
     assert left <= set((ROOT / ".ci" / "run").read_text().splitlines())

@@ -23,13 +23,13 @@ def row_of(text: str, name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_a_ratio_is_the_median_of_the_ratios_of_each_round() -> None:
+def test_a_ratio_is_the_median_over_all_rounds() -> None:
     found = results(start={"ours": [1.0, 2.0, 30.0], "SDK": [2.0, 10.0, 40.0]})
     assert (found.median(START, "ours"), found.spread(START, "ours")) == (2.0, (1.0, 30.0))
     assert (found.ratio(START, "ours", "SDK"), found.ratio(START, "ours", "npm")) == (0.5, None)
 
 
-def test_less_is_better_for_a_start_and_more_for_a_rate() -> None:
+def test_lower_is_better_for_times_and_higher_for_rates() -> None:
     for npm, verdicts in ([100.0], ("yes", "no")), ([50.0], ("no", "no")), ([], ("?", "no")):
         cells = row_of(table(results(start={"ours": [35.0], "SDK": [100.0], "npm": npm}), MEASURES), START)
         assert (cells[-3], cells[-1]) == verdicts
@@ -44,7 +44,7 @@ def test_every_row_is_measured_by_one_series() -> None:
 
 
 @pytest.mark.parametrize("power", [1, 2])
-def test_an_exponent_is_that_of_the_last_three_sizes(power: int) -> None:
+def test_an_exponent_comes_from_the_last_three_sizes(power: int) -> None:
     costs = {1: 500.0, **{size: 3.0 * size**power for size in (10, 100, 1_000)}}
     assert growth.exponent(costs) == pytest.approx(power)
 
@@ -59,7 +59,7 @@ def test_a_text_is_compared_by_runs_of_four_words(found: str, precision: float, 
     assert (scored.precision, scored.recall) == pytest.approx(((precision + 1) / 2, (recall + 1) / 2))
 
 
-def test_markup_is_no_word() -> None:
+def test_markup_does_not_count_as_words() -> None:
     markdown = (
         "## A *fine* __day__\n\n![a ship](https://a.example/ship.png) sails [the book](https://a.example/b_(c))"
     )

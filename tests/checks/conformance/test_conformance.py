@@ -25,7 +25,7 @@ def each(leg: Leg) -> object:
 
 @pytest.mark.timeout(600)  # the first one may have to install the suite
 @pytest.mark.parametrize("leg", [each(leg) for leg in LEGS])
-async def test_the_suite_finds_nothing_wrong(
+async def test_the_suite_finds_no_fault(
     suite: Suite, leg: Leg, record: Callable[[Outcome], None], tmp_path: Path
 ) -> None:
     outcome = await run_leg(suite, leg, tmp_path / "results")

@@ -15,7 +15,7 @@ WHY = [
 ]
 
 
-def test_why_a_leg_has_not_passed_is_said(tmp_path: Path) -> None:
+def test_a_failed_leg_names_its_reason(tmp_path: Path) -> None:
     for number, (leg, statuses, complaints) in enumerate(WHY):
         for scenario, status in enumerate(statuses):
             written = tmp_path / str(number) / f"server-s{scenario}-2026-01-02T03-04-05-678Z"

@@ -12,7 +12,7 @@ MB = 1_000_000
 CHUNK = b"x" * MB
 
 
-def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+def test_an_endless_line_takes_no_memory(tmp_path: Path) -> None:
     with Raw([*FILES, str(tmp_path), "--max-message", str(MB)]).open() as server:
         before = server.memory()
         for _ in range(100):
@@ -25,7 +25,7 @@ def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
         assert server.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-def test_by_default_a_line_takes_no_more_than_a_message_may() -> None:
+def test_the_default_limit_of_a_line_is_that_of_a_message() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()
         for _ in range(200):
@@ -35,7 +35,7 @@ def test_by_default_a_line_takes_no_more_than_a_message_may() -> None:
         assert server.memory("VmRSS") - before < 10 * MB
 
 
-def test_messages_up_to_the_limit_are_served_and_those_beyond_are_refused() -> None:
+def test_messages_beyond_the_limit_are_refused() -> None:
     with Raw([*SLOW, "--max-message", "100000"]).open() as server:
         frame = len(lines(call(1, "echo", text=""))) - 1
         for size, fits in ((100_000, True), (100_001, False)):
@@ -45,7 +45,7 @@ def test_messages_up_to_the_limit_are_served_and_those_beyond_are_refused() -> N
             assert fits or (message["id"] == 1 and message["error"]["code"] == -32600)
 
 
-def test_results_that_are_nested_without_end_harm_nobody() -> None:
+def test_deeply_nested_results_do_no_harm() -> None:
     with Raw(SLOW).open() as server:
         for levels in (100, 190, 250, 300, 900, 5_000):
             server.send(call(levels, "deep", levels=levels), call("after", "echo", text="fine"))
@@ -53,7 +53,7 @@ def test_results_that_are_nested_without_end_harm_nobody() -> None:
             assert server.answer("after")["result"]["content"][0]["text"] == "fine"
 
 
-def test_a_flood_of_what_is_no_message() -> None:
+def test_a_flood_of_invalid_messages_takes_no_memory() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()
         server.send_bytes(b"\n" * 10 * MB + b"{}" + b"\n")
@@ -63,7 +63,7 @@ def test_a_flood_of_what_is_no_message() -> None:
         assert server.memory() - before < 60 * MB
 
 
-def test_a_client_that_does_not_read_is_waited_for() -> None:
+def test_a_client_that_does_not_read_causes_backpressure() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()
         data = lines(*(call(id_, "large", size=50_000) for id_ in range(4_000)))
@@ -90,7 +90,7 @@ def _exchange(server: Raw, data: bytes, count: int) -> None:
     assert answered == count
 
 
-def test_a_million_pings() -> None:
+def test_a_million_pings_take_no_memory() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()
         _exchange(server, lines(request(1, "ping")) * 1_000_000, 1_000_000)
@@ -99,7 +99,7 @@ def test_a_million_pings() -> None:
         assert server.receive()["id"] == "after"
 
 
-def test_what_is_huge_and_no_message_is_refused_and_the_server_goes_on() -> None:
+def test_huge_invalid_messages_are_refused_and_the_server_continues() -> None:
     """All other kinds are in `tests/transcripts/errors`."""
     ping = b'{"jsonrpc": "2.0", "id": 1, "method": "%b", "params": %b}'
     huge = [
@@ -123,7 +123,7 @@ def test_what_is_huge_and_no_message_is_refused_and_the_server_goes_on() -> None
         assert server.stderr().count("\n") == 1  # "closed in order"
 
 
-def test_ten_thousand_calls_cancelled_at_once() -> None:
+def test_ten_thousand_simultaneous_cancellations_leak_nothing() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()
         cancelled = (
@@ -143,7 +143,7 @@ def test_ten_thousand_calls_cancelled_at_once() -> None:
         assert server.wait() == 0
 
 
-def test_a_trace_that_can_not_grow_ends_and_nothing_else(tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_written_ends_alone(tmp_path: Path) -> None:
     with Raw([*SLOW, "--trace", str(tmp_path / "trace")]).open() as server:
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (4_000, 4_000))
         for id_ in range(20):

@@ -49,7 +49,7 @@ def test_stray_output_goes_to_stderr() -> None:
         assert "EOFError" in said
 
 
-def test_nobody_on_stderr_does_no_harm() -> None:
+def test_a_closed_stderr_does_no_harm() -> None:
     with Raw(SLOW) as server:
         assert server.process.stderr is not None
         server.process.stderr.close()
@@ -60,7 +60,7 @@ def test_nobody_on_stderr_does_no_harm() -> None:
         server.end()
 
 
-def test_a_full_stderr_that_nobody_reads_holds_up_nothing() -> None:
+def test_a_full_unread_stderr_blocks_nothing() -> None:
     with Raw([*SLOW, "--log-format", "json"]).open() as server:
         server.send(call(1, "shout", lines=8_000))
         assert server.answer(1)["result"]["content"][0]["text"] == "shouted"
@@ -72,7 +72,7 @@ def test_a_full_stderr_that_nobody_reads_holds_up_nothing() -> None:
         assert len(cut) < 1_000
 
 
-def test_lines_that_were_dropped_are_counted() -> None:
+def test_dropped_log_lines_are_counted() -> None:
     with Raw(SLOW).open() as server:
         server.send(call(1, "shout", lines=8_000))
         server.answer(1)
@@ -90,7 +90,7 @@ def test_lines_that_were_dropped_are_counted() -> None:
 # Kinds of streams
 
 
-def test_files(tmp_path: Path) -> None:
+def test_files_serve_as_stdin_and_stdout(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(CALLS)
     with (
         (tmp_path / "in").open("rb") as given,
@@ -101,7 +101,7 @@ def test_files(tmp_path: Path) -> None:
     check((tmp_path / "out").read_bytes())
 
 
-def test_nothing_to_read_and_nowhere_to_write() -> None:
+def test_devnull_serves_as_stdin_and_stdout() -> None:
     with Raw(SLOW, stdin=subprocess.DEVNULL) as server:
         assert server.rest() == []
         assert server.wait() == 0
@@ -111,7 +111,7 @@ def test_nothing_to_read_and_nowhere_to_write() -> None:
         assert server.wait() == 0
 
 
-def test_a_full_disk_ends_it() -> None:
+def test_a_full_disk_ends_the_server() -> None:
     with open("/dev/full", "wb") as full, Raw(SLOW, stdout=full) as server:
         server.send_bytes(lines(INITIALIZE, INITIALIZED, call(1, "hold")))
         assert server.wait() == 0
@@ -119,7 +119,7 @@ def test_a_full_disk_ends_it() -> None:
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_streams_that_are_closed_from_the_start(closed: tuple[int, ...], tmp_path: Path) -> None:
+def test_streams_closed_from_the_start_end_the_server(closed: tuple[int, ...], tmp_path: Path) -> None:
     code = (
         f"import os, sys\nfor fd in {closed}: os.close(fd)\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     )
@@ -136,7 +136,7 @@ def test_streams_that_are_closed_from_the_start(closed: tuple[int, ...], tmp_pat
     assert b'"2.0"' not in trace.read_bytes().replace(b'"jsonrpc":"2.0"', b"")
 
 
-def test_a_socket_for_both_directions() -> None:
+def test_a_socket_serves_both_directions() -> None:
     ours, theirs = socket.socketpair()
     with ours, Raw(SLOW, stdin=theirs, stdout=theirs) as server:
         theirs.close()
@@ -150,7 +150,7 @@ def test_a_socket_for_both_directions() -> None:
         assert server.wait() == 0
 
 
-def test_a_socket_blocks_afterwards_as_it_did_before() -> None:
+def test_the_blocking_mode_of_a_socket_is_restored() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, Raw(SLOW, stdin=theirs, stdout=theirs) as server:
         server.fd_in = server.fd_out = ours.fileno()
@@ -162,7 +162,7 @@ def test_a_socket_blocks_afterwards_as_it_did_before() -> None:
 
 
 @pytest.mark.parametrize("ending", ["hangup", "signal"])
-def test_a_terminal(ending: str) -> None:
+def test_a_terminal_serves_as_stdin_and_stdout(ending: str) -> None:
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     with Raw(SLOW, stdin=theirs, stdout=theirs) as server:

@@ -20,7 +20,7 @@ def texts(messages: list[Json]) -> dict[object, str]:
     return {one["id"]: one["result"]["content"][0]["text"] for one in messages if "result" in one}
 
 
-def test_what_is_due_when_stdin_closes_is_still_written() -> None:
+def test_pending_results_are_written_after_stdin_closes() -> None:
     with Raw([*SLOW, "--drain", "60"]).open() as server:
         server.send(*(call(id_, "large", size=50_000) for id_ in range(100)), call("slow", "hold", seconds=0.3))
         server.send_bytes(lines(call("last", "echo", text="no newline")).removesuffix(b"\n"))
@@ -31,7 +31,7 @@ def test_what_is_due_when_stdin_closes_is_still_written() -> None:
         assert server.wait() == 0
 
 
-def test_what_takes_longer_than_the_drain_time_is_cancelled() -> None:
+def test_calls_longer_than_the_drain_time_are_cancelled() -> None:
     with Raw([*SLOW, "--drain", "1"]).open() as server:
         server.send(call(1, "hold"))
         server.begun()
@@ -39,7 +39,7 @@ def test_what_takes_longer_than_the_drain_time_is_cancelled() -> None:
         assert "closed in order" in server.stderr()
 
 
-def test_a_client_that_vanishes_ends_the_calls() -> None:
+def test_a_lost_client_ends_its_calls() -> None:
     with Raw(SLOW).open() as server:
         server.send(call(1, "hold"), *(call(id_, "large", size=500_000) for id_ in range(2, 50)))
         server.begun()
@@ -50,7 +50,7 @@ def test_a_client_that_vanishes_ends_the_calls() -> None:
         assert server.stderr().count("\n") == 1  # "closed in order", and no complaint
 
 
-def test_a_client_that_only_stops_listening_ends_the_server() -> None:
+def test_a_closed_stdout_ends_the_server() -> None:
     with Raw(SLOW).open() as server:
         server.send(call(1, "hold"))
         server.begun()
@@ -77,7 +77,7 @@ def _adopt_orphans(adopt: bool) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux alone: run it there")
 @pytest.mark.parametrize("tool", ["hold", "cling"])
-def test_a_server_whose_client_was_killed_ends_by_itself(tool: str) -> None:
+def test_a_server_ends_after_its_client_is_killed(tool: str) -> None:
     command = [sys.executable, "-c", CLIENT, *SLOW, "--drain", "1"]
     _adopt_orphans(True)
     try:
@@ -97,7 +97,7 @@ def test_a_server_whose_client_was_killed_ends_by_itself(tool: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_in_order(number: signal.Signals) -> None:
     with Raw(SLOW) as server:
         server.send(*(stateless(request(id_, "subscriptions/listen", LISTEN)) for id_ in ("a", "b")))
         acknowledged = {server.receive()["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] for _ in "ab"}
@@ -115,7 +115,7 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
         assert "closed in order" in server.stderr()
 
 
-def test_a_signal_while_the_client_reads_nothing_ends_it_in_bounded_time() -> None:
+def test_a_signal_ends_a_server_whose_client_does_not_read() -> None:
     with Raw([*SLOW, "--drain", "1"]).open() as server:
         server.send(call(1, "hold"), *(call(id_, "large", size=500_000) for id_ in range(2, 20)))
         server.begun()
@@ -123,7 +123,7 @@ def test_a_signal_while_the_client_reads_nothing_ends_it_in_bounded_time() -> No
         assert server.wait() == 0
 
 
-def test_a_second_signal_ends_it_at_once() -> None:
+def test_a_second_signal_ends_the_server_at_once() -> None:
     with Raw(SLOW) as server:
         server.send(stateless(request("a", "subscriptions/listen", LISTEN)), stateless(call(1, "hold")))
         server.begun()
@@ -133,7 +133,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         assert server.wait() == -signal.SIGTERM
 
 
-def test_a_second_signal_ends_even_a_loop_that_is_held_up() -> None:
+def test_a_second_signal_ends_a_blocked_loop() -> None:
     with Raw(SLOW).open() as server:
         server.send(call(1, "block"))
         server.begun()
@@ -152,7 +152,7 @@ def _catches(server: Raw, number: signal.Signals) -> bool:
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-def test_a_signal_after_the_end_of_the_stream_cuts_the_wait_short() -> None:
+def test_a_signal_after_the_end_of_stdin_shortens_the_drain() -> None:
     with Raw([*SLOW, "--drain", "3600"]) as server:
         server.send(stateless(request("a", "subscriptions/listen", LISTEN)), stateless(call(1, "hold")))
         server.begun()
@@ -164,7 +164,7 @@ def test_a_signal_after_the_end_of_the_stream_cuts_the_wait_short() -> None:
         assert "closed in order" in server.stderr()
 
 
-def test_a_thread_that_never_returns_is_left_behind() -> None:
+def test_a_thread_that_never_returns_is_abandoned() -> None:
     with Raw([*SLOW, "--drain", "0.2"]).open() as server:
         server.send(call(1, "hang"))
         server.begun()
@@ -174,7 +174,7 @@ def test_a_thread_that_never_returns_is_left_behind() -> None:
         assert "did not stop" in server.stderr()
 
 
-def test_a_server_that_was_told_to_end_takes_no_more_calls() -> None:
+def test_a_stopping_server_accepts_no_more_calls() -> None:
     with Raw(SLOW).open() as server:
         server.send(call(1, "hold", seconds=0.3))
         server.begun()

@@ -15,7 +15,7 @@ from tests.wire import PATIENCE
 
 
 @pytest.mark.parametrize("arguments", [["--no-auth"], []])
-def test_beyond_loopback_with_leave_or_with_a_token(arguments: list[str]) -> None:
+def test_serving_beyond_loopback_needs_no_auth_or_a_token(arguments: list[str]) -> None:
     env = os.environ if arguments else {**os.environ, "MCP_TOKEN": "hunter2"}
     headers = {} if arguments else {"authorization": "Bearer hunter2"}
     command = [*SLOW, "--transport", "http", "--host", "0.0.0.0", "--port", "0", "--allowed-host", "named.example"]
@@ -28,7 +28,7 @@ def test_beyond_loopback_with_leave_or_with_a_token(arguments: list[str]) -> Non
         assert server.wait() == 0
 
 
-def test_http_ends_in_order_and_at_once_when_told_twice() -> None:
+def test_http_ends_in_order_and_at_once_on_a_second_signal() -> None:
     for signals, code in ((1, 0), (2, -signal.SIGTERM)):
         with Raw([*SLOW, "--transport", "http", "--port", "0"]) as server:
             url = httpx.URL(listening(server))
@@ -60,7 +60,7 @@ def _until_signals_are_deadly(server: Raw) -> None:
             return
 
 
-def test_all_it_says_is_json_where_that_was_asked_for() -> None:
+def test_all_output_in_json_log_format_is_json() -> None:
     more = ["--log-format", "json", "--log-level", "error"]
     with Raw([*SLOW, "--transport", "http", "--port", "0", *more]) as server:
         assert server.process.stderr is not None

@@ -95,7 +95,7 @@ async def _connect_and_leave(running: Run[Any], kind: int) -> None:
                     pass
 
 
-async def test_a_thousand_connections_leave_nothing() -> None:
+async def test_a_thousand_connections_leak_nothing() -> None:
     async with slow.open() as running:
         await _connect_and_leave(running, 0)
         census = Census(running)
@@ -109,7 +109,7 @@ def watches() -> int:
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path) -> None:
+async def test_a_subscription_to_a_file_leaks_no_watch(era: str, tmp_path: Path) -> None:
     file = tmp_path / "watched"
     file.write_text("one")
     if era == "handshake":

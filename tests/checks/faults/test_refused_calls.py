@@ -73,7 +73,7 @@ def grown(server: Raw, send: Callable[[], Any], count: int) -> int:
 
 
 @pytest.mark.timeout(3_600)
-def test_nothing_stays_of_what_is_refused_on_stdio() -> None:
+def test_refused_calls_on_stdio_leak_nothing() -> None:
     with start(*SLOW_SERVER).open() as server:
 
         def send() -> None:
@@ -89,7 +89,7 @@ def test_nothing_stays_of_what_is_refused_on_stdio() -> None:
 
 
 @pytest.mark.timeout(3_600)
-def test_nothing_stays_of_what_is_cancelled() -> None:
+def test_cancelled_calls_leak_nothing() -> None:
     line = json.dumps(padded(call(1, "hold"))).encode() + b"\n"
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     with start("tests.slow_server").open() as server:
@@ -104,7 +104,7 @@ def test_nothing_stays_of_what_is_cancelled() -> None:
 
 
 @pytest.mark.timeout(3_600)
-def test_nothing_stays_of_what_fails_in_a_thread(tmp_path: Path) -> None:
+def test_calls_that_fail_in_a_thread_leak_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     path = str(tmp_path / "file")
     wanted = {
@@ -128,7 +128,7 @@ def test_nothing_stays_of_what_fails_in_a_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_what_a_tool_leaves_to_the_collector_is_counted_in_bytes(transport: str) -> None:
+def test_garbage_of_a_tool_is_collected_by_its_bytes(transport: str) -> None:
     """A few objects that hold 3 MB each: by their number alone, they would be left alone."""
     message, headers = stateless_over_http(call(1, "tangle", text=BIG))
     body = json.dumps(message).encode()
@@ -166,7 +166,7 @@ def connected(server: Raw) -> Iterator[Callable[..., tuple[int, http.client.HTTP
 
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, "2026-07-28"])
-def test_nothing_stays_of_what_is_refused_over_http(era: str) -> None:
+def test_refused_calls_over_http_leak_nothing(era: str) -> None:
     with start(*SLOW_SERVER, "--transport", "http", "--port", "0") as server, connected(server) as post:
         headers: dict[str, str] = {}
         if era == NEWEST_HANDSHAKE:

@@ -87,7 +87,7 @@ def memory() -> int:
 
 
 @pytest.mark.timeout(600)
-async def test_no_more_tasks_than_there_may_be() -> None:
+async def test_the_number_of_tasks_is_limited() -> None:
     most = 10_000
     many = Many(total=most, of_one_client=most)
     async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
@@ -114,7 +114,7 @@ async def use(peer: Peer, number: int) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
-async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
+async def test_expired_tasks_leak_nothing(version: str) -> None:
     many, capabilities = Many(), {**HAS_TASKS, "roots": {}}
     async with many.open() as running, talking(running, version, capabilities) as peer:
         await peer.request("tools/list")
@@ -135,7 +135,7 @@ async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
 # Clients that vanish
 
 
-async def test_who_listens_and_vanishes_leaves_nothing() -> None:
+async def test_lost_listeners_leak_nothing() -> None:
     many = Many()
     async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
         id_ = await begin(peer, "hold")
@@ -149,7 +149,7 @@ async def test_who_listens_and_vanishes_leaves_nothing() -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_who_waits_for_a_result_and_vanishes_leaves_nothing() -> None:
+async def test_lost_clients_waiting_for_a_result_leak_nothing() -> None:
     many = Many()
     async with many.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
         id_ = await begin(peer, "hold")
@@ -174,7 +174,7 @@ def _stateless(message: Json) -> Json:
     return {**message, "params": {**message["params"], "_meta": meta}}
 
 
-def test_a_signal_fails_the_tasks_at_work_for_who_listens() -> None:
+def test_a_signal_fails_running_tasks_for_listeners() -> None:
     with Raw(COMMAND) as server:
         server.send(_stateless(request(1, "tools/call", {"name": "confirm_delete", "arguments": {"filename": "a"}})))
         id_ = server.answer(1)["result"]["taskId"]
@@ -188,7 +188,7 @@ def test_a_signal_fails_the_tasks_at_work_for_who_listens() -> None:
         assert server.wait() == 0
 
 
-def test_a_signal_answers_who_waits_for_a_result() -> None:
+def test_a_signal_answers_clients_waiting_for_a_result() -> None:
     task = {"name": "slow_compute", "arguments": {"seconds": 3_600}, "task": {}}
     with Raw(COMMAND) as server:
         server.send(INITIALIZE, INITIALIZED, request(1, "tools/call", task))

@@ -8,7 +8,7 @@ from mcp_types import LoggingMessageNotificationParams
 from .peers import Case
 
 
-async def test_progress_of_two_calls_is_apart(case: Case) -> None:
+async def test_progress_of_two_calls_is_separate(case: Case) -> None:
     seen: dict[int, list[float]] = {3: [], 5: []}
 
     async with case.connect("bench") as client, anyio.create_task_group() as tasks:
@@ -24,7 +24,7 @@ async def test_progress_of_two_calls_is_apart(case: Case) -> None:
     assert seen == {3: [1, 2, 3], 5: [1, 2, 3, 4, 5]}
 
 
-async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
+async def test_call_beyond_its_timeout_is_stopped(case: Case, key: str) -> None:
     """The client's own limit for one request."""
     began = anyio.Event()
 
@@ -40,7 +40,7 @@ async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto"])
-async def test_no_logging_unless_asked_for(case: Case) -> None:
+async def test_no_log_messages_without_a_level(case: Case) -> None:
     seen: list[str] = []
 
     async def logging(params: LoggingMessageNotificationParams) -> None:

@@ -35,7 +35,7 @@ async def test_subscription_ends(case: Case, file: Path, key: str) -> None:
 
 
 @HANDSHAKE
-async def test_subscription_to_what_is_not_served_is_an_error(case: Case) -> None:
+async def test_subscription_to_an_unknown_resource_is_an_error(case: Case) -> None:
     async with case.connect("filesystem") as client:
         with pytest.raises(MCPError) as caught:
             await client.subscribe_resource("file:///nowhere/at/all")
@@ -43,14 +43,14 @@ async def test_subscription_to_what_is_not_served_is_an_error(case: Case) -> Non
 
 
 @MODERN
-async def test_listen_honors_what_is_served(case: Case, file: Path) -> None:
+async def test_listen_honors_only_served_resources(case: Case, file: Path) -> None:
     wanted = ["file:///nowhere/at/all", file.as_uri()]
     async with case.connect("filesystem") as client, client.listen(resource_subscriptions=wanted) as stream:
         assert stream.honored.resource_subscriptions == [file.as_uri()]
 
 
 @MODERN
-async def test_two_listen_streams_are_apart(case: Case, file: Path, key: str) -> None:
+async def test_two_listen_streams_are_separate(case: Case, file: Path, key: str) -> None:
     async with (
         case.connect("bench") as client,
         client.listen(tools_list_changed=True) as tools,
@@ -82,7 +82,7 @@ async def test_server_ends_a_listen_stream(case: Case) -> None:
 
 
 @MODERN
-async def test_changed_file_is_read_anew(case: Case, file: Path) -> None:
+async def test_changed_file_is_read_again(case: Case, file: Path) -> None:
     """The client may keep what it read; a change it hears of makes it ask again."""
     async with case.connect("filesystem") as client, client.listen(resource_subscriptions=[file.as_uri()]) as stream:
         await client.read_resource(file.as_uri())
@@ -93,7 +93,7 @@ async def test_changed_file_is_read_anew(case: Case, file: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["http+token"])
-async def test_change_by_another_client_is_heard(case: Case, key: str) -> None:
+async def test_change_by_another_client_is_announced(case: Case, key: str) -> None:
     heard = Heard()
     async with case.connect("bench", message_handler=heard) as client, case.connect("bench") as other:
         if case.handshake:

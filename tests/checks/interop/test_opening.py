@@ -14,7 +14,7 @@ from .peers import PATIENCE, Case, over_http
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])  # a pinned version asks for no introduction
-async def test_introduces_the_server(case: Case) -> None:
+async def test_the_server_introduces_itself(case: Case) -> None:
     async with case.connect("filesystem") as client:
         assert client.server_info.name == "filesystem"
         assert client.server_info.title == "Filesystem"
@@ -22,7 +22,7 @@ async def test_introduces_the_server(case: Case) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_declares_capabilities(case: Case) -> None:
+async def test_the_server_declares_its_capabilities(case: Case) -> None:
     async with case.connect("bench") as client:
         declared = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
         assert declared.pop("resources")["listChanged"] is True
@@ -35,7 +35,7 @@ async def test_declares_capabilities(case: Case) -> None:
         }
 
 
-async def test_serves_many_calls_at_once(case: Case) -> None:
+async def test_many_calls_are_served_concurrently(case: Case) -> None:
     said: dict[int, str] = {}
     async with case.connect("bench") as client, anyio.create_task_group() as tasks:
 
@@ -48,7 +48,7 @@ async def test_serves_many_calls_at_once(case: Case) -> None:
 
 
 @pytest.mark.parametrize("transport", ["stdio"])
-async def test_ends_with_its_client(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_server_ends_with_its_client(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client closes stdin, and would send a signal after its patience: two seconds, but for busy machines."""
     monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", PATIENCE / 2)
     async with case.connect("bench") as client:
@@ -73,7 +73,7 @@ async def test_session_ends_with_its_client(case: Case) -> None:
 
 
 @pytest.mark.parametrize("transport", ["http+token"])
-async def test_refuses_who_has_no_token(case: Case) -> None:
+async def test_a_client_without_a_token_is_refused(case: Case) -> None:
     with anyio.fail_after(PATIENCE):
         async with over_http(case.http.url("filesystem", case.token), None) as transport:
             with pytest.RaisesGroup(MCPError, allow_unwrapped=True, flatten_subgroups=True):

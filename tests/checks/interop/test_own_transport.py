@@ -66,7 +66,7 @@ async def _send(sent: MemoryObjectReceiveStream[SessionMessage], stream: ByteStr
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_official_client_speaks_over_a_transport_of_ones_own(mode: str, tmp_path: Path) -> None:
+async def test_the_official_client_works_over_a_custom_transport(mode: str, tmp_path: Path) -> None:
     path, told = tmp_path / "socket", []
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))

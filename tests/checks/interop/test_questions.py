@@ -48,7 +48,7 @@ async def test_form_has_a_schema(case: Case) -> None:
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_form_is_turned_down(case: Case, action: str) -> None:
+async def test_form_is_declined_or_cancelled(case: Case, action: str) -> None:
     answers = Answers({"Where to?": ElicitResult(action=action)})
     assert await text_of(case, "book", elicitation_callback=answers) == action
 

@@ -27,7 +27,7 @@ CLIENTS = (("sdk1", "legacy"), ("sdk2", "legacy"), ("sdk2", STATELESS), ("ts2", 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_our_client_has_everything(version: str, tmp_path: Path) -> None:
+async def test_our_client_uses_every_feature_of_replicas(version: str, tmp_path: Path) -> None:
     found: dict[str, str] = {}
     async with replicated({"/": upstream("new", tmp_path)}, is_silent=False) as base:
         ears = Ears()
@@ -51,7 +51,7 @@ async def base(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 @pytest.mark.timeout(900)  # the first one may have to build an environment
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("peer", "mode"), CLIENTS)
-async def test_an_official_client_has_everything(
+async def test_an_official_client_uses_every_feature_of_replicas(
     base: str, peer: str, mode: str, folder: Path, site: str, key: str, tmp_path: Path
 ) -> None:
     driver = await to_thread.run_sync(require, peer)

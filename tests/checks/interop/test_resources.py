@@ -12,7 +12,7 @@ from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIE
 from .peers import Case
 
 
-async def test_reads_again_only_what_has_changed(case: Case) -> None:
+async def test_only_changed_resources_are_read_again(case: Case) -> None:
     """The client knows no etags, but it carries extensions and `_meta` both ways, in both eras."""
     async with case.connect("bench", extensions=[advertise(CONDITIONAL_READS)]) as client:
         first = await client.read_resource("bench://city/Oslo", cache_mode="bypass")
@@ -53,7 +53,7 @@ async def test_missing_argument_of_a_prompt_is_an_error(case: Case) -> None:
     assert caught.value.code == -32602
 
 
-async def test_completes_by_other_arguments(case: Case) -> None:
+async def test_completion_uses_other_arguments(case: Case) -> None:
     reference = PromptReference(type="ref/prompt", name="greet")
     async with case.connect("bench") as client:
         given = await client.complete(reference, {"name": "tone", "value": "like"}, {"name": "Ada"})

@@ -3,7 +3,7 @@
 from .peers import Case
 
 
-async def test_long_result_after_a_report(case: Case) -> None:
+async def test_long_result_follows_a_progress_report(case: Case) -> None:
     """Over HTTP a stream carries what comes after a report; the client takes an event of 1 MiB at most."""
 
     async def progress(_done: float, _total: float | None, _message: str | None) -> None:
@@ -15,7 +15,7 @@ async def test_long_result_after_a_report(case: Case) -> None:
     assert result.content[0].text == "ø" * 440_000
 
 
-async def test_header_of_an_unlisted_tool(case: Case) -> None:
+async def test_header_of_an_unlisted_tool_is_learned(case: Case) -> None:
     """The client calls without the header, is told of the mismatch over HTTP, lists and calls again."""
     async with case.connect("bench") as client:
         result = await client.call_tool("weather", {"city": "Oslo", "days": 1})

@@ -53,7 +53,7 @@ async def test_a_note_is_a_resource() -> None:
     assert note.text == "call Ann"
 
 
-async def test_a_subscriber_hears_of_a_change() -> None:
+async def test_a_subscriber_receives_a_change() -> None:
     async with client_of(3) as client:
         await call(client, "write_note", name="my note", text="call Ann")
         uris = ["note://my%20note", "note://unknown"]
@@ -63,7 +63,7 @@ async def test_a_subscriber_hears_of_a_change() -> None:
             assert await anext(changes) == ResourceUpdated(uri="note://my%20note")
 
 
-async def test_a_prompt_has_the_note_in_it() -> None:
+async def test_a_prompt_contains_the_note() -> None:
     async with client_of(4) as client:
         prompt = await client.get_prompt("summarize", {"name": "shopping"})
     assert prompt.messages[0].content.text.endswith("\n\nbread, milk")

@@ -5,5 +5,5 @@ from tests.checks.mixture.play import play
 SECONDS = 20.0
 
 
-def test_no_mixture_leaves_anything_or_is_answered_wrongly() -> None:
+def test_no_mixture_of_requests_leaks_or_gets_a_wrong_answer() -> None:
     assert play(SECONDS) == {}

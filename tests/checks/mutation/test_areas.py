@@ -7,6 +7,6 @@ from tests.checks.mutation.run import ROOT
 
 
 @pytest.mark.parametrize("name", AREAS)
-def test_an_area_names_files_and_tests_that_are_there(name: str) -> None:
+def test_an_area_names_existing_files_and_tests(name: str) -> None:
     for pattern in (*AREAS[name].files, *AREAS[name].tests):
         assert list(ROOT.glob(pattern)), pattern

@@ -87,7 +87,7 @@ def seen(*rows: tuple[str, int, tuple[object, ...], object, float, float]) -> li
     ]
 
 
-def test_an_id_that_two_have_claimed_is_seen() -> None:
+def test_an_id_claimed_twice_is_detected() -> None:
     """Else nothing would be shown by a history that is found linearizable."""
     create = ("create", 1, (), None, 0.0, 1.0)
     claims = [("enter", number, ((1,),), (0, True), 2.0, 5.0) for number in (1, 2)]

@@ -16,7 +16,7 @@ def test_every_task_is_verified(number: int, tmp_path: Path) -> None:
     assert [name for name, cost in costs.items() if not cost.verified] == []
 
 
-def test_every_error_leads_to_the_right_call(tmp_path: Path) -> None:
+def test_every_error_message_leads_to_the_right_call(tmp_path: Path) -> None:
     reasons = mistakes(tmp_path)
     assert len(reasons) == 30
     assert {name: reason for name, reason in reasons.items() if reason} == {}

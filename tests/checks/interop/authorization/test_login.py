@@ -45,7 +45,7 @@ async def protected(folder: Path, authority: Authority, trust: Mapping[str, str]
         yield f"{base}/mcp"
 
 
-async def test_a_person_logs_in_and_out(tmp_path: Path, authority: Authority, trusted: Certificates) -> None:
+async def test_a_user_logs_in_and_out(tmp_path: Path, authority: Authority, trusted: Certificates) -> None:
     user = User(tmp_path, trusted.trust)
     served = tmp_path / "served"
     served.mkdir()

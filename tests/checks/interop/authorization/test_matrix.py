@@ -27,7 +27,7 @@ def columns() -> list[object]:
 
 
 @pytest.mark.parametrize("column", columns())
-def test_who_may_comes_in_and_nobody_else(
+def test_only_authorized_clients_are_admitted(
     column: Column, authority: Authority, trusted: Certificates, tmp_path: Path, record: Record
 ) -> None:
     found = drive(column, authority, trusted, tmp_path)

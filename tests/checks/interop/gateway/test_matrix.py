@@ -27,7 +27,7 @@ def each(column: Column) -> object:
 
 
 @pytest.mark.parametrize("column", [each(column) for column in columns([*DIRECT, *OURS])])
-async def test_everything_passes(column: Column, record: Record, tmp_path: Path) -> None:
+async def test_every_feature_passes_the_gateway(column: Column, record: Record, tmp_path: Path) -> None:
     found = await drive(column, tmp_path, ROW_SECONDS)
     record(column, found)
     assert found == dict.fromkeys(NAMES, "ok")

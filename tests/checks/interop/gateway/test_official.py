@@ -121,7 +121,7 @@ def key(folder: Path) -> Iterator[str]:
     "column",
     [pytest.param(one, id=f"{one.peer}-{one.mode}-{one.way}-{one.age}".replace(" ", "-")) for one in COLUMNS],
 )
-async def test_an_official_client_has_everything(
+async def test_an_official_client_uses_every_feature(
     column: Column, folder: Path, site: str, key: str, tmp_path: Path
 ) -> None:
     driver = await to_thread.run_sync(require, column.peer)

@@ -145,7 +145,7 @@ def drive(arguments: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("peer", "transport", "mode"), columns())
-def test_a_client_has_everything(
+def test_a_client_uses_every_feature(
     peer: str,
     transport: str,
     mode: str,

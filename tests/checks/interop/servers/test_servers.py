@@ -31,7 +31,7 @@ def columns() -> list[object]:
 
 
 @pytest.mark.parametrize("column", columns())
-async def test_our_client_has_everything(column: Column, site: str, tmp_path: Path, record: Record) -> None:
+async def test_our_client_uses_every_feature(column: Column, site: str, tmp_path: Path, record: Record) -> None:
     found = await drive(column, tmp_path, site)
     outcomes = {row: found.get(row, NOT_REACHED) for row in (*column.rows, CLOSES)}
     record(column, outcomes)
