@@ -548,7 +548,7 @@ class EventStream(Protocol):
         """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
         may reconnect."""
 
-    def position(self, retry_ms: int) -> "ServerSentEvent":
+    def position_event(self, retry_ms: int) -> "ServerSentEvent":
         """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
 
@@ -563,8 +563,8 @@ class EventStream(Protocol):
         """True if the stream has a reader."""
 
     @property
-    def is_sent(self) -> bool:
-        """True if there is nothing to take."""
+    def is_all_sent(self) -> bool:
+        """True if all messages on the stream so far have been taken."""
 
     @property
     def sole_answer(self) -> bytes | None:

@@ -160,7 +160,7 @@ class MemoryStream:
         self._events.show(self)
         return self.name
 
-    def position(self, retry_ms: int) -> ServerSentEvent:
+    def position_event(self, retry_ms: int) -> ServerSentEvent:
         """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._sent}", retry=retry_ms)
@@ -183,7 +183,7 @@ class MemoryStream:
         return self.reader is not None
 
     @property
-    def is_sent(self) -> bool:
+    def is_all_sent(self) -> bool:
         """True if no message is unsent."""
         return self._sent >= self._last
 

@@ -163,14 +163,14 @@ def takes_others(schema: Any) -> bool:
 
 def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
     """Convert the arguments given as `key=value` according to the schema. Raises Misuse."""
-    parameters, texts = parameters_of(schema), texts_of(words)
+    parameters, texts = parameters_of(schema), texts_by_key(words)
     for name in texts:
         if name not in parameters and not takes_others(schema):
             raise Misuse(unknown("argument", name, parameters))
     return {name: parameters.get(name, Parameter(name)).read(values) for name, values in texts.items()}
 
 
-def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
+def texts_by_key(words: Sequence[str]) -> dict[str, list[str]]:
     """Return the strings for each key. Raises Misuse for a word that is not `key=value`."""
     texts: dict[str, list[str]] = {}
     for word in words:

@@ -20,10 +20,11 @@ _MAX_ELEMENTS = 200_000
 """Maximum number of elements; the rest is left out."""
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""Characters that libxml2 rejects, and the two private planes."""
+"""Characters that libxml2 rejects, and those of the two private planes, which mean nothing outside their page."""
 _ENDS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
-# A comment without an end goes on to the end of the text, so that the time is linear.
+# Comments are matched in order to skip the headings inside them. A comment without an end goes on to the end of the
+# text, so that the time is linear.
 _HEADING = re.compile(r"<(?:(/?)(h[1-6])(?=[\s/>])|!--(?:-?>|.*?--!?>|.*))", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
@@ -79,16 +80,19 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         others = {name: value for name, value in element.items() if "{" not in name}
         element.attrib.clear()
         element.attrib.update(others)
-    # libxml2 does not know HTML 5 elements, so the body begins at the first element that can't be in a head.
+    # libxml2 does not know the elements of HTML 5, and leaves them in the head: the body begins at the first element
+    # that can't be in a head.
     head, body = root.find("head"), root.find("body")
     children = [] if head is None else list(head)
     first = next((index for index, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
     body[:0] = children[first:]
-    return root, _cut(root) and complete
+    is_whole = not _remove_excess(root)
+    return root, is_whole and complete
 
 
 def _end_headings(text: str) -> str:
-    """End each heading with its own tag. As in browsers, any end of a heading outside comments ends it."""
+    """Replace the end tag of each heading with that of its own level. As in browsers, the end tag of any level ends a
+    heading, except in a comment."""
     name = ""
 
     def replace_end(tag: re.Match[str]) -> str:
@@ -181,13 +185,13 @@ def _resolve_reference(reference: re.Match[str]) -> str:
     return _NOT_XML.sub("", unescape(reference[0]))
 
 
-def _cut(root: HtmlElement) -> bool:
-    """Remove everything after the last allowed element. Return True if there was nothing to remove."""
+def _remove_excess(root: HtmlElement) -> bool:
+    """Remove everything after the last allowed element. Return True if there was something to remove."""
     last = next(islice(root.iter(), _MAX_ELEMENTS, None), None)
     if last is None:
-        return True
+        return False
     while (parent := last.getparent()) is not None:
         index = parent.index(last) + 1
         del parent[index:]
         last = parent
-    return False
+    return True

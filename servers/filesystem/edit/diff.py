@@ -16,16 +16,18 @@ from shared.text import display_name
 
 _MAX_COST = 2_000_000
 """Maximum number of pairs of equal lines that difflib compares."""
-_MIN_POPULAR_LINES = 200
-"""Number of lines from which difflib ignores lines that make up more than 1 % of a text."""
+_LONG_TEXT_LINES = 200
+"""Number of lines from which a text is long: of a long text, difflib ignores lines that make up more than 1 %."""
 
 
 class _Change(NamedTuple):
-    """Replaced lines: their old position, in characters and in lines from 0, and their new content."""
+    """Lines that are replaced by others."""
 
     start: int
+    """The position of their first character in the old text; `end` is the position after the last."""
     end: int
     line: int
+    """The number of lines before them in the old text; `new_line` is the one in the new text."""
     new_line: int
     old: list[str]
     new: list[str]
@@ -56,8 +58,12 @@ def _changes(edited: EditedText) -> Iterator[_Change]:
         offsets = list(accumulate(map(len, old), initial=start))
         for first, last, new_first, new_last in _differences(old, new):
             yield _Change(
-                *(offsets[first], offsets[last], line + first, line + added + new_first),
-                *(old[first:last], new[new_first:new_last]),
+                start=offsets[first],
+                end=offsets[last],
+                line=line + first,
+                new_line=line + added + new_first,
+                old=old[first:last],
+                new=new[new_first:new_last],
             )
         line += len(old)
         added += len(new) - len(old)
@@ -100,10 +106,10 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
         if old or new:
             yield front, front + len(old), front, front + len(new)
         return
-    # An estimate of the pairs of equal lines that difflib will compare; it ignores popular lines itself.
+    # An estimate of the pairs of equal lines that difflib will compare; it ignores lines that occur too often.
     counts = Counter(new)
-    popular = len(new) // 100 + 1 if len(new) >= _MIN_POPULAR_LINES else len(new)
-    if sum(counts[line] for line in old if counts[line] <= popular) > _MAX_COST:
+    max_occurrences = len(new) // 100 + 1 if len(new) >= _LONG_TEXT_LINES else len(new)
+    if sum(counts[line] for line in old if counts[line] <= max_occurrences) > _MAX_COST:
         yield front, front + len(old), front, front + len(new)
         return
     from difflib import SequenceMatcher

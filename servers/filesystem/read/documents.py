@@ -120,4 +120,4 @@ def part_of_document(document: DocumentText, etag: str, path: str, budget: int, 
     pages = selected_pages(part, path)
     cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
     read = read_document_text(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
-    return read._replace(notes=document.notes, choice=_PAGES_SUFFIX + quote(pages or "", safe=""))
+    return read._replace(notes=document.notes, cursor_suffix=_PAGES_SUFFIX + quote(pages or "", safe=""))

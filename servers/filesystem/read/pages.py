@@ -52,13 +52,13 @@ class TextRead(NamedTuple):
     truncated: bool = False
     rest: Cursor | None = None
     notes: tuple[str, ...] = ()
-    choice: str = ""
-    """The end of a document's cursor: the selected pages."""
+    cursor_suffix: str = ""
+    """What follows the rest in the cursor of a document: the selected pages."""
 
     @property
     def cursor(self) -> str | None:
         """The cursor to continue with, if the rest follows the text."""
-        return None if self.rest is None else f"{self.rest}{self.choice}"
+        return None if self.rest is None else f"{self.rest}{self.cursor_suffix}"
 
 
 def _do_nothing() -> None:
@@ -128,6 +128,7 @@ def _read_part(
 
 
 def _read_page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
+    """Return the page at `start`, where 0 for the lines that are left means all."""
     data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
     text, charset = decode_part(data, charset, path, start.position, ended)
     end = _find_line_end(text, "\n", start.lines_left) if start.lines_left else -1
@@ -151,7 +152,8 @@ def json_size(text: str) -> int:
 
 
 def _bytes_over_budget(budget: int, charset: Charset) -> int:
-    """Return a number of bytes, in whole UTF-32 characters, whose text exceeds the budget."""
+    """Return a number of bytes whose text exceeds the budget; a multiple of 4, so that no character of UTF-32 is
+    split."""
     return ((budget & ~3) + 4) * len("\n".encode(charset.name))
 
 
@@ -254,7 +256,8 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
         size += len(block)
     blocks: list[bytes] = []
     start, ends = size, 0
-    # One more line ending than lines: the previous line's, or the last one in the file.
+    # One more line ending than lines: besides their own, the one before them. If the last line has none, the extra
+    # one is not needed, but that is not known yet.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)

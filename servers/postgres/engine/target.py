@@ -25,14 +25,15 @@ _SERVICE = re.compile(r"service=[^\s='\\]+")
 _PASSWORD_LAST = re.compile(r"password\s*=\s*(?!')\S*$")
 """An unquoted password at the end, which may itself end in `:rw`."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://|(file|sqlite):", re.IGNORECASE)
-_FILES = ("file", "sqlite", "sqlite3")
+_FILE_SCHEMES = ("file", "sqlite", "sqlite3")
 _PARAMETER = re.compile(r"[A-Za-z_]{1,40}")
 _TIME = re.compile(r"(\d{1,10})(ms|s|min|h)?")
 _UNITS = {None: 1, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
-_SCHEMAS = ("schema", "currentSchema", "search_path")
-_TIMES = ("statement_timeout", "lock_timeout")
-_SSL = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
-_NO_SSL = frozenset({"false", "0"})
+_SCHEMA_PARAMETERS = ("schema", "currentSchema", "search_path")
+_TIME_PARAMETERS = ("statement_timeout", "lock_timeout")
+_SSL_MODES = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
+_SSL_OFF = frozenset({"false", "0"})
+"""The values of the parameter `ssl` that name a mode of libpq, and those that turn TLS off."""
 _UNUSED = {
     *("connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"),  # Prisma
     *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
@@ -71,7 +72,9 @@ def parse_target(address: str, writable: bool) -> Target:
     if assignment is not None and not _has_keywords(location):
         name, location = assignment[1], _strip(assignment[2])
     rest, _, mode = location.rpartition(":")
-    if mode in _MODES and _is_complete(rest) and not (_has_keywords(rest) and _PASSWORD_LAST.search(rest)):
+    # Such an end may also belong to a password, which follows the name of a user in a URL, or is the last keyword.
+    is_password = not _is_complete(rest) or (_has_keywords(rest) and _PASSWORD_LAST.search(rest) is not None)
+    if mode in _MODES and not is_password:
         location, writable = _strip(rest), _MODES[mode]
     label = name or "a database"
     if not _is_complete(location):
@@ -93,7 +96,7 @@ def parse_target(address: str, writable: bool) -> Target:
     if not name:
         database_name = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", database_name)[:64] or "postgres"
-    settings = {key: parameters[key] for key in ("search_path", *_TIMES) if key in parameters}
+    settings = {key: parameters[key] for key in ("search_path", *_TIME_PARAMETERS) if key in parameters}
     unused = tuple(sorted(_UNUSED & parameters.keys()))
     return Target(name, conninfo, writable, settings, parameters.get("pgbouncer") == "true", unused)
 
@@ -112,7 +115,7 @@ def _explain_unknown(location: str, label: str) -> str:
     if scheme is None or _URL.match(location):
         return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
     kind = (scheme[1] or scheme[2]).lower()
-    if kind.partition("+")[0] in _FILES:
+    if kind.partition("+")[0] in _FILE_SCHEMES:
         return f"{label} is an SQLite file, which is for the SQLite server: mcp-bundle-sqlite"
     return f"{label} is a URL of {kind}, but this server queries PostgreSQL: postgresql://…"
 
@@ -122,7 +125,8 @@ def _describe_malformed(label: str) -> str:
 
 
 def _is_complete(location: str) -> bool:
-    """Return True if the address is complete, so that a `:rw` after it can't be the end of a password."""
+    """Return True for keywords, and for a URL that has more than one word after `://`. A single word may be the name
+    of a user, and what follows it the password."""
     if _has_keywords(location):
         return True
     rest = location.partition("://")[2]
@@ -151,10 +155,10 @@ def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     libpq_parts: list[str] = []
     for part in filter(None, query.split("&")):
         key, _, text = part.partition("=")
-        if key == "ssl" and text in _SSL:
+        if key == "ssl" and text in _SSL_MODES:
             # asyncpg's name for libpq's sslmode.
             libpq_parts.append(f"sslmode={text}")
-        elif key == "ssl" and text in _NO_SSL:
+        elif key == "ssl" and text in _SSL_OFF:
             libpq_parts.append("sslmode=disable")
         elif key in _list_keywords():
             libpq_parts.append(part)
@@ -172,13 +176,13 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
     if key in _UNUSED:
         return {key: ""}
     schemas = [schema.strip() for schema in value.split(",")]
-    if key in _SCHEMAS and all(schemas) and value.isprintable():
+    if key in _SCHEMA_PARAMETERS and all(schemas) and value.isprintable():
         return {"search_path": ",".join(schemas)}
-    if key in _TIMES and (time := _TIME.fullmatch(value)) is not None:
+    if key in _TIME_PARAMETERS and (time := _TIME.fullmatch(value)) is not None:
         return {key: str(int(time[1]) * _UNITS[time[2]])}
     if key == "pgbouncer" and value in ("true", "false"):
         return {key: value}
-    if key in (*_SCHEMAS, *_TIMES, "pgbouncer"):
+    if key in (*_SCHEMA_PARAMETERS, *_TIME_PARAMETERS, "pgbouncer"):
         raise ValueError(f"the URL of {label} has a parameter {key!r} with an invalid value")
     raise ValueError(f"the URL of {label} has a parameter {key!r}, which neither libpq nor this server knows")
 

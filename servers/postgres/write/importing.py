@@ -35,8 +35,8 @@ _TYPES: Mapping[Kind, str] = {
     "text": "text",
 }
 """The types of new columns. A number with a fraction is stored as written, and sums are exact."""
-_READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
-"""Column types that accept numbers, dates and booleans; others store the fields as written."""
+_PARSED_TYPES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
+"""Column types whose values PostgreSQL parses as numbers, dates or booleans; others store the fields as written."""
 _DAY_TYPE = re.compile("date|timestamp")
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _ESCAPED = re.compile(r"[\\\t\n\r]")
@@ -44,13 +44,15 @@ _NULL = r"\N"
 _COLUMNS = """
     SELECT attname::pg_catalog.text, pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
-_NEW_NAME = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
+_TABLE_NAME = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
+"""The name of a table as PostgreSQL writes it, for its quoted name."""
 _NAME_BYTES = 63
 """Maximum number of bytes in a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
 """Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
 
 Columns = Sequence[tuple[str, str]]
+"""The names of columns, each with its type in PostgreSQL."""
 
 
 async def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
@@ -63,23 +65,28 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
     # Surveying the whole file takes a while, during which others may write.
     plan = await _survey(request, expected, session)
     if request.preview:
-        columns = _match_columns(plan, expected) if relation else _define(plan)
+        columns = _match_columns(plan, expected) if relation else _new_columns(plan)
         name, seconds = relation.name if relation else request.table, time.monotonic() - began
-        return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
+        return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.decisions, plan.first_rows)
     async with session.transaction():
         (relation, existing), before = await _find_table(session, request.table), await read_changes(session.ask)
         if existing != expected:
             plan = await _survey(request, existing, session)
-        columns = _match_columns(plan, existing) if relation else _define(plan)
+        columns = _match_columns(plan, existing) if relation else _new_columns(plan)
         table = relation.name if relation else await _create_table(session, request.table, columns)
         await _copy(session, table, request, plan, columns)
         changes = (await read_changes(session.ask)).subtract(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
-        figures = Figures(max(changes.total, plan.rows), (plan.rows,), tuple(sorted(tables)), relation is None)
+        figures = Figures(
+            rows=max(changes.total, plan.rows),
+            affected=(plan.rows,),
+            tables=tuple(sorted(tables)),
+            defined=relation is None,
+        )
         if not consent.covers(figures):
             return figures
         await session.commit(figures)
-    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.words)
+    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.decisions)
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
@@ -95,16 +102,21 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
 
 async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
     expected = TargetTable(
-        columns, lambda declared, _kind: _READS_VALUES.match(declared) is None, _NAME_BYTES, _MAX_COLUMNS
+        columns,
+        keeps_text=lambda declared, _kind: _PARSED_TYPES.match(declared) is None,
+        name_bytes=_NAME_BYTES,
+        max_columns=_MAX_COLUMNS,
     )
     steps = survey(request.opener, request.format_request, expected, session.deadline)
     # The survey can be cancelled between two steps.
-    while (plan := await to_thread.run_sync(_advance, steps)) is None:
-        """The file has more rows."""
+    plan: Plan | None = None
+    while plan is None:
+        plan = await to_thread.run_sync(_advance, steps)
     return plan
 
 
 def _advance(steps: Generator[None, None, Plan]) -> Plan | None:
+    """Take one step of the survey. Return the plan after the last."""
     try:
         next(steps)
     except StopIteration as end:
@@ -113,15 +125,15 @@ def _advance(steps: Generator[None, None, Plan]) -> Plan | None:
     return None
 
 
-def _define(plan: Plan) -> Columns:
+def _new_columns(plan: Plan) -> Columns:
     return [(column.name, _TYPES[column.kind]) for column in plan.columns]
 
 
 def _match_columns(plan: Plan, existing: Columns) -> Columns:
     """Return the table's columns for the fields. Raises SqlError for dates that depend on DateStyle."""
     columns = match_columns(plan, existing)
-    for column, (name, kind) in zip(plan.columns, columns, strict=True):
-        if column.note == DAY_OR_MONTH and _DAY_TYPE.match(kind):
+    for column, (name, declared) in zip(plan.columns, columns, strict=True):
+        if column.note == DAY_OR_MONTH and _DAY_TYPE.match(declared):
             reason = "the day and month of the dates for a column can't be told apart"
             raise SqlError("bad_csv", reason, "Specify types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
     return columns
@@ -131,9 +143,9 @@ async def _create_table(session: Session, table: str, columns: Columns) -> SqlNa
     """Create the table, and return its name as PostgreSQL writes it."""
     if len(table.encode(errors="replace")) > _NAME_BYTES:
         raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
-    defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+    defined = ", ".join(f"{quote(name)} {declared}" for name, declared in columns)
     await session.ask(f"CREATE TABLE {quote(table)} ({defined})")
-    ((name,),) = await session.ask(_NEW_NAME, quote(table))
+    ((name,),) = await session.ask(_TABLE_NAME, quote(table))
     return SqlName(name)
 
 

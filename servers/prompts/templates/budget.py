@@ -31,7 +31,7 @@ class RenderBudget:
         self._created = _MAX_CREATED
         self._bytes = 2 * MAX_FILE_BYTES
 
-    def step(self) -> None:
+    def count_step(self) -> None:
         """Count a step of a loop or a filter call. Raises PromptError if there are too many."""
         self._steps -= 1
         if self._steps < 0:
@@ -39,7 +39,7 @@ class RenderBudget:
         if time.monotonic() > self._deadline:
             raise PromptError("too_long", f"rendering takes more than {RENDER_SECONDS:g} s")
 
-    def make(self, size: int) -> None:
+    def count_created(self, size: int) -> None:
         """Count the characters or items of a value that a template creates, since it may keep all of them. Raises
         PromptError if there are too many."""
         self._created -= size
@@ -47,13 +47,13 @@ class RenderBudget:
             reason = f"rendering creates strings and lists with more than {_MAX_CREATED:,} characters and items"
             raise PromptError("too_large", reason)
 
-    def write(self, characters: int) -> None:
+    def count_written(self, characters: int) -> None:
         """Count the rendered characters. Raises PromptError if there are too many."""
         self._characters -= characters
         if self._characters < 0:
             raise PromptError("too_large", f"the rendered prompt has more than {MAX_CHARACTERS:,} characters")
 
-    def embed(self, size: int) -> None:
+    def count_embedded(self, size: int) -> None:
         """Count the bytes of embedded files. Raises PromptError if there are too many."""
         self._bytes -= size
         if self._bytes < 0:

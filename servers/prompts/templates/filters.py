@@ -13,8 +13,9 @@ from servers.prompts.errors import PromptError
 from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, current_budget
 from shared.text import code_block
 
-STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
-"""Filters that `sandbox` inserts into templates. Authors can't write their names."""
+COMPARED, INDEXED, ITERATED, JOINED = "_compared", "_indexed", "_iterated", "_joined"
+"""Filters that `sandbox` inserts into templates to count what Jinja would not: a comparison, a value of which an item
+or a slice is taken, the items of a loop, and the texts around `~`. It refuses them in the templates of authors."""
 
 
 def require_size(value: int, maximum: int = MAX_CHARACTERS) -> None:
@@ -27,10 +28,10 @@ def count_created(value: Any) -> Any:
     """Return the value, counted against the memory budget."""
     if isinstance(value, str):
         require_size(len(value))
-        current_budget.get().make(len(value))
+        current_budget.get().count_created(len(value))
     elif isinstance(value, list | tuple):
         require_size(len(value), MAX_ITEMS)
-        current_budget.get().make(len(value))
+        current_budget.get().count_created(len(value))
     return value
 
 
@@ -76,7 +77,7 @@ def _require_items(value: Any) -> list[Any]:
 def _iterate(value: Any) -> Iterable[Any]:
     budget = current_budget.get()
     for item in _require_items(value):
-        budget.step()
+        budget.count_step()
         yield item
 
 
@@ -90,7 +91,7 @@ _UNCOUNTED: dict[str, Callable[..., Any]] = {
     "default": lambda value, default_value="", boolean=True: (
         default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
     ),
-    # The language is a single word: its author must not be able to write before the fence.
+    # Only a word of the language is used: with a line break in it, an argument could end the block before its text.
     "fence": lambda value, language="": code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language)),
     "first": lambda value: next(iter(value), ""),
     "float": float,
@@ -108,25 +109,27 @@ _UNCOUNTED: dict[str, Callable[..., Any]] = {
     "trim": _text_filter(str.strip),
     "unique": lambda value: list(dict.fromkeys(_require_items(value))),
     "upper": _text_filter(str.upper),
-    STEPPED: lambda value: value,
-    TAKEN: lambda value: value,
-    EACH: _iterate,
+    COMPARED: lambda value: value,
+    INDEXED: lambda value: value,
+    ITERATED: _iterate,
     JOINED: _join,
 }
 
 
-def _count(function: Callable[..., Any], *, has_result: bool) -> Callable[..., Any]:
-    """Return a filter that counts its calls and, if it `has_result`, the size of what it makes."""
+def _count(function: Callable[..., Any], *, counts_size: bool) -> Callable[..., Any]:
+    """Return a filter that counts its calls and, if it `counts_size`, the size of what it returns."""
 
     # Because of the context parameter, no filter runs while a template is compiled.
     @pass_context
     @wraps(function)
     def counted(_: Context, *args: Any, **named: Any) -> Any:
-        current_budget.get().step()
+        current_budget.get().count_step()
         result = function(*args, **named)
-        return count_created(result) if has_result else result
+        return count_created(result) if counts_size else result
 
     return counted
 
 
-FILTERS = {name: _count(function, has_result=name not in (STEPPED, EACH)) for name, function in _UNCOUNTED.items()}
+FILTERS = {
+    name: _count(function, counts_size=name not in (COMPARED, ITERATED)) for name, function in _UNCOUNTED.items()
+}

@@ -124,7 +124,7 @@ class Rendering:
     ) -> RenderedMessage:
         if message.kind != "text":
             file = self._read_file(message)
-            budget.embed(len(file.data))
+            budget.count_embedded(len(file.data))
             return RenderedMessage(message.role, file)
         template = self._templates.get(index)
         if template is not None:
@@ -213,7 +213,7 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
     """Join the pieces. Stops with an error once the text gets too long."""
     checked = []
     for piece in pieces:
-        budget.write(len(piece))
+        budget.count_written(len(piece))
         checked.append(piece)
     return "".join(checked)
 

@@ -21,11 +21,11 @@ from jinja2.visitor import NodeTransformer
 
 from servers.prompts.templates.budget import MAX_ITEMS, current_budget
 from servers.prompts.templates.filters import (
-    EACH,
+    COMPARED,
     FILTERS,
+    INDEXED,
+    ITERATED,
     JOINED,
-    STEPPED,
-    TAKEN,
     count_created,
     format_value,
     require_size,
@@ -132,7 +132,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
         """Return the template of an include, which was read with the prompt."""
         budget = current_budget.get()
-        budget.step()
+        budget.count_step()
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
 
     def getitem(self, obj: Any, argument: Any) -> Any:
@@ -145,7 +145,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation if the size of its result is within the limits. Raises OverflowError for a number that
         is too large, TypeError for operands of other types."""
-        current_budget.get().step()
+        current_budget.get().count_step()
         if isinstance(left, int | float) and isinstance(right, int | float):
             if any(isinstance(number, int) and number.bit_length() > _MAX_BITS for number in (left, right)):
                 raise OverflowError("a number in the template is too large")
@@ -168,11 +168,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in list(_walk(tree)):
             match node:
                 case nodes.For():
-                    node.iter = _filter(node.iter, EACH)
+                    node.iter = _filter(node.iter, ITERATED)
                 case nodes.Compare():
-                    node.expr = _filter(node.expr, STEPPED)
+                    node.expr = _filter(node.expr, COMPARED)
                 case nodes.Getitem():
-                    node.node = _filter(node.node, TAKEN)
+                    node.node = _filter(node.node, INDEXED)
         joined: nodes.Template = _ConcatReplacer().visit(tree)
         joined.set_environment(self)
         return joined

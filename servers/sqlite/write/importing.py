@@ -40,15 +40,15 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
     # Surveying the whole file takes a while, during which others may write.
     plan = _survey(request, expected, session)
     if request.preview:
-        columns = match_columns(plan, expected) if expected else _define(plan)
+        columns = match_columns(plan, expected) if expected else _new_columns(plan)
         seconds = time.monotonic() - began
-        return ImportResult(request.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
+        return ImportResult(request.table, not expected, plan.rows, columns, seconds, plan.decisions, plan.first_rows)
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         existing = _list_columns(session, request.table)
         if existing != expected:
             plan = _survey(request, existing, session)
         before = session.connection.total_changes
-        columns = match_columns(plan, existing) if existing else _define(plan)
+        columns = match_columns(plan, existing) if existing else _new_columns(plan)
         if not existing:
             defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
             session.connection.execute(f"CREATE TABLE main.{quote(request.table)} ({defined})").close()
@@ -58,7 +58,7 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return ImportResult(request.table, not existing, plan.rows, columns, time.monotonic() - began, plan.words)
+    return ImportResult(request.table, not existing, plan.rows, columns, time.monotonic() - began, plan.decisions)
 
 
 def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
@@ -78,7 +78,7 @@ def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
-def _define(plan: Plan) -> list[tuple[str, str]]:
+def _new_columns(plan: Plan) -> list[tuple[str, str]]:
     return [(column.name, _TYPES.get(column.kind, "TEXT")) for column in plan.columns]
 
 

@@ -344,7 +344,7 @@ class RedisStream:
         events.log.link.enqueue("look", reply=lambda _: self._complete_replication(replication))
         return self.name
 
-    def position(self, retry_ms: int) -> ServerSentEvent:
+    def position_event(self, retry_ms: int) -> ServerSentEvent:
         """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._last_taken}", retry=retry_ms)
@@ -363,7 +363,7 @@ class RedisStream:
         return self.reader is not None or self._is_read_elsewhere
 
     @property
-    def is_sent(self) -> bool:
+    def is_all_sent(self) -> bool:
         """True if there is nothing to take."""
         return not self._untaken
 

@@ -198,7 +198,7 @@ async def pings(exchange: Exchange) -> None:
 async def test_answers_that_are_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server asks on and on, and each answer that it does not accept takes a connection."""
     monkeypatch.setattr("shared.transports.http.client.client.MAX_POSTS_AT_ONCE", 5)
-    monkeypatch.setattr("shared.transports.http.client.client.MAX_POSTS", 8)
+    monkeypatch.setattr("shared.transports.http.client.client.MAX_PENDING_POSTS", 8)
     accepts = anyio.Event()
 
     async def wait(exchange: Exchange) -> None:

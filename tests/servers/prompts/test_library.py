@@ -266,7 +266,7 @@ ESCAPES = [
     "{{ lipsum.__globals__ }}",
     "{{ cycler.__init__ }}",
     "{{ namespace() }}",
-    "{{ _stepped }}",
+    "{{ _compared }}",
     "{{ loop.__class__ }}",
     "{% for x in range(1) %}{{ loop.__class__ }}{% endfor %}",
     "{% for x in range(1) recursive %}{{ loop(1) }}{% endfor %}",

@@ -155,7 +155,7 @@ def test_a_fence_language_cannot_break_out_of_its_line(tmp_path: Path) -> None:
 
 def test_rendering_time_is_bounded() -> None:
     with pytest.raises(PromptError, match="rendering takes more than 1 s"):
-        RenderBudget({}, seconds=-1).step()
+        RenderBudget({}, seconds=-1).count_step()
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ class TestEventLog:
             name = stream.show()
             await rest(*replicas)
             assert [(one.data, one.id) for one in stream.take()] == [(b"a", f"{name}_1")]
-            assert stream.position(5).id == f"{name}_1"
+            assert stream.position_event(5).id == f"{name}_1"
             stream.answer(b"b")
             await rest(*replicas)
             assert (stream.is_over, texts(stream), "cut" in reader.told) == (True, [b"b"], False)

@@ -8,7 +8,7 @@ from shared.errors import PeerError
 from shared.text import nearest
 
 from ...terminal.endings import DONE, Misuse
-from ...terminal.parameters import texts_of, unknown
+from ...terminal.parameters import texts_by_key, unknown
 from ...terminal.parser import SessionParser
 from ...terminal.questions import interactive_options
 from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
@@ -54,21 +54,23 @@ def prompt_parser() -> SessionParser:
     return parser
 
 
-def _arguments(offered: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
-    """Return the arguments in the words; each argument of a prompt is a string. Raises Misuse for unknown and for
-    missing arguments."""
-    # A prompt that is not listed is still requested, since only the server knows why it is not listed.
+def _arguments(offered: Mapping[str, dict[str, Any]], name: str, pairs: Sequence[str]) -> dict[str, str]:
+    """Return the arguments given as KEY=VALUE; each argument of a prompt is a string. Raises Misuse for unknown and
+    for missing arguments, and for a name that is probably a misspelt one."""
+    # Any other prompt that is not listed is still requested, since only the server knows why it is not listed.
     is_listed = name in offered
     if not is_listed and nearest(name, offered) is not None:
         raise Misuse(unknown("prompt", name, offered))
-    takes = {str(argument.get("name")): argument for argument in records_of(offered.get(name, {}).get("arguments"))}
-    texts = texts_of(words)
+    declared = {
+        str(argument.get("name")): argument for argument in records_of(offered.get(name, {}).get("arguments"))
+    }
+    texts = texts_by_key(pairs)
     for key, values in texts.items():
-        if is_listed and key not in takes:
-            raise Misuse(unknown("argument", key, takes))
+        if is_listed and key not in declared:
+            raise Misuse(unknown("argument", key, declared))
         if len(values) > 1:
             raise Misuse(f"{key} takes one value, but got {len(values)}")
-    missing = [key for key, argument in takes.items() if argument.get("required") is True and key not in texts]
+    missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in texts]
     if missing:
         raise Misuse(f"{name} needs {' and '.join(f'{key}=TEXT' for key in missing)}")
     return {key: values[0] for key, values in texts.items()}

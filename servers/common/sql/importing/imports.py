@@ -39,7 +39,7 @@ class ImportResult(NamedTuple):
     columns: Sequence[tuple[str, str]]
     """The names and declared types of the columns that received values."""
     seconds: float
-    words: Sequence[str] = ()
+    decisions: Sequence[str] = ()
     """How the file was read, with the reasons."""
     preview: Sequence[Sequence[str | None]] | None = None
     """The first rows, if nothing was changed."""
@@ -50,7 +50,7 @@ def format_import(result: ImportResult) -> str:
     rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
     into = "a new table" if result.created else "an existing table"
     columns = [f"{name} {kind}".strip() for name, kind in result.columns]
-    lines = [f"table {format_name(result.table)}", f"columns {format_row(columns)}", *map(escape, result.words)]
+    lines = [f"table {format_name(result.table)}", f"columns {format_row(columns)}", *map(escape, result.decisions)]
     if result.preview is not None:
         lines += ["first rows", *map(format_row, result.preview)]
     act = (

@@ -27,10 +27,10 @@ class Plan(NamedTuple):
     layout: Layout
     columns: Sequence[Column]
     rows: int
-    first: Sequence[Sequence[str | None]]
+    first_rows: Sequence[Sequence[str | None]]
     """Some rows in the form in which they will be imported."""
-    words: Sequence[str]
-    """The decisions and their reasons."""
+    decisions: Sequence[str]
+    """How the file is read, with the reasons."""
 
 
 class TargetTable(NamedTuple):
@@ -105,7 +105,7 @@ def _survey_rows(
         _decide(column, name, mark, types.get(name.lower()), declared_type, target)
         for name, column, mark, declared_type in zip(names, surveys, marks, declared, strict=False)
     ]
-    words = [
+    decisions = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
         *table.notes,
         *_describe_columns(columns, surveys, marks, is_new=not target.columns),
@@ -113,7 +113,7 @@ def _survey_rows(
         *_describe_rows(records, len(names) - width),
     ]
     shown = list(zip(*(column.convert(fields, None) for column, fields in zip(columns, zip(*first))), strict=True))  # noqa: B905
-    return Plan(table, layout, columns, records.count, shown, words)
+    return Plan(table, layout, columns, records.count, shown, decisions)
 
 
 def _decide(

@@ -35,7 +35,7 @@ SHARED_CAPABILITIES: Mapping[str, Any] = {
 }
 """The capabilities that are declared for all clients: one without a capability refuses its requests."""
 MAX_VISITS = 1_000
-"""Maximum number of page visits whose clients are remembered; the oldest are forgotten."""
+"""Maximum number of pages to visit whose clients are remembered; the oldest are forgotten."""
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
 
@@ -85,7 +85,7 @@ class SharedSession:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
         """The options with which the bridge opens it."""
         self.pending_calls = PendingCalls() if pending_calls is None else pending_calls
-        """The calls whose clients are away."""
+        """The calls whose clients have been asked a question, and will answer it in their next request."""
         self._tasks = tasks
         self.upstream_tasks = UpstreamTasks()
         """The support for tasks of the tools."""
@@ -93,10 +93,11 @@ class SharedSession:
         self._level: SharedLevel
         self._calls_in_progress: list[_AttributedCall] = []
         self._visits: dict[str, Connection] = {}
+        """The clients whose users were asked to visit a page, by the id of that elicitation."""
         self._least_severe = len(LOG_LEVELS)
 
     def join(self, base: Base, level: SharedLevel) -> None:
-        """Set its connection, and the log level of that connection."""
+        """Set `base`, the bridge's own connection to the server, and the log level of that connection."""
         self._base, self._level = base, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class SharedSession:
         return await self.pending_calls.round(context, call)
 
     def close(self) -> None:
-        """Stop the calls whose clients are away."""
+        """Stop the calls that wait for the answers of their clients."""
         self.pending_calls.close()
 
     async def _run_call(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:

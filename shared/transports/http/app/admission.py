@@ -10,7 +10,7 @@ from ....protocol.identity import Principal
 from ....telemetry.logs import server_name
 from ..limits.client_shares import client_name
 from ..limits.failed_logins import TOO_MANY_REQUESTS
-from ..streamable.reply import Http, Reply
+from ..streamable.reply import HttpExchange, Reply
 from .access_log import SENDER, address_of
 from .mount import Mount
 
@@ -59,7 +59,7 @@ class Admission:
         if allowances is not None:
             reply.spend = partial(allowances.spend, client)
         query, resource = scope["query_string"], scope[RESOURCE]
-        http = Http(headers, sender, client, receive, reply, scope["path"], query, resource)
+        http = HttpExchange(headers, sender, client, receive, reply, scope["path"], query, resource)
         if not mount.is_alone:  # otherwise every line of the log would contain it
             server_name.set(mount.name)
         await mount.endpoint.serve(scope["method"], http)

@@ -29,7 +29,7 @@ from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.rate_limits import Allowances
 from ..streamable.bodies import Bodies
-from ..streamable.reply import ClientGone, Http
+from ..streamable.reply import ClientGone, HttpExchange
 from ..streamable.session import HttpSession
 from ..streamable.session_requests import SessionRequests
 from ..streamable.sessions import Sessions
@@ -127,7 +127,7 @@ class Endpoint:
         """The number of requests and streams being served."""
         return len(self._stateless) + sum(sessions.streams for sessions in self._all_sessions)
 
-    async def serve(self, method: str, http: Http) -> None:
+    async def serve(self, method: str, http: HttpExchange) -> None:
         """Serve one request that has passed the guards."""
         try:
             refusal = await self._handle(method, http)
@@ -149,7 +149,7 @@ class Endpoint:
         """Count a refusal that the client's session reports to the audit log."""
         self.refused[limit_exceeded(error).status] += 1
 
-    async def _handle(self, method: str, http: Http) -> Refusal | None:
+    async def _handle(self, method: str, http: HttpExchange) -> Refusal | None:
         sessions = self._sessions
         if self._closed is not None or sessions is None or self._legacy is None:
             return self._closed
@@ -170,7 +170,7 @@ class Endpoint:
             case _:
                 return refuse(405, "this method is not offered", Allow="POST, GET, DELETE")
 
-    async def _post(self, http: Http, sessions: SessionRequests) -> Refusal | None:
+    async def _post(self, http: HttpExchange, sessions: SessionRequests) -> Refusal | None:
         refusal, dialects = check_post(http.headers, dialects=self._limits.dialects)
         if refusal is not None and not dialects:
             return refusal
@@ -193,7 +193,7 @@ class Endpoint:
             return await self._stateless.post(http, message, codec)
         return await sessions.post(http, message)
 
-    async def _upgrade(self, http: Http, sessions: Sessions) -> Refusal | None:
+    async def _upgrade(self, http: HttpExchange, sessions: Sessions) -> Refusal | None:
         """Serve a peer of either era on a WebSocket."""
         if self._sockets is None:
             if find_spec("websockets") is None:

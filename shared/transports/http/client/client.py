@@ -23,7 +23,7 @@ from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, R
 from ....protocol.wire.sse import EventStream
 from .answers import drain, is_stream
 from .inbox import Inbox
-from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, Pool, failed_exchange
+from .pool import FAILURES, MAX_PENDING_POSTS, MAX_POSTS_AT_ONCE, Pool, failed_exchange
 from .site import Site
 from .streams import Post, Streams
 
@@ -116,8 +116,8 @@ class HttpTransport:
                     self._background_posts.start(self._try_post(message))
                 if cancelled_post.task is not None:
                     cancelled_post.task.cancel()
-            case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
-                pass
+            case Response() | Failure() if len(self._background_posts) >= MAX_PENDING_POSTS:
+                pass  # dropped: the server asks, and accepts no answers
             case Notification() | Response() | Failure() as message:
                 self._background_posts.start(self._post_message(message))
 

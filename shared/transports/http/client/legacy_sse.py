@@ -30,7 +30,7 @@ from .answers import attribute_answer, drain, is_stream, read_answer, retry_afte
 from .authorized import MAX_ATTEMPTS, AuthorizedRequest
 from .exchange import ReplyContext
 from .inbox import Inbox
-from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, failed_exchange, parse_url, reason_of
+from .pool import FAILURES, MAX_PENDING_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, failed_exchange, parse_url, reason_of
 
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
@@ -97,8 +97,8 @@ class SseTransport:
                     self._tasks.start(self._request(request))
                 case Notification("notifications/initialized") as message:
                     await self._post_message(message)
-                case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
-                    pass
+                case Response() | Failure() if len(self._background_posts) >= MAX_PENDING_POSTS:
+                    pass  # dropped: the server asks, and accepts no answers
                 case Notification() | Response() | Failure() as message:
                     self._background_posts.start(self._post_message(message))
 

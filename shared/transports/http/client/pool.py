@@ -26,9 +26,11 @@ CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 4.0
 """Seconds for which an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
 request on a connection that is being closed may or may not have been carried out."""
-MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
-"""For notifications and answers: the number sent at the same time, each on its own connection; and the number pending
-above which answers are dropped, since a server could ask endlessly and accept no answer."""
+MAX_POSTS_AT_ONCE = 100
+"""Maximum number of notifications and answers that are sent at the same time, each on its own connection."""
+MAX_PENDING_POSTS = 1_000
+"""Number of pending notifications and answers from which answers are dropped, since a server could ask endlessly and
+accept no answer."""
 PROBE_SECONDS = 30
 """Seconds of silence before the system probes a connection: the reader of a stream would not notice that a router on
 the way has forgotten the connection."""

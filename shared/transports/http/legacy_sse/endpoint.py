@@ -48,8 +48,8 @@ from ....server.run import Run
 from ....steps import Steps
 from ..limits.endpoint_limits import EndpointLimits
 from ..streamable.bodies import Bodies
-from ..streamable.reply import Http
-from ..streamable.session import LOST
+from ..streamable.reply import HttpExchange
+from ..streamable.session import MAY_HAVE_RUN
 from ..streamable.sessions import Sessions, log_errors
 from .session import ID, MESSAGES, LegacySession, replica_of
 
@@ -103,7 +103,7 @@ class LegacySse:
             else:
                 session.cut()
 
-    async def handle(self, method: str, http: Http) -> Refusal | None:
+    async def handle(self, method: str, http: HttpExchange) -> Refusal | None:
         """Serve one request. Returns the refusal to answer with, or None once it is answered."""
         is_stream = http.path == self._sse
         allowed_method = "GET" if is_stream else "POST"
@@ -111,7 +111,7 @@ class LegacySse:
             return refuse(405, "this method is not offered", Allow=allowed_method)
         return await (self._open(http) if is_stream else self._post(http))
 
-    async def _open(self, http: Http) -> Refusal | None:
+    async def _open(self, http: HttpExchange) -> Refusal | None:
         # A client without this header accepts anything: that version of the protocol requires none.
         refusal = check_accept(http.headers, EVENT_STREAM) if http.headers.get("accept") else None
         refusal = refusal or check_version_header(http.headers, None)
@@ -131,7 +131,7 @@ class LegacySse:
             self._sessions.count_ended()
         return None
 
-    async def _post(self, http: Http) -> Refusal | None:
+    async def _post(self, http: HttpExchange) -> Refusal | None:
         refusal = check_content(http.headers)
         if refusal is not None:
             return refusal
@@ -153,11 +153,11 @@ class LegacySse:
             if not await self._sessions.replica.bus.deliver(owner, Notice(named, post=post)):
                 return _UNKNOWN
         except OSError:
-            return LOST  # it may have been delivered
+            return MAY_HAVE_RUN  # it may have been delivered
         await http.reply.json(202, b"")
         return None
 
-    async def _receive(self, session: LegacySession, http: Http) -> Refusal | None:
+    async def _receive(self, session: LegacySession, http: HttpExchange) -> Refusal | None:
         messages = await self._bodies.read(http, session.codec.feed_body_steps)
         if isinstance(messages, Refusal):
             return messages

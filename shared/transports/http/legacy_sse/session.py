@@ -31,7 +31,7 @@ from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
 from ..engine.connections import abort_answer, call_when_read, unread_bytes
 from ..limits.endpoint_limits import SessionLimits
-from ..streamable.reply import Http, Stage, Watch
+from ..streamable.reply import HttpExchange, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
 from ..streamable.sessions import log_errors
 from ..streamable.token_expiry import end_with_token, newest_reader
@@ -68,7 +68,7 @@ class LegacySession:
         "uses",
     )
 
-    def __init__(self, running: Run[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
+    def __init__(self, running: Run[Any], http: HttpExchange, limits: SessionLimits, codec: Codec) -> None:
         """`http` is the GET that opens the session; `codec` decodes and encodes its messages."""
         loop = asyncio.get_running_loop()
         self.id = secrets.token_urlsafe(32)
@@ -142,7 +142,7 @@ class LegacySession:
             self._ready.wake()
         return messages
 
-    async def run(self, http: Http, pause: float) -> None:
+    async def run(self, http: HttpExchange, pause: float) -> None:
         """Write the stream until it ends or its client is gone; after each `pause` in seconds without a message, a
         comment keeps the connection open."""
         session = self._connection.session
@@ -166,7 +166,7 @@ class LegacySession:
         if http.reply.stage is not Stage.ENDED:
             abort_answer(http.receive)
 
-    async def _write(self, http: Http, events: Sequence[ServerSentEvent], size: int) -> None:
+    async def _write(self, http: HttpExchange, events: Sequence[ServerSentEvent], size: int) -> None:
         room = self._connection.calls.room
         if size < LARGE_RESULT_BYTES:
             await http.reply.events(events)

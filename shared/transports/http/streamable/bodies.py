@@ -10,7 +10,7 @@ from ....server.dispatch.portions import Portions
 from ....server.dispatch.turns import Turns
 from ....steps import Steps, complete
 from ....telemetry.footprint import count_bytes
-from .reply import Asgi, ClientGone, Http
+from .reply import Asgi, ClientGone, HttpExchange
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Bodies:
         self._memory = Portions(max(_MAX_BODIES_BYTES, 4 * limit))
         self._turns = Turns(1)
 
-    async def read(self, http: Http, decode: Callable[[bytes], Steps[T]]) -> T | Refusal:
+    async def read(self, http: HttpExchange, decode: Callable[[bytes], Steps[T]]) -> T | Refusal:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
         429 if too much data from this client is being read. The time limit of the connection applies. Raises
         ClientGone if the client disconnects."""
@@ -53,7 +53,7 @@ class Bodies:
         finally:
             share.release()
 
-    async def _gather(self, http: Http, event: Asgi, share: "_Share") -> bytes | Refusal:
+    async def _gather(self, http: HttpExchange, event: Asgi, share: "_Share") -> bytes | Refusal:
         body = make_body(http.headers, self._limit)
         while event["type"] != "http.disconnect":
             is_last = not event.get("more_body", False)
@@ -97,6 +97,6 @@ class _Share:
         self._memory.release(self._client, self._size)
 
 
-def _count(http: Http, size: int) -> None:
+def _count(http: HttpExchange, size: int) -> None:
     count_bytes(size)
     http.reply.unspent += size

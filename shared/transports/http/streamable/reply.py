@@ -136,7 +136,7 @@ class Reply:
 
 
 @record
-class Http:
+class HttpExchange:
     """One HTTP request and the way to answer it."""
 
     headers: Headers

@@ -29,7 +29,7 @@ from .streams import Reader, Streams
 
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
-LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
+MAY_HAVE_RUN = Refusal(503, failure(None, Unavailable(may_have_run=True)))
 """The answer to a request whose state can't be sent to the other replicas, or after this replica was separated from
 them."""
 CATCH_UP_SECONDS = 0.5
@@ -111,7 +111,7 @@ class HttpSession:
     def _set_published(self, snapshot: Snapshot) -> None:
         self._published = snapshot
 
-    async def publish_scopes(self) -> None:
+    async def publish_needed_scopes(self) -> None:
         """Inform other replicas of the scopes that its calls have required, which readers there require as well.
         Raises the same errors as `publish`."""
         if self._connection.session.needed_scopes != self._published.needed_scopes:
@@ -180,9 +180,9 @@ class HttpSession:
         stored."""
         return await self._streams.resume(event_id)
 
-    def scope_failure(self, reader: Reader) -> Failure | None:
+    def missing_scope_failure(self, reader: Reader) -> Failure | None:
         """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
-        return self._streams.scope_failure(reader)
+        return self._streams.missing_scope_failure(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """Return the first events of the response of `reader`; from now on its client may reconnect."""
@@ -234,7 +234,7 @@ class HttpSession:
         """End the session: pending calls are finished within limits if `orderly`, otherwise cancelled. Its streams
         end, those without an answer with a refusal. If the session `continues_elsewhere` on other replicas, only its
         local part ends."""
-        refusal = _STOPPING if orderly else LOST if continues_elsewhere else _ENDED
+        refusal = _STOPPING if orderly else MAY_HAVE_RUN if continues_elsewhere else _ENDED
         try:
             if orderly:
                 await self._connection.drain(still_answers=continues_elsewhere)  # through other replicas

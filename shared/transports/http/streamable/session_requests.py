@@ -25,8 +25,8 @@ from ....protocol.http.rules import (
 from ....protocol.session.batches import MAX_BATCH
 from ....protocol.wire.jsonrpc import Message, Request, failure
 from ..limits.rate_limits import Allowances
-from .reply import Http, Stage
-from .session import LOST, HttpSession
+from .reply import HttpExchange, Stage
+from .session import MAY_HAVE_RUN, HttpSession
 from .sessions import STORE_UNREACHABLE, Sessions
 from .stream_response import follow
 from .streams import Reader
@@ -46,7 +46,7 @@ class SessionRequests:
         self._allowances = allowances
         self._keep_alive_seconds = keep_alive_seconds
 
-    async def post(self, http: Http, message: Message) -> Refusal | None:
+    async def post(self, http: HttpExchange, message: Message) -> Refusal | None:
         """Process a body for a session, and answer its requests."""
         sessions = self.sessions
         is_opening = isinstance(message, Request) and message.method == "initialize"
@@ -72,13 +72,13 @@ class SessionRequests:
             return refusal or refuse(400, "this id is in use by a request that has not been answered yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
-            return LOST if ids else STORE_UNREACHABLE  # a call that has begun must not be sent again
+            return MAY_HAVE_RUN if ids else STORE_UNREACHABLE  # a call that has begun must not be sent again
         await follow(http, session, reader, self._keep_alive_seconds)
         if not sessions.is_alone:
             sessions.take_over(session, message)
         return None
 
-    async def _initialize(self, http: Http, message: Message) -> Refusal | None:
+    async def _initialize(self, http: HttpExchange, message: Message) -> Refusal | None:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
@@ -104,7 +104,7 @@ class SessionRequests:
                 self.sessions.end(session)
         return None
 
-    async def get(self, http: Http) -> Refusal | None:
+    async def get(self, http: HttpExchange) -> Refusal | None:
         """Send the client unrequested messages, or the rest of a stream."""
         refusal = check_accept(http.headers, EVENT_STREAM)
         if refusal is not None:
@@ -135,7 +135,7 @@ class SessionRequests:
             await follow(http, session, reader, self._keep_alive_seconds)
         return None
 
-    async def delete(self, http: Http) -> Refusal | None:
+    async def delete(self, http: HttpExchange) -> Refusal | None:
         """End a session."""
         session = await self._find(http)
         if isinstance(session, Refusal):
@@ -145,11 +145,11 @@ class SessionRequests:
             # A client that has deleted a session relies on its id being unknown everywhere.
             await self.sessions.settle()
         except OSError:  # the other replicas may not know
-            return LOST
+            return MAY_HAVE_RUN
         await http.reply.json(200, b"")
         return None
 
-    async def _find(self, http: Http) -> HttpSession | Refusal:
+    async def _find(self, http: HttpExchange) -> HttpSession | Refusal:
         """Return the session of a GET or DELETE."""
         id_ = read_session_id(http.headers)
         entry = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
@@ -168,6 +168,6 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
         if reader is not None:
             session.on_stream_opened()
             session.on_stream_closed(reader)
-            session.release_room(reader.large_bytes)
+            session.release_room(reader.large_answer_bytes)
         return False
     return True

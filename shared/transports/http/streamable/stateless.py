@@ -36,7 +36,7 @@ from ....server.run import Run
 from ..engine.connections import call_when_read
 from ..limits.endpoint_limits import EndpointLimits
 from .header_arguments import HeaderArguments
-from .reply import Http, Stage, Watch
+from .reply import HttpExchange, Stage, Watch
 from .token_expiry import end_with_token
 
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
@@ -73,7 +73,7 @@ class StatelessRequests:
         for request in self._pending:
             request.cancel()
 
-    async def post(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
+    async def post(self, http: HttpExchange, message: Message, codec: Codec) -> Refusal | None:
         """Serve one body. Returns the refusal to answer with, or None once it is answered."""
         refusal = check_stateless_body(message)
         if refusal is not None:
@@ -87,7 +87,7 @@ class StatelessRequests:
         )
         return refusal or await self._serve(http, message, codec)
 
-    async def post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
+    async def post_dialect(self, http: HttpExchange, message: Message, codec: Codec) -> Refusal | None:
         """Serve a body of the dialect that `codec` has detected; its refusals have the form of the dialect."""
         form = dialect_form(http.headers)
         match message:
@@ -105,7 +105,7 @@ class StatelessRequests:
         return None
 
     async def _serve(
-        self, http: Http, request: Request, codec: Codec, required_type: str | None = None
+        self, http: HttpExchange, request: Request, codec: Codec, required_type: str | None = None
     ) -> Refusal | None:
         # Streams that are silent for hours must not take the room of calls.
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
@@ -128,7 +128,7 @@ class _StatelessRequest:
     def __init__(
         self,
         running: Run[Any],
-        http: Http,
+        http: HttpExchange,
         codec: Codec,
         required_type: str | None = None,
         learn: Callable[[dict[str, Any]], None] | None = None,
@@ -147,7 +147,7 @@ class _StatelessRequest:
         self._drain_seconds = running.calls.limits.drain_seconds
         self._drain_timer: asyncio.TimerHandle | None = None
 
-    async def run(self, http: Http, request: Request, pause: float) -> None:
+    async def run(self, http: HttpExchange, request: Request, pause: float) -> None:
         """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
         served."""
         try:
@@ -184,7 +184,7 @@ class _StatelessRequest:
             self._large_bytes = size
             self._connection.calls.room.add(self._connection.client, size)
 
-    async def _listen(self, http: Http) -> None:
+    async def _listen(self, http: HttpExchange) -> None:
         with end_with_token(http.principal, lambda: None, self._connection.finish):
             await self._send_all()
 

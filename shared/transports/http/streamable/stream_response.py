@@ -11,8 +11,8 @@ from functools import partial
 from ....errors import Unavailable
 from ....protocol.http.rules import find_error_status
 from ..engine.connections import abort_answer, call_when_read
-from .reply import Http, Reply, Stage, Watch
-from .session import LOST, HttpSession
+from .reply import HttpExchange, Reply, Stage, Watch
+from .session import MAY_HAVE_RUN, HttpSession
 from .streams import Reader
 
 SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
@@ -20,7 +20,7 @@ SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
 
 
 async def follow(
-    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
+    http: HttpExchange, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
 ) -> None:
     """Send the messages of `reader` until it ends or the client goes away; a comment every `pause` seconds keeps the
     connection open. Without a reader, answer 202."""
@@ -42,34 +42,35 @@ async def follow(
             await _write(http, session, reader, headers)
     finally:
         session.on_stream_closed(reader)
-        if reader.large_bytes:
-            call_when_read(http.receive, partial(session.release_room, reader.large_bytes))
+        # Large answers count towards the limits of their client until it has read them.
+        if reader.large_answer_bytes:
+            call_when_read(http.receive, partial(session.release_room, reader.large_answer_bytes))
     # A chunked response that ended cleanly would look complete: the client must see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         abort_answer(http.receive)
 
 
-async def _write(http: Http, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
+async def _write(http: HttpExchange, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
     stream, reply = reader.stream, http.reply
     await reader.wait()
     if reader.is_cut:
         return
     try:
-        await session.publish_scopes()
+        await session.publish_needed_scopes()
     except Unavailable:
         await _abort(reply, reader)
         return
-    answer, scope_failure = stream.sole_answer, session.scope_failure(reader)
-    refused = None if scope_failure is None else find_error_status(scope_failure, http.resource)
-    if answer is not None and refused is not None:
-        await reply.json(refused[0], answer, refused[1])
+    answer, scope_failure = stream.sole_answer, session.missing_scope_failure(reader)
+    status_and_headers = None if scope_failure is None else find_error_status(scope_failure, http.resource)
+    if answer is not None and status_and_headers is not None:
+        await reply.json(status_and_headers[0], answer, status_and_headers[1])
     elif answer is not None:
         await reply.json(200, answer, () if headers is None else await headers())
-    elif stream.refusal is not None and stream.is_sent:
+    elif stream.refusal is not None and stream.is_all_sent:
         await reply.refuse(stream.refusal)
     else:
         try:
-            with reader.write_scope():
+            with reader.cancelled_by_cut():
                 await _write_events(reply, session, reader)
         except Unavailable:  # the other replicas do not know of the stream that was to begin
             await _abort(reply, reader)
@@ -78,7 +79,7 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
 async def _abort(reply: Reply, reader: Reader) -> None:
     """End the response because the other replicas can't be told what its client would see."""
     if reply.stage is Stage.NEW:
-        await reply.refuse(LOST)
+        await reply.refuse(MAY_HAVE_RUN)
     else:
         reader.cut()
 
@@ -86,16 +87,17 @@ async def _abort(reply: Reply, reader: Reader) -> None:
 async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
     stream, events = reader.stream, session.begin(reader)
     while not (reader.is_cut or reply.stage is Stage.ENDED):
-        if not reader.may_read():  # messages that it has not taken are for a reader with another token
+        if not reader.may_read():
+            # Its token no longer allows it to read the stream: the next messages wait for a reader with another.
             reader.cut()
             return
         events += stream.take()
         if reader.retry_ms is not None and not stream.is_over:
-            events.append(stream.position(reader.retry_ms))
+            events.append(stream.position_event(reader.retry_ms))
         last = reader.is_ending
-        session.on_caught_up()  # which may add more
+        session.on_caught_up()  # which may put messages on the stream that were held back for this reader
         # Before the bytes are sent: a client that reconnects at another replica must find the same messages there.
-        await session.publish_scopes()
+        await session.publish_needed_scopes()
         settled = stream.pending_replication()
         if settled is not None:
             await settled

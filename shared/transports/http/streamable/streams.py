@@ -38,7 +38,7 @@ class Reader:
         "_changed",
         "_writing",
         "is_cut",
-        "large_bytes",
+        "large_answer_bytes",
         "may_read",
         "resumes",
         "retry_ms",
@@ -56,8 +56,8 @@ class Reader:
         stream."""
         self.is_cut = False
         """True if the response must end at once."""
-        self.large_bytes = 0
-        """The bytes of large answers for it, which are in the room of its client until they are read."""
+        self.large_answer_bytes = 0
+        """The bytes of large answers for it, which count towards the limits of its client until they are read."""
         self.may_read: Callable[[], bool] = _always
         """Returns True while the token of its client allows it to read the stream."""
         self._begin = begin
@@ -72,12 +72,12 @@ class Reader:
 
     async def wait(self) -> None:
         """Wait for a message, the end, or a reason to begin."""
-        while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_sent):
+        while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_all_sent):
             await self._changed.wait()
         self._begin = False
 
-    def write_scope(self) -> CancelScope:
-        """Return a scope for writing, which may have to wait for the client; `cut` cancels it."""
+    def cancelled_by_cut(self) -> CancelScope:
+        """Return a scope that `cut` cancels, for writing, which may have to wait for the client."""
         self._writing = CancelScope()
         if self.is_cut:
             self._writing.cancel()
@@ -173,19 +173,19 @@ class Streams:
         """Return the first events of the response of `reader`; from now on its client may reconnect. With
         `sends_position` it receives its position at once."""
         stream = reader.stream
-        if stream.is_over and stream.is_sent:
+        if stream.is_over and stream.is_all_sent:
             return []
         # From here on the client has an id to reconnect with, and any replica must find the stream.
         stream.show()
-        return [stream.position(self._retry_ms)] if sends_position and not reader.resumes else []
+        return [stream.position_event(self._retry_ms)] if sends_position and not reader.resumes else []
 
-    def scope_failure(self, reader: Reader) -> Failure | None:
+    def missing_scope_failure(self, reader: Reader) -> Failure | None:
         """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
         return None if self._forbidden is None else self._forbidden.pop(reader.stream, None)
 
     def leave(self, reader: Reader) -> None:
         """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
-        self.scope_failure(reader)
+        self.missing_scope_failure(reader)
         reader.stream.leave(reader)
         if self._gets:
             self._gets = tuple(other for other in self._gets if other is not reader)
@@ -273,8 +273,8 @@ class Streams:
     def _abandon(self, reader: Reader) -> None:
         """Record the end of a reader that no response has followed."""
         self.leave(reader)
-        if reader.large_bytes and self._room is not None:
-            self._room.remove(self._client, reader.large_bytes)
+        if reader.large_answer_bytes and self._room is not None:
+            self._room.remove(self._client, reader.large_answer_bytes)
 
     def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
         if stream is None:
@@ -289,7 +289,7 @@ class Streams:
         if answer is not None:
             data = encode(answer)
             if len(data) >= LARGE_RESULT_BYTES and self._room is not None and isinstance(stream.reader, Reader):
-                stream.reader.large_bytes += len(data)
+                stream.reader.large_answer_bytes += len(data)
                 self._room.add(self._client, len(data))
             stream.answer(data)
         else:

@@ -28,7 +28,7 @@ from ....server.dispatch.connection import serve
 from ....server.dispatch.room import Room
 from ....server.run import Run
 from ..engine.connections import hand_over
-from ..streamable.reply import Http
+from ..streamable.reply import HttpExchange
 from ..streamable.sessions import log_errors
 from ..streamable.token_expiry import end_with_token
 from .connection import WebSocket, frames_log
@@ -100,7 +100,7 @@ class WebSocketSession:
         if self.is_idle:
             self._socket.close(CloseCode.POLICY_VIOLATION, "no message has arrived")
 
-    async def run(self, running: Run[Any], http: Http, answer: bytes) -> Refusal | None:
+    async def run(self, running: Run[Any], http: HttpExchange, answer: bytes) -> Refusal | None:
         """Answer the handshake with `answer`, and serve the peer until either side ends the connection."""
         # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):

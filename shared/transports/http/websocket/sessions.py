@@ -16,7 +16,7 @@ from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.rate_limits import Allowances, refuse_message
 from ..streamable.bodies import Bodies
-from ..streamable.reply import Http
+from ..streamable.reply import HttpExchange
 from ..streamable.sessions import Sessions
 from .connection import WebSocket
 from .session import WebSocketSession, negotiate
@@ -63,7 +63,7 @@ class WebSocketSessions:
         for session in self._open:
             session.finish(self._running.calls.limits.drain_seconds) if orderly else session.fail()
 
-    async def upgrade(self, http: Http) -> Refusal | None:
+    async def upgrade(self, http: HttpExchange) -> Refusal | None:
         """Serve a peer of either era on the connection of this request."""
         negotiated = negotiate(http.headers, self._limits.body_bytes)
         if isinstance(negotiated, Refusal):
@@ -87,7 +87,7 @@ class WebSocketSessions:
             self._forget(session)
             self._sessions.count_ended()
 
-    def _make_codecs(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
+    def _make_codecs(self, http: HttpExchange, codec: Codec) -> tuple[Decode, Encode]:
         """Return functions that decode the texts of a client, within its allowance, and that encode messages."""
         client, allowances = http.client, self._allowances
         decode = partial(self._bodies.decode, client, codec.feed_body_steps)

@@ -84,7 +84,7 @@ async def test_rows_are_imported_by_column_names(db: Writing, workshop: Database
 async def test_text_columns_store_fields_unchanged(db: Writing, workshop: Database) -> None:
     done = await run_import(db, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
     assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
-    assert done.words[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
+    assert done.decisions[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
 
 
 async def test_ambiguous_dates_are_refused_for_a_date_column(db: Writing, workshop: Database) -> None:

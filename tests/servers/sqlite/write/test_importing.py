@@ -142,7 +142,7 @@ async def test_text_columns_store_fields_unchanged(path: Path, db: sqlite3.Conne
         ("31/12/2024", "1,234", 1234.5, 7),
         ("1/1/2025", "NA", None, 1),
     ]
-    assert done.words[1:] == [
+    assert done.decisions[1:] == [
         "read as NULL, like empty fields: 'NA' (1)",
         "written in another form: price as decimal",
         "passed to the table unchanged: zip (leading zeros: '007' in row 1)",

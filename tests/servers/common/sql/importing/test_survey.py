@@ -35,18 +35,18 @@ def test_unambiguous_columns_determine_the_decimal_mark(
 ) -> None:
     plan = survey_all(text)
     assert [(column.name, column.kind) for column in plan.columns] == columns
-    assert [[*row] for row in plan.first] == first
+    assert [[*row] for row in plan.first_rows] == first
 
 
 def test_a_given_decimal_mark_is_used() -> None:
-    assert survey_all("a;b\n1,234;x\n", decimal=",").first == [("1.234", "x")]
-    assert survey_all("a;b\n1,234;x\n", decimal=".").first == [("1234", "x")]
+    assert survey_all("a;b\n1,234;x\n", decimal=",").first_rows == [("1.234", "x")]
+    assert survey_all("a;b\n1,234;x\n", decimal=".").first_rows == [("1234", "x")]
 
 
 def test_an_ambiguous_number_is_reported_with_the_option_that_decides() -> None:
     note = '1.234 may be 1234 or 1.234: specify "." or "," as decimal'
-    assert survey_all("a;b\n1.234;x\n").words[-1] == f"kept as text: a ({note})"
-    assert survey_all('a,b\n"1,234",x\n"2,345",y\n').words[-1] == "note: a (1,234 is read as 1234)"
+    assert survey_all("a;b\n1.234;x\n").decisions[-1] == f"kept as text: a ({note})"
+    assert survey_all('a,b\n"1,234",x\n"2,345",y\n').decisions[-1] == "note: a (1,234 is read as 1234)"
 
 
 @pytest.mark.parametrize("field", ["1.234", "1,234"])
@@ -61,7 +61,7 @@ def test_decimals_like_version_numbers_fit_an_existing_numeric_column() -> None:
     there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     plan = survey_all("a;b\n3,9;3,9\n3,10;3,10\nNA;x\n", there)
     assert [column.kind for column in plan.columns] == ["decimal", "text"]
-    assert plan.first == [("3.9", "3,9"), ("3.10", "3,10"), (None, "x")]
+    assert plan.first_rows == [("3.9", "3,9"), ("3.10", "3,10"), (None, "x")]
 
 
 @pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
@@ -89,7 +89,7 @@ DATES = [
 @pytest.mark.parametrize(("fields", "kind", "first"), DATES)
 def test_dates_are_recognized_if_only_one_order_fits(fields: list[str], kind: str, first: str) -> None:
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
-    assert (plan.columns[1].kind, plan.first[0][1]) == (kind, first)
+    assert (plan.columns[1].kind, plan.first_rows[0][1]) == (kind, first)
 
 
 KEPT = [
@@ -108,7 +108,7 @@ KEPT = [
 def test_a_column_kept_as_text_is_reported_with_the_reason(fields: list[str], reason: str) -> None:
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
     assert plan.columns[1].kind == "text"
-    assert plan.words[-1] == f"kept as text: v ({reason})"
+    assert plan.decisions[-1] == f"kept as text: v ({reason})"
 
 
 @pytest.mark.parametrize("fields", [["1.50", "2.00", "0.90"], ["1.0", "2.5", "3.25"], ["1.00", "10.5"]])
@@ -119,20 +119,20 @@ def test_decimals_with_trailing_zeros_are_not_version_numbers(fields: list[str])
 def test_a_late_field_affects_the_type_of_its_column() -> None:
     text = "a,b\n" + "1,2\n" * 5_000 + "1.50,late\n"
     assert columns_of(text) == [("a", "decimal"), ("b", "text")]
-    assert "b (mixed with text: 'late' in row 5,001)" in survey_all(text).words[-1]
+    assert "b (mixed with text: 'late' in row 5,001)" in survey_all(text).decisions[-1]
 
 
 def test_a_decimal_beyond_double_precision_is_noted() -> None:
     plan = survey_all("v\n" + "1.5\n" * 500 + "123456789.0123456789\n")
-    assert plan.words[-1] == "note: v (decimals of more than 17 digits)"
+    assert plan.decisions[-1] == "note: v (decimals of more than 17 digits)"
 
 
 def test_null_markers_are_null_in_numeric_columns_and_text_in_text_columns() -> None:
     plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
-    assert plan.first == [("1", "NA"), (None, "x"), (None, "y")]
-    assert "read as NULL, like empty fields: 'NA' (1), '-' (1)" in plan.words
+    assert plan.first_rows == [("1", "NA"), (None, "x"), (None, "y")]
+    assert "read as NULL, like empty fields: 'NA' (1), '-' (1)" in plan.decisions
     given = survey_all("a,b\n1,NA\nNA,x\n-,y\n", nulls=["NA"])
-    assert given.first == [("1", None), (None, "x"), ("-", "y")]
+    assert given.first_rows == [("1", None), (None, "x"), ("-", "y")]
 
 
 TYPED = [
@@ -151,7 +151,7 @@ def test_given_column_types_are_used(
 ) -> None:
     plan = survey_all(f"zip,d\n{row}", types=types, header=True)
     assert [(column.name, column.kind) for column in plan.columns] == columns
-    assert plan.first == [first]
+    assert plan.first_rows == [first]
 
 
 WRONG = [
@@ -184,7 +184,7 @@ ENCODED = [
 @pytest.mark.parametrize(("data", "encoding"), ENCODED)
 def test_the_charset_is_detected_from_the_bytes(data: bytes, encoding: str) -> None:
     plan = survey_all(partial(io.BytesIO, data))
-    assert (plan.table.encoding, plan.columns[0].name, plan.first[0]) == (encoding, "a", ("1", "é"))
+    assert (plan.table.encoding, plan.columns[0].name, plan.first_rows[0]) == (encoding, "a", ("1", "é"))
 
 
 def test_the_charset_is_detected_from_late_bytes() -> None:
@@ -208,17 +208,17 @@ def test_binary_files_are_refused_with_their_kind(data: bytes, kind: str) -> Non
 
 
 def _notes(plan: Plan, start: str) -> list[str]:
-    return [words for words in plan.words if start in words]
+    return [words for words in plan.decisions if start in words]
 
 
 def test_short_rows_are_filled_and_counted() -> None:
     plan = survey_all("a,b,c\n1,2,3\n\n4\n5,6\n")
-    assert plan.first == [("1", "2", "3"), ("4", None, None), ("5", "6", None)]
+    assert plan.first_rows == [("1", "2", "3"), ("4", None, None), ("5", "6", None)]
     assert _notes(plan, "short") == ["2 short rows were filled with NULL, first row 2, line 4"]
 
 
 def test_a_long_row_is_refused_with_its_line_unless_extra_fields_are_empty() -> None:
-    assert survey_all("a,b\n1,2,,\n").first == [("1", "2")]
+    assert survey_all("a,b\n1,2,,\n").first_rows == [("1", "2")]
     with pytest.raises(SqlError, match="row 2, line 5: it has 3 fields, but there are 2 columns"):
         survey_all('a,b\n1,"two\nlines"\n\n3,4,5\n')
 
@@ -232,7 +232,7 @@ def test_trailing_empty_columns_without_a_name_are_omitted() -> None:
 def test_a_sep_line_sets_the_delimiter() -> None:
     plan = survey_all("sep=|\na|b;c\n1|2\n")
     assert [column.name for column in plan.columns] == ["a", "b;c"]
-    assert 'delimiter "|" as the first line says' in plan.words[0]
+    assert 'delimiter "|" as the first line says' in plan.decisions[0]
 
 
 TITLED = [
@@ -253,8 +253,8 @@ def test_titles_above_a_table_are_skipped(text: str) -> None:
     for rows in ("5,Ann,1.50,x\n", "5,Ann,1.50,x\n6,Bob,2.75,y\n7,Cid,3.75,y\n"):
         plan = survey_all(text.format(f"Number,Who,Amount,Note\n{rows}"))
         assert [column.name for column in plan.columns] == ["Number", "Who", "Amount", "Note"]
-        assert plan.first[0] == ("5", "Ann", "1.50", "x")
-        assert " above the table left out" in plan.words[0]
+        assert plan.first_rows[0] == ("5", "Ann", "1.50", "x")
+        assert " above the table left out" in plan.decisions[0]
 
 
 def test_a_table_above_a_wider_one_is_not_taken_for_a_title() -> None:

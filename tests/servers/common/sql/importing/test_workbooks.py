@@ -42,9 +42,9 @@ def test_the_first_visible_sheet_is_read_with_its_values(workbook: bytes) -> Non
         ("day", "date"),
         ("ok", "boolean"),
     ]
-    assert plan.first == [("1", "1.1", "2024-01-31", "True"), ("2", "7", None, "False")]
+    assert plan.first_rows == [("1", "1.1", "2024-01-31", "True"), ("2", "7", None, "False")]
     others = "others are other, hidden (hidden): specify sheet to read one of them"
-    assert f"the sheet 'Sheet' of a workbook; {others}" in plan.words[0]
+    assert f"the sheet 'Sheet' of a workbook; {others}" in plan.decisions[0]
 
 
 def test_another_sheet_is_read_by_name(workbook: bytes) -> None:
@@ -70,9 +70,9 @@ def test_a_sheet_without_rows_is_refused_with_the_other_sheets() -> None:
 
 def test_formulas_without_a_stored_value_are_counted() -> None:
     plan = survey_all(sheet_of(["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]))
-    assert plan.first == [("1", "2", None), ("3", "4", None)]
+    assert plan.first_rows == [("1", "2", None), ("3", "4", None)]
     reason = "2 cells have formulas without a value, so NULL is imported"
-    assert plan.words[1] == f"{reason}: open and save the workbook in a spreadsheet program first"
+    assert plan.decisions[1] == f"{reason}: open and save the workbook in a spreadsheet program first"
 
 
 def test_a_damaged_workbook_is_refused(workbook: bytes) -> None:
@@ -89,7 +89,7 @@ def test_an_archive_without_the_parts_of_a_workbook_is_refused() -> None:
 
 
 def test_numeric_cells_and_texts_with_a_decimal_comma_can_be_mixed() -> None:
-    assert survey_all(sheet_of(["a", "b"], [1.234, "1,5"], [2.345, "2,5"])).first == [
+    assert survey_all(sheet_of(["a", "b"], [1.234, "1,5"], [2.345, "2,5"])).first_rows == [
         ("1.234", "1.5"),
         ("2.345", "2.5"),
     ]
@@ -107,13 +107,13 @@ def sheet_of(*rows: list[object]) -> Opener:
 def test_an_ambiguous_text_stays_text_beside_numeric_cells() -> None:
     plan = survey_all(sheet_of(["a", "b", "c"], ["1.234", "12,50", 1.234], ["2.500", "3,75", 2.345]))
     assert [column.kind for column in plan.columns] == ["text", "decimal", "decimal"]
-    assert plan.first == [("1.234", "12.50", "1.234"), ("2.500", "3.75", "2.345")]
-    assert "a (1.234 may be 1234 or 1.234: " in plan.words[-1]
+    assert plan.first_rows == [("1.234", "12.50", "1.234"), ("2.500", "3.75", "2.345")]
+    assert "a (1.234 may be 1234 or 1.234: " in plan.decisions[-1]
 
 
 def test_a_given_decimal_mark_applies_to_text_cells_only() -> None:
     plan = survey_all(sheet_of(["a", "c"], ["1.234", 1.234], ["2.500", 2.345]), decimal=",")
-    assert plan.first == [("1234", "1.234"), ("2500", "2.345")]
+    assert plan.first_rows == [("1234", "1.234"), ("2500", "2.345")]
 
 
 def test_a_column_of_numbers_and_ambiguous_texts_stays_text() -> None:
