@@ -230,6 +230,8 @@ def _check(node: nodes.Node) -> None:
             _refuse(node, "only range(...) can be called; use a filter")
         case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
             _refuse(node, "* and ** are not available")
+        case nodes.Filter() if node.name.startswith("_"):
+            _refuse(node, f"no filter named {node.name!r}")
         case nodes.Name() if node.name.startswith("_") or node.name == "self":
             _refuse(node, f"{node.name!r} can't be the name of a value")
         case nodes.Name() if node.name in _SPECIAL and node.ctx != "load":

@@ -267,6 +267,8 @@ ESCAPES = [
     "{{ cycler.__init__ }}",
     "{{ namespace() }}",
     "{{ _compared }}",
+    "{{ text|_compared }}",
+    "{{ [text]|_joined }}",
     "{{ loop.__class__ }}",
     "{% for x in range(1) %}{{ loop.__class__ }}{% endfor %}",
     "{% for x in range(1) recursive %}{{ loop(1) }}{% endfor %}",
