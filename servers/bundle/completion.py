@@ -99,14 +99,14 @@ def _complete_from_list(ask: Callable[[Client], Awaitable[Any]], key: str) -> Ca
     return lambda parsed_args, **_: _request_candidates(parsed_args, names)
 
 
-_uris = _complete_from_list(lambda client: client.plain.list_resources(), "uri")
+_uris = _complete_from_list(lambda client: client.raw.list_resources(), "uri")
 
 
 def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
     """Return the names of arguments, or the values of one argument if the schema lists them."""
 
     async def complete_for_tool(client: Client) -> list[str]:
-        tools = records_of(await client.plain.list_tools())
+        tools = records_of(await client.raw.list_tools())
         schema = next((tool.get("inputSchema") for tool in tools if tool.get("name") == parsed_args.tool), None)
         parameters = parameters_of(schema)
         if (chosen := parameters.get(prefix.partition("=")[0])) is None or "=" not in prefix:
@@ -115,7 +115,7 @@ def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
         return [f"{chosen.name}={as_text(value)}" for value in values]
 
     async def complete_for_prompt(client: Client) -> list[str]:
-        prompts = records_of(await client.plain.list_prompts())
+        prompts = records_of(await client.raw.list_prompts())
         declared = next((item.get("arguments") for item in prompts if item.get("name") == parsed_args.prompt), None)
         name, equals, value = prefix.partition("=")
         if not equals:
@@ -129,8 +129,8 @@ def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
 _COMPLETERS: dict[str, Callable[..., list[str]]] = {
     "names": _complete_names,
     "server": _complete_servers,
-    "tool": _complete_from_list(lambda client: client.plain.list_tools(), "name"),
-    "prompt": _complete_from_list(lambda client: client.plain.list_prompts(), "name"),
+    "tool": _complete_from_list(lambda client: client.raw.list_tools(), "name"),
+    "prompt": _complete_from_list(lambda client: client.raw.list_prompts(), "name"),
     "uri": _uris,
     "uris": _uris,
     "pairs": _complete_pairs,

@@ -4,7 +4,7 @@
         tools = await client.list_tools()
         result = await client.call_tool("read_text_file", {"path": "README.md"})
 
-Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
+Params and results of `request`, `notify` and `raw` are dictionaries, as on the wire.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -26,7 +26,7 @@ from .approval import act_of
 from .cache import ResponseCache
 from .calls.cached import CachedRequests
 from .calls.handlers import Handlers
-from .calls.raw_calls import PlainCalls
+from .calls.raw_calls import RawCalls
 from .calls.requests import Requests
 from .calls.typed_calls import SECONDS, TypedCalls
 from .connection.changes import Change, Changes
@@ -72,7 +72,7 @@ class Client(TypedCalls, Entered):
             has_output_schemas=lambda: self.server.has_output_schemas,
             on_invalid_result=self._cached.on_invalid_result,
         )
-        self.plain = PlainCalls(self.request)
+        self.raw = RawCalls(self.request)
         """The calls whose results are dictionaries, as received."""
 
     @asynccontextmanager

@@ -265,7 +265,7 @@ class _Prompts(Part):
 
 async def _get(client: Client, output: DemoOutput, **arguments: str) -> list[str]:
     """Return the lines of the prompt."""
-    result = await client.plain.get_prompt("standup", arguments)
+    result = await client.raw.get_prompt("standup", arguments)
     output.show(f"-> prompts/get standup {arguments}")
     lines = [line for message in result["messages"] for line in message["content"]["text"].splitlines()]
     for line in lines:

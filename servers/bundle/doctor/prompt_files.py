@@ -41,7 +41,7 @@ async def read_problems(client: Client) -> PromptProblems:
     if client.server.info.get("name") != _SERVER or not client.server.can("resources"):
         return NO_PROBLEMS
     try:
-        result = await client.plain.read_resource(_INDEX)
+        result = await client.raw.read_resource(_INDEX)
         problems = json.loads(result["contents"][0]["text"])["problems"]
         named: list[PromptProblem] = []
         for problem in problems[:_MAX_NAMED_FILES]:

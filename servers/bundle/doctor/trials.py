@@ -124,7 +124,7 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
         try:
             async with client as session:
                 server = session.server
-                tools = len(await session.plain.list_tools()) if server.can("tools") else 0
+                tools = len(await session.raw.list_tools()) if server.can("tools") else 0
                 result = Attempt(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
                 result = result._replace(problems=await read_problems(session))
         except PeerError as error:

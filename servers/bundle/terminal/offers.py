@@ -39,16 +39,16 @@ class Offers(NamedTuple):
 
 async def find_offers(client: Client) -> Offers:
     """Request all lists that the server has. Raises the same errors as a request."""
-    server, plain = client.server, client.plain
+    server, raw = client.server, client.raw
     return Offers(
         dict(server.info),
         server.version,
         dict(server.capabilities),
         server.instructions,
-        await _request_list(plain.list_tools) if server.can("tools") else [],
-        await _request_list(plain.list_resources) if server.can("resources") else [],
-        await _request_list(plain.list_resource_templates) if server.can("resources") else [],
-        await _request_list(plain.list_prompts) if server.can("prompts") else [],
+        await _request_list(raw.list_tools) if server.can("tools") else [],
+        await _request_list(raw.list_resources) if server.can("resources") else [],
+        await _request_list(raw.list_resource_templates) if server.can("resources") else [],
+        await _request_list(raw.list_prompts) if server.can("prompts") else [],
     )
 
 

@@ -129,7 +129,7 @@ class UpstreamTasks:
             support = self._support
             # An error of the list does not prevent calls.
             with suppress(McpError, OSError):
-                tools = await client.plain.list_tools()
+                tools = await client.raw.list_tools()
                 if self._support is support:  # they have not changed in the meantime
                     support.learn({"tools": tools})
                     self._is_listed = True

@@ -56,7 +56,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
     InvalidResult for an entry that is not a tool."""
     if not client.server.can("tools"):
         return []
-    tools: list[Any] = await client.plain.list_tools()
+    tools: list[Any] = await client.raw.list_tools()
     for number, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             raise InvalidResult("tools/list", f"tools.{number}", "it is not an object with a name", {"tools": tools})

@@ -25,7 +25,7 @@ class Requester(Protocol):
         """Return the result."""
 
 
-class PlainCalls:
+class RawCalls:
     """The calls to one server. They raise the same errors as `Client.request`, InvalidResult for a result that is not
     a list, and McpError for an endless list."""
 

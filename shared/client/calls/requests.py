@@ -21,7 +21,7 @@ from ..relay import Caller
 from ..tasks.following import OnTask, TaskChannel, TaskState, follow, read_state
 from ..tasks.tool_task import TaskSupport
 from .handlers import Handlers
-from .raw_calls import PlainCalls
+from .raw_calls import RawCalls
 from .url_elicitation import required_visits
 
 OnNotice = Callable[[Notified], None]
@@ -132,7 +132,7 @@ class Requests:
             return None
         if self._task_support.find(call) is None:
             with anyio.move_on_after(seconds):
-                await PlainCalls(self).list_tools()
+                await RawCalls(self).list_tools()
         return self._task_support.find(call)
 
     async def _runs_as_task_only(self, call: Mapping[str, Any], error: PeerError, seconds: float | None) -> bool:
@@ -222,7 +222,7 @@ class Requests:
                 was_listed = True
                 # If this fails, the repeated call reports what is missing.
                 with anyio.move_on_after(remaining), suppress(McpError, OSError):
-                    await PlainCalls(self).list_tools()
+                    await RawCalls(self).list_tools()
             remaining = None if deadline is None else deadline - anyio.current_time()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError(f"the server did not answer within {seconds:g} s")

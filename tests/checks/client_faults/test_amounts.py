@@ -73,8 +73,8 @@ async def lose_and_go_on(kind: type[Hostile], fault: Fault) -> None:
         with memory_bounded():
             async with CONNECT[kind](server.url, HANDSHAKE) as client:
                 with pytest.raises(ConnectionError):
-                    await client.plain.call_tool("work", timeout=30)
-                assert text_of(await client.plain.call_tool("work")) == "done"
+                    await client.raw.call_tool("work", timeout=30)
+                assert text_of(await client.raw.call_tool("work")) == "done"
                 assert server.seen.count("tools/call") == 2
 
 
@@ -102,5 +102,5 @@ async def test_a_line() -> None:
         with memory_bounded(), anyio.fail_after(60):
             async with connect_stdio(command, HANDSHAKE) as client:
                 with pytest.raises(ConnectionError):
-                    await client.plain.call_tool("work", {"fault": "too_long", "size": PIECES * len(MORE)})
-                assert text_of(await client.plain.call_tool("work")) == "done"
+                    await client.raw.call_tool("work", {"fault": "too_long", "size": PIECES * len(MORE)})
+                assert text_of(await client.raw.call_tool("work")) == "done"

@@ -53,12 +53,12 @@ async def test_a_server_that_reads_nothing_more() -> None:
     async with connected("reads_nothing_more") as client:
         for _ in range(3):
             with pytest.raises(TimeoutError):
-                await client.plain.call_tool("work", {"text": BIG}, timeout=0.05)
+                await client.raw.call_tool("work", {"text": BIG}, timeout=0.05)
 
 
 async def test_a_server_that_leaves_a_child() -> None:
     async with connected() as client:
-        assert text_of(await client.plain.call_tool("work", {"fault": "has_a_child"})) == "done"
+        assert text_of(await client.raw.call_tool("work", {"fault": "has_a_child"})) == "done"
 
 
 async def test_a_line_cut_anywhere() -> None:
@@ -67,8 +67,8 @@ async def test_a_line_cut_anywhere() -> None:
     async with connected(restart=True) as client:
         for size in range(whole):
             with pytest.raises(ConnectionError):
-                await client.plain.call_tool("work", {"fault": "stops_in_a_line", "size": size})
-        assert text_of(await client.plain.call_tool("work", {"fault": "stops_in_a_line", "size": whole})) == "done"
+                await client.raw.call_tool("work", {"fault": "stops_in_a_line", "size": size})
+        assert text_of(await client.raw.call_tool("work", {"fault": "stops_in_a_line", "size": whole})) == "done"
 
 
 async def test_a_flood_of_questions() -> None:
@@ -84,7 +84,7 @@ async def test_a_flood_of_questions() -> None:
         return []
 
     async with connected(roots=roots) as client:
-        assert text_of(await client.plain.call_tool("work", {"fault": "questions", "size": 900})) == "done"
+        assert text_of(await client.raw.call_tool("work", {"fault": "questions", "size": 900})) == "done"
     assert 0 < most <= 100
 
 
@@ -92,5 +92,5 @@ async def test_a_flood_of_questions() -> None:
 async def test_a_server_that_says_much_and_reads_nothing_meanwhile(fault: str) -> None:
     """Nobody waits for the other for ever: what we owe is bounded, and what is more gets no answer."""
     async with connected() as client:
-        assert text_of(await client.plain.call_tool("work", {"fault": fault, "size": MANY})) == "done"
-        assert text_of(await client.plain.call_tool("work")) == "done"
+        assert text_of(await client.raw.call_tool("work", {"fault": fault, "size": MANY})) == "done"
+        assert text_of(await client.raw.call_tool("work")) == "done"

@@ -82,7 +82,7 @@ async def outcome(client: Client, size: int) -> tuple[bool, list[float]]:
     """Whether a call that is cut after `size` bytes was answered, and its progress."""
     seen: list[float] = []
     try:
-        result = await client.plain.call_tool("work", {"size": size}, on_progress=lambda *one: seen.append(one[0]))
+        result = await client.raw.call_tool("work", {"size": size}, on_progress=lambda *one: seen.append(one[0]))
     except ConnectionError:
         return False, seen
     return text_of(result) == "done", seen
@@ -161,7 +161,7 @@ async def test_a_session_cut_anywhere(kind: type[Hostile], end: End) -> None:
             async with CONNECT[kind](server.url, ClientOptions(mode="handshake")) as client:
                 for size in range(160):
                     try:
-                        result = await client.plain.call_tool("work", {"size": size})
+                        result = await client.raw.call_tool("work", {"size": size})
                     except ConnectionError:
                         continue
                     assert text_of(result) == "done"

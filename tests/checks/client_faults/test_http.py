@@ -111,15 +111,15 @@ async def test_an_answer_that_is_none(mode: str) -> None:
         for fault in NO_ANSWER.values():
             server.on("tools/call", fault, times=1)
             with pytest.raises(ConnectionError):
-                await client.plain.call_tool("work")
-            assert text_of(await client.plain.call_tool("work")) == "done"
+                await client.raw.call_tool("work")
+            assert text_of(await client.raw.call_tool("work")) == "done"
 
 
 async def test_a_list_is_asked_for_again() -> None:
     async with connected() as (server, client):
         for fault in NO_ANSWER.values():
             server.on("tools/list", fault, times=1)
-            assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
+            assert [tool["name"] for tool in await client.raw.list_tools()] == ["work"]
 
 
 @ERAS
@@ -142,9 +142,9 @@ async def test_a_status_is_told() -> None:
             more = f"Location: {server.url}\r\n"
             server.on("tools/call", says(response(HTML, f"{status} Status", "text/html", more), kept=True), times=1)
             with pytest.raises(PeerError) as caught:
-                await client.plain.call_tool("work")
+                await client.raw.call_tool("work")
             assert caught.value.code == status
-            assert text_of(await client.plain.call_tool("work")) == "done"
+            assert text_of(await client.raw.call_tool("work")) == "done"
 
 
 BUSY = (429, 502, 503, 504)
@@ -158,7 +158,7 @@ async def test_a_server_that_is_busy_is_asked_again(after: str) -> None:
         for status in BUSY:
             busy = says(response(b"", f"{status} Busy", more=f"Retry-After: {after}\r\n"), kept=True)
             server.on("tools/list", busy, times=3)
-            assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
+            assert [tool["name"] for tool in await client.raw.list_tools()] == ["work"]
         assert server.seen.count("tools/list") == 4 * len(BUSY)
 
 
@@ -167,7 +167,7 @@ async def test_a_server_that_is_busy_for_longer_than_we_wait(after: str) -> None
     async with connected() as (server, client):
         server.on("tools/list", says(response(b"", "503 Busy", more=f"Retry-After: {after}\r\n"), kept=True))
         with pytest.raises(PeerError) as caught:
-            await client.plain.list_tools()
+            await client.raw.list_tools()
         assert caught.value.code == 503
         assert caught.value.data["retryAfter"] > 60
         assert server.seen.count("tools/list") == 1
@@ -182,8 +182,8 @@ async def test_an_answer_that_never_comes(fault: str, mode: str) -> None:
     async with connected(mode) as (server, client):
         server.on("tools/call", NEVER[fault], times=1)
         with pytest.raises(TimeoutError):
-            await client.plain.call_tool("work", timeout=0.05)
-        assert text_of(await client.plain.call_tool("work")) == "done"
+            await client.raw.call_tool("work", timeout=0.05)
+        assert text_of(await client.raw.call_tool("work")) == "done"
 
 
 PINGS = 50
@@ -215,6 +215,6 @@ async def test_answers_that_are_not_accepted(monkeypatch: pytest.MonkeyPatch) ->
                     while server.seen.count("POST") < expected:
                         await anyio.sleep(0.001)
                     for _ in range(10):
-                        assert text_of(await client.plain.call_tool("work")) == "done"
+                        assert text_of(await client.raw.call_tool("work")) == "done"
                     assert server.seen.count("POST") == expected
                     accepts.set()

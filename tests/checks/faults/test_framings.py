@@ -28,7 +28,7 @@ def pong(id: int | str) -> Json:
 async def test_a_client_can_be_told_to_send_headers(tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_stdio([*FILES, str(tmp_path)], cwd=ROOT, framing="content-length") as client:
-            assert (await client.plain.call_tool("list_directory", {"path": str(tmp_path)}))["content"]
+            assert (await client.raw.call_tool("list_directory", {"path": str(tmp_path)}))["content"]
 
 
 class Noise:

@@ -50,5 +50,5 @@ async def test_our_client_speaks_with_headers_to_a_server_that_takes_no_lines(no
     command, options = [str(node), str(FOLDER / "serve.mjs")], ClientOptions(mode=mode)
     with anyio.fail_after(SECONDS):
         async with connect_stdio(command, options, framing="content-length") as client:
-            result = await client.plain.call_tool("echo", {"text": "grün\n"})
+            result = await client.raw.call_tool("echo", {"text": "grün\n"})
     assert result["content"] == [{"type": "text", "text": "grün\n"}]

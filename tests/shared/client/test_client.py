@@ -33,20 +33,20 @@ ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 @EVERY_MODE
 async def test_features_are_listed_and_used(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
-        assert "add" in [tool["name"] for tool in await client.plain.list_tools()]
-        assert [one["uri"] for one in await client.plain.list_resources()] == ["memo://one"]
-        assert await client.plain.list_resource_templates() == []
-        assert [one["name"] for one in await client.plain.list_prompts()] == ["plan"]
-        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
-        assert (await client.plain.read_resource("memo://one"))["contents"][0]["text"] == "the text"
-        assert (await client.plain.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
+        assert "add" in [tool["name"] for tool in await client.raw.list_tools()]
+        assert [one["uri"] for one in await client.raw.list_resources()] == ["memo://one"]
+        assert await client.raw.list_resource_templates() == []
+        assert [one["name"] for one in await client.raw.list_prompts()] == ["plan"]
+        assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert (await client.raw.read_resource("memo://one"))["contents"][0]["text"] == "the text"
+        assert (await client.raw.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
 
 
 @ERAS
 async def test_an_error_of_the_server_is_raised_with_its_data(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="not found") as caught:
-            await client.plain.read_resource("memo://two")
+            await client.raw.read_resource("memo://two")
         assert caught.value.data == {"uri": "memo://two"}
 
 
@@ -60,7 +60,7 @@ async def test_an_error_in_the_block_is_not_wrapped_in_an_exception_group() -> N
 async def test_progress_is_reported(mode: str) -> None:
     seen: list[Any] = []
     async with Small().connected(mode=mode) as client:
-        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
+        await client.raw.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
     message = None if mode == "2024-11-05" else "at 3"
     assert [number for number, _, _ in seen] == [1, 2, 3]
     assert seen[-1] == (3, 3, message)
@@ -75,9 +75,9 @@ async def test_a_call_that_times_out_is_cancelled(mode: str) -> None:
     async with small.connected(mode=mode) as client:
         while not small.started.is_set():
             with pytest.raises(TimeoutError):
-                await client.plain.call_tool("wait", timeout=0.01)
+                await client.raw.call_tool("wait", timeout=0.01)
         await small.cancelled.wait()
-        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        assert text_of(await client.raw.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
 @ERAS
@@ -85,7 +85,7 @@ async def test_a_cancelled_caller_cancels_the_call(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.plain.call_tool, "wait")
+            tasks.start_soon(client.raw.call_tool, "wait")
             await small.started.wait()
             tasks.cancel_scope.cancel()
         await small.cancelled.wait()
@@ -97,14 +97,14 @@ async def test_calls_in_progress_end_with_the_connection() -> None:
 
         async def call() -> None:
             with pytest.raises(ConnectionError):
-                await client.plain.call_tool("wait")
+                await client.raw.call_tool("wait")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await small.started.wait()
             await small.lines[0].aclose()
         with pytest.raises(ConnectionError):
-            await client.plain.list_tools()
+            await client.raw.list_tools()
 
 
 # Server requests
@@ -131,9 +131,9 @@ async def _break() -> list[Root]:
 @ERAS
 async def test_server_requests_are_answered_by_the_handlers(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=_name, roots=ROOTS, sample=_think) as client:
-        assert text_of(await client.plain.call_tool("greet")) == "Ada Lovelace"
-        assert text_of(await client.plain.call_tool("roots")) == "file:///a file:///b"
-        assert text_of(await client.plain.call_tool("think")) == "hm"
+        assert text_of(await client.raw.call_tool("greet")) == "Ada Lovelace"
+        assert text_of(await client.raw.call_tool("roots")) == "file:///a file:///b"
+        assert text_of(await client.raw.call_tool("think")) == "hm"
 
 
 @pytest.mark.parametrize("mode", [version.date for version in VERSIONS])
@@ -146,37 +146,37 @@ async def test_each_side_gets_the_extensions_of_the_other(mode: str) -> None:
     small.app.tool()(known)
     async with small.connected(mode=mode, tasks=False, capabilities={"extensions": extensions}) as client:
         assert client.server.can("extensions", "org.example/view")
-        assert json.loads(text_of(await client.plain.call_tool("known"))) == {CONDITIONAL_READS: {}, **extensions}
+        assert json.loads(text_of(await client.raw.call_tool("known"))) == {CONDITIONAL_READS: {}, **extensions}
 
 
 @ERAS
 async def test_a_server_does_not_use_undeclared_capabilities(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="capability"):
-            await client.plain.call_tool("greet")
+            await client.raw.call_tool("greet")
 
 
 @ERAS
 async def test_a_server_request_without_a_handler_is_refused(mode: str) -> None:
     async with Small().connected(mode=mode, capabilities={"roots": {}}) as client:
         with pytest.raises(McpError, match="roots/list"):
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
 
 
 async def test_a_handler_can_refuse() -> None:
     async with Small().connected(mode="handshake", roots=_refuse) as client:
         with pytest.raises(PeerError, match="refused"):
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
     async with Small().connected(mode="stateless", roots=_refuse) as client:
         with pytest.raises(RpcError, match="the user said no"):
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
 
 
 @ERAS
 async def test_an_exception_of_a_handler_ends_the_client(mode: str) -> None:
     with pytest.raises(ZeroDivisionError):
         async with Small().connected(mode=mode, roots=_break) as client:
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
 
 
 # Permits
@@ -190,22 +190,22 @@ async def _permit(act: Act) -> None:
 @ERAS
 async def test_denied_acts_are_not_sent(mode: str) -> None:
     async with Small().connected(mode=mode, permit=_permit) as client:
-        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        assert text_of(await client.raw.call_tool("add", {"a": 1, "b": 1})) == "2"
         with pytest.raises(Denied, match=r"small: no call of fail {'why': 1}"):
             await client.call_tool("fail", {"why": 1})
         with pytest.raises(Denied, match="small: no read of memo://one"):
             await client.read_resource("memo://one")
         with pytest.raises(Denied, match=r"small: no prompt of plan {'goal': 'it'}"):
-            await client.plain.get_prompt("plan", {"goal": "it"})
+            await client.raw.get_prompt("plan", {"goal": "it"})
 
 
 async def test_a_denied_server_request_is_refused() -> None:
     async with Small().connected(mode="handshake", roots=_break, permit=_permit) as client:
         with pytest.raises(PeerError, match="refused"):
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
     async with Small().connected(mode="stateless", roots=_break, permit=_permit) as client:
         with pytest.raises(Denied, match="small: no roots of roots/list"):
-            await client.plain.call_tool("roots")
+            await client.raw.call_tool("roots")
 
 
 # Messages and the official schemas

@@ -38,23 +38,23 @@ async def test_connect_uses_a_server_at_a_url(scheme: str, mode: str) -> None:
     options = ClientOptions(mode=mode, roots=[Root(uri="file:///a")])
     async with listening(small) as (address, _), connect(f"{scheme}://{address}/mcp", options) as client:
         assert client.stateless == (mode == "auto")
-        assert len(await client.plain.list_tools()) == 7
-        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert len(await client.raw.list_tools()) == 7
+        assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
         with pytest.raises(PeerError, match="method not found") as caught:
             await client.request("no/such")
         assert caught.value.code == -32601
-        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+        await client.raw.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
         assert seen == [1, 2, 3]
-        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
+        assert text_of(await client.raw.call_tool("roots")) == "file:///a"
         async with client.changes(["memo://one"]) as changes:
             small.running.changes.resource("memo://one")
             assert await anext(changes) == Change("resource", "memo://one")
         await small.released.wait()
         while not small.started.is_set():
             with pytest.raises(TimeoutError):
-                await client.plain.call_tool("wait", timeout=0.05)
+                await client.raw.call_tool("wait", timeout=0.05)
         await small.cancelled.wait()
-        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        assert text_of(await client.raw.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
 # Headers
@@ -215,10 +215,10 @@ async def outcomes(mode: str, faults: Iterable[str]) -> dict[str, str]:
             async with connect_stdio(command, ClientOptions(mode=mode)) as client:
                 for fault in faults:
                     try:
-                        found[fault] = text_of(await client.plain.call_tool("work", {"fault": fault}, timeout=5))
+                        found[fault] = text_of(await client.raw.call_tool("work", {"fault": fault}, timeout=5))
                     except (ConnectionError, McpError):
                         found[fault] = "an error"
-                    assert text_of(await client.plain.call_tool("work")) == "done", fault
+                    assert text_of(await client.raw.call_tool("work")) == "done", fault
     return found
 
 
@@ -236,8 +236,8 @@ async def test_an_answer_to_another_id_is_logged_and_the_call_times_out(caplog: 
     caplog.set_level("INFO", "shared.client.connection")
     async with connect_stdio([sys.executable, "-I", "-S", str(Path(child.__file__))]) as client:
         with anyio.fail_after(30), pytest.raises(TimeoutError):
-            await client.plain.call_tool("work", {"fault": "to_another"}, timeout=0.1)
-        assert text_of(await client.plain.call_tool("work")) == "done"
+            await client.raw.call_tool("work", {"fault": "to_another"}, timeout=0.1)
+        assert text_of(await client.raw.call_tool("work")) == "done"
     reason = "an answer must have an id and either a result or an error"
     assert caplog.messages == [f"the server sent something that answers no request: {reason}"]
 
@@ -280,10 +280,10 @@ async def test_a_client_reconnects_after_the_server_breaks_off(
                 for fault in (resets, _break_off):
                     server.on("tools/call", fault, times=1)
                     with pytest.raises(ConnectionError):
-                        await client.plain.call_tool("work")
-                    assert text_of(await client.plain.call_tool("work")) == "done"
+                        await client.raw.call_tool("work")
+                    assert text_of(await client.raw.call_tool("work")) == "done"
                     server.on("tools/list", fault, times=1)
-                    assert len(await client.plain.list_tools()) == 1
+                    assert len(await client.raw.list_tools()) == 1
 
 
 # Replaced servers
@@ -330,7 +330,7 @@ async def test_a_client_reconnects_to_a_replaced_server(way: str) -> None:
             client.changes(["memo://one"]) as changes,
         ):
             await server.start(small)
-            assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+            assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
             assert await anext(changes) == Change("missed")
             small.running.changes.resource("memo://one")
             assert await anext(changes) == Change("resource", "memo://one")
@@ -346,9 +346,9 @@ BY_HAND = Path(__file__).with_name("document_server.py")
 async def test_a_server_of_a_dialect_is_used(document: str, tool: str, sum_: str) -> None:
     with anyio.fail_after(60):
         async with connect([sys.executable, "-I", str(BY_HAND), document], dialect=document) as client:
-            assert [one["name"] for one in await client.plain.list_tools()] == [tool]
-            assert text_of(await client.plain.call_tool(tool, {"a": 2, "b": 3})) == sum_
-            assert (await client.plain.read_resource("note:one"))["contents"][0]["text"] == "the text of note:one"
+            assert [one["name"] for one in await client.raw.list_tools()] == [tool]
+            assert text_of(await client.raw.call_tool(tool, {"a": 2, "b": 3})) == sum_
+            assert (await client.raw.read_resource("note:one"))["contents"][0]["text"] == "the text of note:one"
             with pytest.raises(PeerError, match="method not found"):
                 await client.request("no/such")
 
@@ -368,11 +368,11 @@ async def test_a_dialect_is_spoken_over_every_transport(way: str, document: str,
         listening(Small(), dialects=True) as (address, _),
         connects(url.format(address), ClientOptions(dialect=document)) as client,
     ):
-        assert tool in [one["name"] for one in await client.plain.list_tools()]
-        assert text_of(await client.plain.call_tool(tool, {"a": 2, "b": 3})) == "5"
+        assert tool in [one["name"] for one in await client.raw.list_tools()]
+        assert text_of(await client.raw.call_tool(tool, {"a": 2, "b": 3})) == "5"
         with pytest.raises(TimeoutError):
-            await client.plain.call_tool(tool.replace("add", "wait"), timeout=0.5)
-        assert text_of(await client.plain.call_tool(tool, {"a": 1, "b": 1})) == "2"
+            await client.raw.call_tool(tool.replace("add", "wait"), timeout=0.5)
+        assert text_of(await client.raw.call_tool(tool, {"a": 1, "b": 1})) == "2"
 
 
 async def test_a_client_of_a_dialect_sends_no_headers_of_the_specification() -> None:

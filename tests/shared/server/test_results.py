@@ -222,7 +222,7 @@ async def test_content_of_a_kind_of_ones_own_passes_as_it_is(version: str) -> No
     options = ClientOptions(mode=version, capabilities={"extensions": {"com.example/charts": {}}})
     with anyio.fail_after(PATIENCE):
         async with connected(server()) as end, Client(End(end), options) as client:
-            result = await client.plain.call_tool("draw_sales", {"region": "north"})
+            result = await client.raw.call_tool("draw_sales", {"region": "north"})
     assert result["content"] == [{"type": "chart", "data": {"May": 3.5}}]
 
 

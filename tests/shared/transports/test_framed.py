@@ -71,7 +71,7 @@ async def test_client_and_server_communicate_over_a_custom_stream(mode: str, mos
     async with served(SocketStream(theirs, most)):
         transport = framed(SocketStream(ours, most), Codec(is_client=True))
         async with Client(transport, ClientOptions(mode=mode)) as client:
-            result = await client.plain.call_tool("add", {"a": 1, "b": 2})
+            result = await client.raw.call_tool("add", {"a": 1, "b": 2})
     assert result["content"][0]["text"] == "3"
 
 

@@ -31,7 +31,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_token_is_sent_with_the_handshake() -> None:
     async with listening(Small(), "secret-secret-secret") as (address, _):
         async with connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client:
-            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+            assert text_of(await client.raw.call_tool("add", {"a": 1, "b": 1})) == "2"
         with pytest.raises(PeerError, match="HTTP 401: ") as caught:
             async with connect_websocket(f"ws://{address}/mcp"):
                 pass
@@ -44,14 +44,14 @@ async def test_logs_contain_neither_the_token_nor_messages(caplog: pytest.LogCap
         listening(Small(), "secret-secret-secret") as (address, _),
         connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client,
     ):
-        await client.plain.call_tool("add", {"a": 31_337, "b": 1})
+        await client.raw.call_tool("add", {"a": 31_337, "b": 1})
     assert "secret" not in caplog.text
     assert "31337" not in caplog.text
 
 
 async def ask_on(client: Client) -> None:
     while True:
-        await client.plain.call_tool("add", {"a": 1, "b": 1})
+        await client.raw.call_tool("add", {"a": 1, "b": 1})
 
 
 async def test_calls_raise_connection_error_when_the_server_stops() -> None:

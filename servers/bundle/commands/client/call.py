@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
                     session.say("the task continues")
                     raise
             return await _output(client, result, options, session)
-        listed = await session.wait_for(client.plain.list_tools()) if client.server.can("tools") else []
+        listed = await session.wait_for(client.raw.list_tools()) if client.server.can("tools") else []
         tools = {str(tool.get("name")): tool for tool in records_of(listed)}
         arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
         if options.detach:

@@ -19,7 +19,7 @@ def main(argv: Sequence[str]) -> int:
     options, session = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
-        prompts = await session.wait_for(client.plain.list_prompts()) if client.server.can("prompts") else []
+        prompts = await session.wait_for(client.raw.list_prompts()) if client.server.can("prompts") else []
         offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
         arguments = _arguments(offered, options.prompt, options.pairs)
         params = {"name": options.prompt, "arguments": arguments}

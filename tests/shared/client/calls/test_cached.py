@@ -415,7 +415,7 @@ async def test_typed_calls_use_cached_results(mode: str, count: int) -> None:
         first = await client.list_tools()
         assert await client.list_tools() == await client.list_tools() == first
         assert len(counted.results) == count
-        await client.plain.list_tools()
+        await client.raw.list_tools()
         assert len(counted.results) == count + 1
 
 

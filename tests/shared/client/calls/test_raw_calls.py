@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from shared.client.calls.raw_calls import MAX_PAGES, PlainCalls
+from shared.client.calls.raw_calls import MAX_PAGES, RawCalls
 from shared.errors import InvalidResult, McpError
 
 
-def calls(*pages: dict[str, Any]) -> PlainCalls:
+def calls(*pages: dict[str, Any]) -> RawCalls:
     """Calls of a server that answers with these pages in order, and repeats the last."""
     left = list(pages)
 
     async def request(*_asked: object, **_how: object) -> dict[str, Any]:
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return PlainCalls(request)
+    return RawCalls(request)
 
 
 async def test_all_pages_are_joined_into_a_list() -> None:

@@ -82,7 +82,7 @@ async def _elicit(form: ElicitForm) -> ElicitResult:
 async def test_an_invalid_elicitation_does_not_disturb_a_call(question: dict[str, Any]) -> None:
     async with saying(Request("q", "elicitation/create", question), elicit=_elicit) as client:
         for _ in range(3):
-            assert text_of(await client.plain.call_tool("work")) == "good"
+            assert text_of(await client.raw.call_tool("work")) == "good"
 
 
 @pytest.mark.parametrize(
@@ -99,5 +99,5 @@ async def test_invalid_progress_does_not_disturb_a_call(progress: dict[str, Any]
     seen: list[Any] = []
     notice = Notification("notifications/progress", {"progressToken": 2, **progress})
     async with saying(notice) as client:
-        result = await client.plain.call_tool("work", on_progress=lambda *report: seen.append(report))
+        result = await client.raw.call_tool("work", on_progress=lambda *report: seen.append(report))
     assert (text_of(result), seen) == ("good", reports)

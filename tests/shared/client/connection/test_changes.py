@@ -26,7 +26,7 @@ async def test_changes_arrive_in_their_order(mode: str) -> None:
             assert await anext(changes) == Change("resource", "memo://one")
             small.running.changes.tools()
             assert await anext(changes) == Change("tools")
-        await client.plain.list_tools()
+        await client.raw.list_tools()
         assert small.subscribed == []
 
 

@@ -28,21 +28,21 @@ async def test_a_server_that_answers_pings_is_kept() -> None:
 
     async with playing(play, heartbeat_seconds=0.25) as (client, opened), client.changes():
         await pinged.wait()
-        await client.plain.call_tool("add")
+        await client.raw.call_tool("add")
     assert [one.asked for one in opened] == [["initialize", "ping", "tools/call"]]
 
 
 async def test_a_client_without_subscriptions_sends_no_pings() -> None:
     async with playing(mute, heartbeat_seconds=0.001) as (client, opened):
         with pytest.raises(TimeoutError):
-            await client.plain.call_tool("add", timeout=0.02)
+            await client.raw.call_tool("add", timeout=0.02)
         assert client.connected
         assert opened[0].asked == ["initialize", "tools/call"]
 
 
 async def test_no_ping_is_sent_during_a_call() -> None:
     async with playing(mute, good, heartbeat_seconds=0.001) as (client, opened), anyio.create_task_group() as tasks:
-        tasks.start_soon(client.plain.call_tool, "add")
+        tasks.start_soon(client.raw.call_tool, "add")
         while "tools/call" not in opened[0].asked:
             await anyio.lowlevel.checkpoint()
         async with client.changes() as changes:

@@ -100,7 +100,7 @@ async def test_a_lost_connection_is_reopened_for_the_next_request(mode: str) -> 
     small = Small()
     async with small.connected(mode=mode, reconnect=True) as client:
         await small.lines[0].aclose()
-        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
         assert len(small.lines) == 2
         assert client.connected
 
@@ -135,7 +135,7 @@ async def test_a_call_that_reached_the_server_is_not_repeated() -> None:
 
         async def call() -> None:
             with pytest.raises(ConnectionError, match="the server ended the connection"):
-                await client.plain.call_tool("wait")
+                await client.raw.call_tool("wait")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
@@ -146,7 +146,7 @@ async def test_a_call_that_reached_the_server_is_not_repeated() -> None:
 
 async def test_a_forgotten_session_is_reopened() -> None:
     async with playing(unanswered("session over"), good) as (client, opened):
-        assert text_of(await client.plain.call_tool("add")) == "good"
+        assert text_of(await client.raw.call_tool("add")) == "good"
         assert [one.asked for one in opened] == [["initialize", "tools/call"]] * 2
 
 
@@ -158,7 +158,7 @@ async def test_a_forgotten_session_repeats_only_the_calls_without_an_answer() ->
     async with playing(forgetting, good) as (client, opened):
 
         async def call(name: str) -> None:
-            texts.append(text_of(await client.plain.call_tool(name)))
+            texts.append(text_of(await client.raw.call_tool(name)))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, "old")
@@ -173,20 +173,20 @@ async def test_a_forgotten_session_repeats_only_the_calls_without_an_answer() ->
 async def test_a_session_forgotten_each_time_is_an_error() -> None:
     async with playing(unanswered("session over")) as (client, opened):
         with pytest.raises(SessionLost, match="no answer"):
-            await client.plain.call_tool("add")
+            await client.raw.call_tool("add")
         assert len(opened) == 4
 
 
 async def test_a_request_that_did_not_reach_the_server_is_repeated() -> None:
     async with playing(unanswered("unreached")) as (client, opened):
         with pytest.raises(Unreached, match="no answer"):
-            await client.plain.call_tool("add")
+            await client.raw.call_tool("add")
         assert opened[0].asked == ["initialize", *["tools/call"] * 4]
 
 
 async def test_after_an_unknown_outcome_a_list_is_repeated_and_a_call_is_not() -> None:
     async with playing(unanswered("unknown")) as (client, opened):
-        for request in (client.plain.call_tool("add"), client.plain.list_prompts()):
+        for request in (client.raw.call_tool("add"), client.raw.list_prompts()):
             with pytest.raises(ConnectionError, match="no answer"):
                 await request
         assert opened[0].asked == ["initialize", "tools/call", *["prompts/list"] * 4]
@@ -199,9 +199,9 @@ async def test_a_call_of_a_read_only_tool_is_repeated() -> None:
         return Failure(request.id, 503, "busy")
 
     async with playing(play) as (client, opened):
-        await client.plain.list_tools()
+        await client.raw.list_tools()
         with pytest.raises(PeerError, match="busy"):
-            await client.plain.call_tool("look")
+            await client.raw.call_tool("look")
         assert opened[0].asked == ["initialize", "tools/list", *["tools/call"] * 4]
 
 
@@ -211,7 +211,7 @@ async def test_a_request_is_not_repeated_if_retry_after_exceeds_its_timeout() ->
 
     async with playing(play) as (client, opened):
         with pytest.raises(PeerError, match="busy"):
-            await client.plain.list_tools()
+            await client.raw.list_tools()
         assert opened[0].asked == ["initialize", "tools/list"]
 
 
@@ -281,7 +281,7 @@ async def test_an_exception_of_a_handler_ends_a_reconnected_client() -> None:
     async def reconnected() -> None:
         async with playing(good, roots=roots) as (client, opened):
             await opened[0].aclose()
-            await client.plain.call_tool("add")
+            await client.raw.call_tool("add")
             opened[1].tell(Request("asked", "roots/list", {}))
             await anyio.sleep_forever()
 
@@ -292,7 +292,7 @@ async def test_an_exception_of_a_handler_ends_a_reconnected_client() -> None:
 async def test_a_waiting_call_fails_when_the_client_is_closed() -> None:
     async def call(client: Client) -> None:
         with pytest.raises(ConnectionError, match="the client is closed"):
-            await client.plain.call_tool("wait")
+            await client.raw.call_tool("wait")
 
     small = Small()
     async with anyio.create_task_group() as tasks, small.connected() as client:
@@ -311,14 +311,14 @@ async def test_a_request_on_a_connection_that_just_ended_uses_the_next_one(
 
         # The connection ends after its opening and before its use. Only the cache is notified in between.
         monkeypatch.setattr(client._cached, "on_change", end)
-        assert text_of(await client.plain.call_tool("add")) == "good"
+        assert text_of(await client.raw.call_tool("add")) == "good"
         assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]
 
 
 async def test_a_custom_error_code_does_not_repeat_a_call() -> None:
     async with playing(lambda request: Failure(request.id, -32020, "my own")) as (client, opened):
         with pytest.raises(PeerError, match="my own"):
-            await client.plain.call_tool("add")
+            await client.raw.call_tool("add")
         assert opened[0].asked == ["initialize", "tools/call"]
 
 
@@ -328,7 +328,7 @@ async def test_a_header_mismatch_is_raised_if_tools_cannot_be_listed() -> None:
 
     async with playing(play, mode="stateless") as (client, opened):
         with pytest.raises(PeerError, match="tools/call"):
-            await client.plain.call_tool("add")
+            await client.raw.call_tool("add")
         assert opened[0].asked == ["server/discover", "tools/call", "tools/list", "tools/call"]
 
 
@@ -338,7 +338,7 @@ async def test_a_call_is_not_repeated_after_its_timeout() -> None:
 
     async with playing(play, mode="stateless") as (client, opened):
         with pytest.raises(TimeoutError, match=r"in 0\.05 s"):
-            await client.plain.call_tool("add", timeout=0.05)
+            await client.raw.call_tool("add", timeout=0.05)
         assert opened[0].asked == ["server/discover", "tools/call", "tools/list"]
 
 
@@ -358,7 +358,7 @@ async def test_a_log_level_set_while_reconnecting_applies_to_the_next_connection
         return discovered(request) if is_discover else Unanswered(request.id, "unknown", "session over")
 
     async with playing(forgetting, play, mode="stateless") as (client, opened), anyio.create_task_group() as tasks:
-        tasks.start_soon(client.plain.call_tool, "add")
+        tasks.start_soon(client.raw.call_tool, "add")
         await asked.wait()
         await client.set_log_level("debug")
         opened[1].tell(discovered(Request(1, "server/discover")))

@@ -84,7 +84,7 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     async with connected(script, probe_seconds=5 if discover else 0.01) as client:
         assert not client.stateless
         assert client.server.version == "2025-03-26"
-        await client.plain.list_tools()
+        await client.raw.list_tools()
     assert script.methods == [*HANDSHAKE, "tools/list"]
 
 
@@ -278,7 +278,7 @@ async def test_rounds_of_required_input_are_limited() -> None:
     script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))
     with pytest.raises(Exception, match="10 rounds"):
         async with connected(script) as client:
-            await client.plain.call_tool("x")
+            await client.raw.call_tool("x")
     assert script.methods.count("tools/call") == 10
 
 
@@ -297,7 +297,7 @@ async def test_a_client_must_be_entered_before_use() -> None:
     with pytest.raises(RuntimeError, match="enter"):
         _ = client.server
     with pytest.raises(ConnectionError, match="not open"):
-        await client.plain.list_tools()
+        await client.raw.list_tools()
     ours.close()
     theirs.close()
 
@@ -306,4 +306,4 @@ async def test_a_client_that_is_closed_stays_closed() -> None:
     async with Small().connected() as client:
         pass
     with pytest.raises(ConnectionError, match="closed"):
-        await client.plain.list_tools()
+        await client.raw.list_tools()

@@ -62,22 +62,22 @@ async def connected(starts: Path, **options: Any) -> AsyncIterator[Client]:
 
 
 async def pid(client: Client) -> str:
-    return text_of(await client.plain.call_tool("pid"))
+    return text_of(await client.raw.call_tool("pid"))
 
 
 async def lose(client: Client, how: str = "crash") -> None:
     with pytest.raises(ConnectionError, match="the server ended the connection"):
-        await client.plain.call_tool(how)
+        await client.raw.call_tool(how)
 
 
 async def give_up(client: Client, seconds: float) -> None:
     with pytest.raises(TimeoutError, match="not be reopened"):
-        await client.plain.call_tool("pid", timeout=seconds)
+        await client.raw.call_tool("pid", timeout=seconds)
 
 
 async def lose_out(client: Client) -> None:
     with pytest.raises(ConnectionError):
-        await client.plain.call_tool("pid")
+        await client.raw.call_tool("pid")
 
 
 @pytest.mark.parametrize("how", ["crash", "hang"])
@@ -94,9 +94,9 @@ async def test_the_next_call_starts_a_new_server(how: str, starts: Path) -> None
 async def test_a_restarted_server_is_not_probed_again(starts: Path) -> None:
     opening = ["initialize", "notifications/initialized", "prompts/list"]
     async with connected(starts, mode="auto", probe_seconds=0.1) as client:
-        assert await client.plain.list_prompts() == ["server/discover", *opening]
+        assert await client.raw.list_prompts() == ["server/discover", *opening]
         await lose(client)
-        assert await client.plain.list_prompts() == opening
+        assert await client.raw.list_prompts() == opening
 
 
 async def test_without_restart_a_lost_server_stays_lost(starts: Path) -> None:
@@ -167,7 +167,7 @@ async def test_a_restarted_server_gets_the_subscriptions(starts: Path) -> None:
     async with connected(starts) as client, client.changes(["memo://one"]) as changes:
         await lose(client)
         assert await anext(changes) == Change("missed")
-        assert "resources/subscribe" in await client.plain.list_prompts()
+        assert "resources/subscribe" in await client.raw.list_prompts()
     assert len(starts.read_text().split()) == 2
 
 

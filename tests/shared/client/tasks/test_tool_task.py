@@ -200,7 +200,7 @@ async def test_a_denied_input_request_of_a_task_ends_the_call(mode: str) -> None
 
 async def test_a_client_without_tasks_cannot_call_a_tool_that_requires_a_task() -> None:
     async with Lasting().connected("2026-07-28", tasks=False) as client:
-        assert text_of(await client.plain.call_tool("count", {"to": 3})) == "counted"
+        assert text_of(await client.raw.call_tool("count", {"to": 3})) == "counted"
         with pytest.raises(PeerError) as error:
             await client.call_tool("work")
     assert error.value.code == -32021
@@ -230,7 +230,7 @@ async def test_a_lost_connection_ends_the_wait_for_a_task_at_once(mode: str, mon
 async def test_input_requests_of_a_task_over_http_reach_the_handlers(mode: str) -> None:
     server, options = Lasting(), ClientOptions(mode=mode, elicit=_named)
     async with listening(server) as (address, _), connect_http(f"http://{address}/mcp", options) as client:
-        assert text_of(await client.plain.call_tool("greet")) == "Hello Ada"
+        assert text_of(await client.raw.call_tool("greet")) == "Hello Ada"
 
 
 # Started tools

@@ -137,7 +137,7 @@ async def test_a_client_skips_lines_printed_by_a_wrapper(tmp_path: Path) -> None
     start = f"echo Welcome; printf '\\377{{\\n[]\\n'; exec {sys.executable} -m servers.filesystem {tmp_path}"
     with anyio.fail_after(30):
         async with connect_stdio(["/bin/sh", "-c", start], cwd=ROOT) as client:
-            assert str(tmp_path) in str(await client.plain.call_tool("list_allowed_directories"))
+            assert str(tmp_path) in str(await client.raw.call_tool("list_allowed_directories"))
 
 
 async def test_a_missing_command_raises_file_not_found_error() -> None:

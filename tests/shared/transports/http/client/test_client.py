@@ -77,9 +77,9 @@ async def _connected(small: Small, recorder: Recorder | None = None, **options: 
 async def test_stateless_requests_repeat_their_body_in_headers() -> None:
     recorder = Recorder()
     async with _connected(Small(), recorder, mode="stateless") as client:
-        await client.plain.call_tool("add", {"a": 1, "b": 1})
+        await client.raw.call_tool("add", {"a": 1, "b": 1})
         with pytest.raises(PeerError):
-            await client.plain.read_resource("memo://é")
+            await client.raw.read_resource("memo://é")
     headers = recorder.of("tools/call")
     assert headers["mcp-method"] == "tools/call"
     assert headers["mcp-name"] == "add"
@@ -91,7 +91,7 @@ async def test_stateless_requests_repeat_their_body_in_headers() -> None:
 async def test_a_handshake_opens_and_ends_a_session() -> None:
     recorder = Recorder()
     async with _connected(Small(), recorder, mode="handshake") as client:
-        await client.plain.list_tools()
+        await client.raw.list_tools()
     first, later = recorder.of("initialize"), recorder.of("tools/list")
     assert "mcp-session-id" not in first
     assert later["mcp-session-id"]
@@ -130,7 +130,7 @@ async def test_a_broken_stream_is_resumed() -> None:
     broken = stream("id: 7\nretry: 1\ndata:\n\n")
     server = Script(**OPEN, list=broken, GET=[Answer(405), stream("id: 8\n\n"), stream(f"data: {TOOLS}\n\n")])
     async with _scripted(server) as client:
-        assert await client.plain.list_tools() == [{"name": "x"}]
+        assert await client.raw.list_tools() == [{"name": "x"}]
     resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
     assert resumed == [None, "7", "8"]
 
@@ -145,7 +145,7 @@ async def test_the_answer_to_a_notification_is_not_read_to_its_end() -> None:
 
     server = Script(**{**OPEN, "initialized": Answer(202, pieces=endless())}, list=result(2, {"tools": []}))
     async with _scripted(server) as client:
-        await client.plain.list_tools()
+        await client.raw.list_tools()
     assert len(chunks) < 500  # more fits into the buffers of the two sockets
 
 
@@ -169,7 +169,7 @@ async def test_a_server_without_sessions_gets_no_delete() -> None:
 async def test_invalid_answers_raise(answer: Answer, error: type[Exception], text: str) -> None:
     async with _scripted(Script(**OPEN, call=answer)) as client:
         with pytest.raises(error, match=text):
-            await client.plain.call_tool("x")
+            await client.raw.call_tool("x")
 
 
 @pytest.mark.parametrize("discovered", [Answer(400, "no session"), Answer(202)])
@@ -197,8 +197,8 @@ async def test_marked_arguments_are_repeated_in_headers() -> None:
     discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
     server = Script(discover=discovered, list=result(2, {"tools": [tool]}), call=result(3, {"content": []}))
     async with _scripted(server, "stateless") as client:
-        await client.plain.list_tools()
-        await client.plain.call_tool("x", {"region": "eu"})
+        await client.raw.list_tools()
+        await client.raw.call_tool("x", {"region": "eu"})
     assert server.requests[-1].headers["mcp-param-region"] == "eu"
 
 
@@ -211,7 +211,7 @@ async def test_tools_with_invalid_header_marks_are_skipped(
     tools = [{"name": "good", "inputSchema": {"type": "object"}}, {"name": "bad", "inputSchema": wrong}]
     discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
     async with _scripted(Script(**OPEN, discover=discovered, list=result(2, {"tools": tools})), mode) as client:
-        assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
+        assert [tool["name"] for tool in await client.raw.list_tools()] == surfaced
     assert ("the tool 'bad' was skipped" in caplog.text) is (mode == "stateless")
 
 

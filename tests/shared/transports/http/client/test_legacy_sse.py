@@ -47,13 +47,13 @@ async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
 async def test_a_tool_is_called_over_sse(mode: str) -> None:
     async with connected(Small(), mode=mode) as client:
         assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
-        assert len(await client.plain.list_tools()) == 7
-        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert len(await client.raw.list_tools()) == 7
+        assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 async def test_requests_of_the_server_are_answered() -> None:
     async with connected(Small(), roots=[Root(uri="file:///a")]) as client:
-        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
+        assert text_of(await client.raw.call_tool("roots")) == "file:///a"
 
 
 async def test_changes_arrive_while_subscribed() -> None:
@@ -68,7 +68,7 @@ async def test_changes_arrive_while_subscribed() -> None:
 async def test_the_token_is_sent_with_every_request() -> None:
     async with served(Small(), TOKEN) as (url, _):
         async with connect_sse(f"{url}/sse", token=TOKEN) as client:
-            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+            assert text_of(await client.raw.call_tool("add", {"a": 1, "b": 1})) == "2"
         for door in (connect_sse, connect_http):
             with pytest.raises(PeerError, match="HTTP 401") as caught:
                 async with door(f"{url}/sse"):
@@ -78,7 +78,7 @@ async def test_the_token_is_sent_with_every_request() -> None:
 
 async def ask_on(client: Client) -> None:
     while True:
-        await client.plain.call_tool("add", {"a": 1, "b": 1})
+        await client.raw.call_tool("add", {"a": 1, "b": 1})
 
 
 async def test_calls_raise_connection_error_when_the_server_stops() -> None:
@@ -94,7 +94,7 @@ async def test_calls_raise_connection_error_when_the_server_stops() -> None:
 @VERSIONS
 async def test_connect_falls_back_to_sse_when_posts_are_refused(mode: str) -> None:
     async with served(Small()) as (url, _), connect(f"{url}/sse", ClientOptions(mode=mode)) as client:
-        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert text_of(await client.raw.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 @pytest.mark.parametrize(("path", "options"), [("/none", {}), ("/sse", {"min_version": "2026-07-28"})])
@@ -338,7 +338,7 @@ async def test_clients_leave_no_descriptors_behind() -> None:
         previous = settled_descriptors()
         for _ in range(5):
             async with connect(f"{url}/sse") as client:
-                await client.plain.call_tool("add", {"a": 1, "b": 1})
+                await client.raw.call_tool("add", {"a": 1, "b": 1})
             with pytest.raises(ConnectionError):
                 async with connect_sse(evil):
                     pass
