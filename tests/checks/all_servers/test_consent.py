@@ -1,4 +1,4 @@
-"""`--confirm` in every server: what changes anything asks first, and does nothing where the user declines."""
+"""`--confirm` in every server: each change asks first, and does nothing if the user declines."""
 
 import sqlite3
 import sys

@@ -1,4 +1,4 @@
-"""A server whose extra is not installed says so at the start, though it loads those libraries later."""
+"""A server without its extra reports it at startup, although it loads those libraries later."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a model has to read before it can call anything."""
+"""The size of the definitions that a model reads before its first call."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The example alerts: Prometheus takes them, each fires when it should, and all they ask for is in /metrics."""
+"""The example alerts: accepted by Prometheus, fired in tests, and based on metrics of /metrics."""
 
 import subprocess
 from pathlib import Path

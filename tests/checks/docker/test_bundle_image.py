@@ -1,4 +1,4 @@
-"""The image of several servers serves each at its name, on a read-only root, and ends in order."""
+"""The image of several servers: one path for each, a read-only root, and an orderly end."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""compose.yaml is what Compose takes, and confines the servers. `test_images.py` runs its commands."""
+"""compose.yaml: valid for Compose, with confined servers. `test_images.py` runs its commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""docker/README.md says what is so: its tables, and the lines that it has for the proxy."""
+"""docker/README.md: its tables, and its lines for the proxy."""
 
 import re
 import ssl

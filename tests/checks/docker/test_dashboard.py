@@ -1,4 +1,4 @@
-"""The dashboard for Grafana: all it asks for is in /metrics, all of /metrics is on it, and Prometheus reads it."""
+"""The dashboard for Grafana: all metrics of /metrics and no others, in queries that Prometheus parses."""
 
 import json
 import re

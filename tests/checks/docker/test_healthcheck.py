@@ -1,4 +1,4 @@
-"""The HEALTHCHECK of the images asks the server where it listens, however it was told to."""
+"""The HEALTHCHECK of the images: finds the address of the server in arguments, environment and files."""
 
 import importlib.util
 from collections.abc import Iterator

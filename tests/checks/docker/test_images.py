@@ -1,4 +1,4 @@
-"""Each image builds, and serves as a user without rights on a read-only root: over stdio, and HTTP with a token."""
+"""Each image: built, and served by an unprivileged user on a read-only root, over stdio and HTTP with a token."""
 
 import json
 import subprocess

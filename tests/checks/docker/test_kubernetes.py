@@ -1,4 +1,4 @@
-"""The manifests are what Kubernetes takes, and fit together; the servers take the configuration in them."""
+"""The manifests for Kubernetes: valid, consistent, and with a configuration that the servers accept."""
 
 import os
 import sys

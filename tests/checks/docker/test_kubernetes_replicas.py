@@ -1,4 +1,4 @@
-"""The manifests of several replicas are what Kubernetes takes, fit together, and agree with compose.replicas.yaml."""
+"""The manifests of several replicas: valid, consistent, and equal to compose.replicas.yaml."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The shipped nginx.conf in front of servers that are set up as in compose.yaml."""
+"""The shipped nginx.conf in front of servers configured as in compose.yaml."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The shipped nginx.conf in front of three replicas: any answers, and one that is gone costs nobody a request."""
+"""The shipped nginx.conf in front of three replicas: any replica answers, and a lost one loses no request."""
 
 import os
 import sys

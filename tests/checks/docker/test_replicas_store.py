@@ -1,4 +1,4 @@
-"""Three replicas as compose.replicas.yaml has them, with its Redis and the shipped proxy: any serves a session."""
+"""Three replicas of compose.replicas.yaml with its Redis and the shipped proxy: any replica serves a session."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

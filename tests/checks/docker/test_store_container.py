@@ -1,4 +1,4 @@
-"""The Redis of compose.replicas.yaml, started with its command: whom it lets in, and what it keeps."""
+"""The Redis of compose.replicas.yaml, started with its command: authentication and persistence."""
 
 import subprocess
 import time

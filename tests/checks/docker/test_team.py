@@ -1,4 +1,4 @@
-"""The files that a team copies: each works alone, and the programs that read them take them."""
+"""The files that a team copies: each is independent, and valid for the program that reads it."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Answers made by chance, from the site to what a model sees: fenced, bounded, and from nowhere else."""
+"""Random answers, from the site to the model: fenced, bounded, and from no other host."""
 
 import re
 from collections import Counter

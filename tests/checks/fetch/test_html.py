@@ -1,4 +1,4 @@
-"""Pages made by chance, read by a real worker process in all formats: what comes is a page, and a clean one."""
+"""Random pages, read by a real worker process in all formats: the result is a clean page."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""URLs made by chance through the whole loader, asked for, redirected to, and for robots.txt: where one gets to."""
+"""Random URLs through the whole loader, requested, redirected to, and for robots.txt: allowed addresses only."""
 
 from collections import Counter
 from collections.abc import Sequence

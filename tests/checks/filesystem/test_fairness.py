@@ -1,4 +1,4 @@
-"""One client does the worst that it can, and another one is served all the same."""
+"""One client sends the most expensive calls, and another one is served meanwhile."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What several processes report as made in one file is in it at the end, whoever else writes to it."""
+"""Changes that several processes report for one file are all in it at the end, despite other writers."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Undo where processes are killed, and where several of them and other programs change the same files."""
+"""Undo after killed processes, and with several processes and other programs that change the same files."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Servers of others behind the door, next to one of ours: what passes a bridge passes the gateway before it."""
+"""Third-party servers behind a gateway, next to ours: features, changes and faults pass both."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

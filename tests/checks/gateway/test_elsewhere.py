@@ -1,4 +1,4 @@
-"""Servers over HTTP and in processes of their own, behind a bridge: calls, and what belongs to no call."""
+"""Servers over HTTP and in separate processes behind a bridge: calls, and messages outside calls."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,4 +1,4 @@
-"""The servers of the bundle behind one door."""
+"""The servers of the bundle behind one gateway."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Servers behind a bridge that break the protocol, flood, change while they are asked, or fail a thousand times."""
+"""Servers behind a bridge that break the protocol, flood, change during requests, or fail a thousand times."""
 
 import asyncio
 import sys

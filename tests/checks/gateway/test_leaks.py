@@ -1,4 +1,4 @@
-"""Clients, and a server among several, that come and go many times leave nothing behind."""
+"""Clients and servers that come and go many times leak nothing."""
 
 import gc
 from collections import Counter

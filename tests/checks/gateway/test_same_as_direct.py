@@ -1,4 +1,4 @@
-"""Everything that a server offers answers through the gateway as it does directly, in both eras."""
+"""Answers through the gateway equal those of a direct connection, in both eras."""
 
 from typing import Any
 

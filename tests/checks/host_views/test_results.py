@@ -1,4 +1,4 @@
-"""What the models of real hosts receive: each page whole with its cursor, and all pages together."""
+"""Results as the models of real hosts receive them: each page whole with its cursor, and all pages together."""
 
 import re
 import sqlite3

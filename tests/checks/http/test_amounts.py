@@ -1,4 +1,4 @@
-"""Many sessions, many calls, slow readers: nothing grows, nothing crosses, nobody waits for somebody else."""
+"""Many sessions, many calls, slow readers: no growth, no mixed answers, no waiting for other clients."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Two principals, and nobody, at one real server over HTTP: each with a token of its own, and what it sends."""
+"""Two principals and an anonymous client of one real server over HTTP, each with its own token."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What passes a gateway keeps whose it is: servers of ours that are joined, and servers of others over a bridge."""
+"""State behind a gateway belongs to its principal: joined servers, and bridged third-party servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Principals to whom the operator gives different parts of one server: what is one's is not there for the other."""
+"""Principals with different parts of one server: the part of one does not exist for the other."""
 
 import sqlite3
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Two servers of one kind in one process: what one of them was given is nothing to the other."""
+"""Two servers of one kind in one process share no settings."""
 
 from contextlib import AsyncExitStack
 

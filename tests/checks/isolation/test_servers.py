@@ -1,4 +1,4 @@
-"""What a server keeps for one principal, tried by another: with a session, and without."""
+"""State of a server for one principal, requested by another: with a session, and without."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Faults of a release are found; `make release` itself takes minutes, and is run by the workflow that publishes."""
+"""Checks of a release find faults; `make release` itself takes minutes, and runs in the publishing workflow."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Three replicas behind a proxy that sends each request to another one, many clients at work, and no mercy."""
+"""Three replicas behind a proxy that alternates between them, with many clients and random kills."""
 
 import os
 from collections.abc import Callable

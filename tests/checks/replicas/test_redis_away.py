@@ -1,4 +1,4 @@
-"""Redis is restarted, and killed, beneath the replicas: what needs it waits or is refused, the rest goes on."""
+"""Redis is restarted and killed beneath the replicas: dependent requests wait or are refused, the rest continues."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a client is told of a server is the same, to the byte, with a store and without."""
+"""Answers of a server are the same, to the byte, with a store and without."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Every way in `attacks.py` is tried on one server process that may only read, and leaves nothing behind."""
+"""Every attack of `attacks.py` on one read-only server process leaves no trace."""
 
 import re
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""One client's queries take neither all connections nor every turn to write."""
+"""Queries of one client take neither all connections nor every turn to write."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Statements made by chance, for one server that may only read: the file stays, and every answer comes in time."""
+"""Random statements for one read-only server: the file stays unchanged, and every answer arrives in time."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""The memory of the whole process, which is more than what SQLite counts: it is bounded, and given back."""
+"""The memory of the whole process, which exceeds what SQLite counts, is bounded and released."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Clients of ours and of others on four connections of a pooler: none sees what another one has set."""
+"""Our clients and others on four connections of a pooler: no client sees the settings of another."""
 
 from tests.checks.sql.poolers import mix
 from tests.pgbouncer import pooling
