@@ -1,4 +1,4 @@
-"""What a server says of itself, to peers of each version; what a peer declared, and what it wants to hear."""
+"""Capabilities that a server declares to each version, and capabilities and log level of a peer."""
 
 import dataclasses
 
@@ -11,24 +11,24 @@ from shared.protocol.versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAK
 LATER = "org.example/later"
 
 
-def told(capabilities, version):
+def capabilities_for(capabilities, version):
     spans = {("extensions", LATER): Span(V2026_07_28)}
     return Identity(Implementation(name="a", version="1"), None, capabilities, spans).capabilities_for(version)
 
 
-def test_extensions_reach_every_version_but_those_whose_methods_came_later():
+def test_extensions_are_declared_only_to_versions_that_have_their_methods():
     capabilities = {"extensions": {"org.example/x": {"a": 1}, LATER: {"directoryRead": True}}}
     for version in HANDSHAKE_VERSIONS:
-        assert told(capabilities, version) == {"extensions": {"org.example/x": {"a": 1}}}
-        assert told({"extensions": {LATER: {}}}, version) == {}
-    assert told({"extensions": {LATER: {}}}, V2026_07_28) == {"extensions": {LATER: {}}}
+        assert capabilities_for(capabilities, version) == {"extensions": {"org.example/x": {"a": 1}}}
+        assert capabilities_for({"extensions": {LATER: {}}}, version) == {}
+    assert capabilities_for({"extensions": {LATER: {}}}, V2026_07_28) == {"extensions": {LATER: {}}}
 
 
 def peer(**fields):
     return Peer(NEWEST_HANDSHAKE, **fields)
 
 
-def test_a_capability_is_there_when_every_step_of_it_is_declared():
+def test_capabilities_need_each_part_of_their_path_declared():
     able = [({}, False), ({"sampling": None}, False), ({"sampling": {}}, True), ({"sampling": True}, True)]
     assert [peer(capabilities=one).can("sampling") for one, _ in able] == [is_there for _, is_there in able]
     able = [
@@ -40,17 +40,17 @@ def test_a_capability_is_there_when_every_step_of_it_is_declared():
     assert [peer(capabilities=one).can("sampling", "tools") for one, _ in able] == [is_there for _, is_there in able]
 
 
-def test_it_wants_its_level_and_what_is_worse_and_nothing_without_one():
+def test_peers_want_log_messages_of_their_level_and_above():
     assert not any(peer().wants_log(level) for level in LOG_LEVELS)
     wanted = [level for level in LOG_LEVELS if peer(log_level="error").wants_log(level)]
     assert wanted == ["error", "critical", "alert", "emergency"]
 
 
-def test_it_can_not_be_changed():
+def test_peers_are_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         peer().log_level = "debug"
 
 
-def test_what_is_learned_of_a_peer_lasts_where_there_is_a_handshake():
+def test_only_peers_of_handshake_versions_have_a_handshake():
     assert peer().has_handshake
     assert not Peer(NEWEST).has_handshake

@@ -1,4 +1,4 @@
-"""Which method exists in which version, against the specification's own lists."""
+"""Methods of each version, compared with the lists of the specification."""
 
 from shared.protocol.identity import Identity
 from shared.protocol.methods import REQUESTS, Method, method_table
@@ -32,19 +32,19 @@ def names(version, capabilities=EVERYTHING, custom=()):
     return {name for name, its_version in method_table(identity, (*REQUESTS, *custom)) if its_version is version}
 
 
-def test_the_methods_of_each_era():
+def test_each_era_has_its_methods():
     expected = {**dict.fromkeys(HANDSHAKE_VERSIONS, HANDSHAKE), V2026_07_28: STATELESS}
     assert {version: names(version) for version in VERSIONS} == expected
 
 
 @schemas.requires_spec
-def test_the_official_schema_has_no_more_than_tasks_besides():
+def test_the_official_schema_has_the_same_methods_and_tasks():
     for version in VERSIONS:
         official = schemas.members(version.date, "ClientRequest")
         assert {name for name in official if not name.startswith("tasks/")} == names(version)
 
 
-def test_a_method_needs_its_capability():
+def test_methods_need_their_capability():
     needed = {
         "tools": "tools/call",
         "prompts": "prompts/get",
@@ -57,25 +57,25 @@ def test_a_method_needs_its_capability():
         assert method not in names(V2025_06_18, rest)
 
 
-def test_subscriptions_need_more_than_resources():
+def test_resources_subscribe_needs_its_own_capability():
     assert "resources/subscribe" not in names(V2025_06_18, {"resources": {"subscribe": False}})
 
 
-def test_a_server_without_features_still_has_the_protocol_itself():
+def test_servers_without_capabilities_have_only_the_base_methods():
     assert names(V2025_06_18, {}) == {"initialize", "ping"}
     assert names(V2026_07_28, {}) == {"server/discover", "subscriptions/listen"}
 
 
-def test_a_server_may_add_a_method_to_the_versions_it_names():
+def test_custom_methods_exist_only_in_their_versions():
     added = Method("org.example/own", Params, first=V2026_07_28)
     assert "org.example/own" in names(V2026_07_28, custom=[added])
     assert "org.example/own" not in names(V2025_06_18, custom=[added])
 
 
-def test_only_what_the_specification_names_may_take_several_rounds():
+def test_multi_round_methods_are_those_of_the_specification():
     assert {row.name for row in REQUESTS if row.multi_round} == {"tools/call", "prompts/get", "resources/read"}
 
 
-def test_only_what_the_specification_names_is_cacheable():
+def test_cacheable_methods_are_those_of_the_specification():
     lists = {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
     assert {row.name for row in REQUESTS if row.cacheable} == lists | {"server/discover", "resources/read"}

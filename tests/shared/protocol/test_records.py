@@ -1,4 +1,4 @@
-"""What a record is, besides what the type checker sees."""
+"""Behavior of records at run time."""
 
 from dataclasses import field, replace
 
@@ -7,7 +7,7 @@ from shared.protocol.records import record
 
 @record
 class Point:
-    """One."""
+    """A record with a default."""
 
     x: int
     names: dict[str, int] = field(default_factory=dict)
@@ -18,7 +18,7 @@ def test_records_compare_by_their_fields():
     assert replace(Point(1), x=2) == Point(2)
 
 
-def test_records_of_two_kinds_are_never_equal():
+def test_records_of_different_classes_are_never_equal():
     @record
     class Other:
         x: int
@@ -30,18 +30,18 @@ def test_records_of_two_kinds_are_never_equal():
     assert Other(1) != Another(1)
 
 
-def test_a_record_shows_its_fields():
+def test_the_repr_of_a_record_shows_its_fields():
     assert repr(Point(1, {"a": 2})) == "Point(x=1, names={'a': 2})"
 
 
-def test_records_are_small_and_their_fields_are_matched_in_order():
+def test_records_have_slots_and_positional_patterns():
     assert not hasattr(Point(1), "__dict__")
     match Point(1, {"a": 2}):
         case Point(x, names):
             assert (x, names) == (1, {"a": 2})
 
 
-def test_records_of_hashable_fields_have_a_hash():
+def test_records_with_hashable_fields_are_hashable():
     @record
     class Key:
         name: str

@@ -1,4 +1,4 @@
-"""Results fitted to each version, held against the official schema of every one."""
+"""Results in the form of each version, checked with its official schema."""
 
 from copy import deepcopy
 from typing import Any
@@ -52,7 +52,7 @@ RESOURCE = {"uri": "a:b", "size": 1, "mimeType": "a/b", "annotations": NOTES, **
 TEMPLATE = {"uriTemplate": "a:{b}", "mimeType": "a/b", "annotations": NOTES, **DESCRIBED}
 PROMPT = {**DESCRIBED, "arguments": [{"name": "a", "title": "T", "description": "D", "required": True}]}
 
-# Each result with everything that the newest version allows in it.
+# Each result with every field that the newest version allows.
 FULL: dict[str, dict[str, Any]] = {
     "tools/list": {"tools": [TOOL], "nextCursor": "c", "ttlMs": 5, "cacheScope": "public"},
     "tools/call": {
@@ -76,25 +76,25 @@ def shaped(method, result, version):
     return shape(METHODS[method], result, version, INFO)
 
 
-def fits(method, result, version):
+def check_result(method, result, version):
     schemas.check({"jsonrpc": "2.0", "id": 1, "result": result}, version.date, method=method)
 
 
 @schemas.requires_spec
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-def test_full_results_fit_every_version_and_stay_what_they_were(version):
+def test_shaped_results_match_the_schema_of_each_version(version):
     before = deepcopy(FULL)
     for method, result in FULL.items():
-        fits(method, shaped(method, result, version), version)
+        check_result(method, shaped(method, result, version), version)
     if version.stateless:
-        method, said = "server/discover", {"supportedVersions": [version.date]}
+        method, opening = "server/discover", {"supportedVersions": [version.date]}
     else:
-        method, said = "initialize", {"protocolVersion": version.date, "serverInfo": SERVER, "instructions": "I"}
-    fits(method, shaped(method, {**said, "capabilities": CAPABILITIES}, version), version)
+        method, opening = "initialize", {"protocolVersion": version.date, "serverInfo": SERVER, "instructions": "I"}
+    check_result(method, shaped(method, {**opening, "capabilities": CAPABILITIES}, version), version)
     assert before == FULL
 
 
-def test_a_lasting_result_is_shaped_as_any_other_and_once():
+def test_cached_results_are_shaped_once_for_each_version():
     result = {"tools": [TOOL], "ttlMs": 1, "cacheScope": "public"}
     cached = CachedResult(result)
     for version in VERSIONS:
@@ -104,13 +104,13 @@ def test_a_lasting_result_is_shaped_as_any_other_and_once():
     assert cached == result
 
 
-def test_the_newest_version_loses_nothing():
+def test_the_newest_version_gets_every_field():
     result = shaped("tools/call", FULL["tools/call"], V2026_07_28)
     assert {name: result[name] for name in FULL["tools/call"]} == FULL["tools/call"]
 
 
 @pytest.mark.parametrize("version", [V2024_11_05, V2025_03_26], ids=str)
-def test_what_hosts_of_apps_look_for_alone_stays_in_meta_before_that_came(version):
+def test_old_versions_get_only_the_ui_keys_of_meta(version):
     link = {"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"}
     tools = shaped("tools/list", {"tools": [{**TOOL, "_meta": {**META, **link}}, TOOL]}, version)["tools"]
     assert (tools[0]["_meta"], "_meta" in tools[1]) == (link, False)
@@ -120,7 +120,7 @@ def test_what_hosts_of_apps_look_for_alone_stays_in_meta_before_that_came(versio
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-def test_a_tools_own_arguments_and_data_survive_whatever_they_are_called(version):
+def test_schemas_and_structured_content_of_tools_are_not_changed(version):
     tool = shaped("tools/list", FULL["tools/list"], version)["tools"][0]
     assert tool["inputSchema"] == TOOL["inputSchema"]
     assert tool.get("outputSchema", TOOL["outputSchema"]) == TOOL["outputSchema"]
@@ -130,7 +130,7 @@ def test_a_tools_own_arguments_and_data_survive_whatever_they_are_called(version
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-def test_before_the_newest_version_structured_content_is_an_object_and_so_is_its_schema(version):
+def test_only_the_newest_version_gets_structured_content_other_than_objects(version):
     for data in ([1], 5, "a", None, True):
         result = shaped("tools/call", {"content": [TEXT], "structuredContent": data}, version)
         assert ("structuredContent" in result) is version.stateless
@@ -142,7 +142,7 @@ def test_before_the_newest_version_structured_content_is_an_object_and_so_is_its
         assert ("outputSchema" in listed) is version.stateless
 
 
-def test_audio_and_links_are_put_into_words_where_they_do_not_exist():
+def test_audio_and_resource_links_become_text_in_versions_without_them():
     block = shaped("tools/call", {"content": [AUDIO]}, V2024_11_05)["content"][0]
     assert block == {"type": "text", "text": "[audio/wav left out: this protocol version has no audio]"}
     for version in VERSIONS[:2]:
@@ -157,7 +157,7 @@ def test_the_handshake_era_has_no_caching_hints():
             assert {"ttlMs", "cacheScope"}.isdisjoint(result), (method, version)
 
 
-def test_every_result_of_the_newest_version_says_what_it_is_and_who_sent_it():
+def test_results_of_the_newest_version_have_a_result_type_and_server_info():
     for method, full in FULL.items():
         result = shaped(method, full, V2026_07_28)
         assert (result["resultType"], result["_meta"][SERVER_INFO]) == ("complete", INFO), method
@@ -166,14 +166,18 @@ def test_every_result_of_the_newest_version_says_what_it_is_and_who_sent_it():
     assert shaped("resources/list", FULL["resources/list"], V2026_07_28)["_meta"] == {**META, SERVER_INFO: INFO}
 
 
-def test_without_a_hint_nothing_is_cached():
+def test_results_without_caching_hints_are_not_cached():
     result = shaped("resources/read", {"contents": []}, V2026_07_28)
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_a_question_is_not_cacheable():
-    asked = {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}, "requestState": "s"}
-    result = shaped("resources/read", asked, V2026_07_28)
+def test_input_required_results_have_no_caching_hints():
+    check_question = {
+        "resultType": "input_required",
+        "inputRequests": {"a": {"method": "roots/list"}},
+        "requestState": "s",
+    }
+    result = shaped("resources/read", check_question, V2026_07_28)
     assert {"ttlMs", "cacheScope"}.isdisjoint(result)
 
 
@@ -195,7 +199,7 @@ FORM = {
 SAMPLING = {"messages": [{"role": "user", "content": one} for one in (TEXT, AUDIO)], "maxTokens": 5, "temperature": 1}
 
 
-def asked(method, params, version):
+def check_question(method, params, version):
     sent = shape_question(method, params, version)
     schemas.check({"jsonrpc": "2.0", "id": 1, "method": method, "params": sent}, version.date)
     return sent
@@ -203,13 +207,13 @@ def asked(method, params, version):
 
 @schemas.requires_spec
 @pytest.mark.parametrize("version", [V2025_06_18, V2025_11_25], ids=str)
-def test_a_form_fits_the_versions_that_have_forms(version):
-    fields = asked("elicitation/create", FORM, version)["requestedSchema"]["properties"]
+def test_forms_match_the_schema_of_each_version_with_forms(version):
+    fields = check_question("elicitation/create", FORM, version)["requestedSchema"]["properties"]
     assert fields.keys() == FORM["requestedSchema"]["properties"].keys()
     assert fields["yes"]["default"] is True
 
 
-def test_the_first_forms_have_no_mode_and_few_defaults_and_name_choices_in_two_lists():
+def test_forms_of_the_first_version_have_no_mode_and_use_enum_names():
     sent = shape_question("elicitation/create", FORM, V2025_06_18)
     fields = sent["requestedSchema"]["properties"]
     assert "mode" not in sent
@@ -218,11 +222,11 @@ def test_the_first_forms_have_no_mode_and_few_defaults_and_name_choices_in_two_l
 
 
 @schemas.requires_spec
-def test_sampling_and_progress_fit_every_version():
+def test_sampling_and_progress_match_the_schema_of_each_version():
     params = {"progressToken": 1, "progress": 0.5, "total": 1, "message": "half"}
     for version in VERSIONS:
         if not version.stateless:
-            asked("sampling/createMessage", SAMPLING, version)
+            check_question("sampling/createMessage", SAMPLING, version)
         sent = shape_question("notifications/progress", params, version)
         schemas.check({"jsonrpc": "2.0", "method": "notifications/progress", "params": sent}, version.date)
         assert ("message" in sent) is (version is not V2024_11_05)
@@ -234,21 +238,21 @@ def test_the_newest_version_has_no_elicitation_id():
     assert shape_question("elicitation/create", params, V2025_11_25) == params
 
 
-def test_what_another_server_gives_may_be_in_any_shape_below_its_lists():
+def test_list_entries_of_invalid_shape_pass_unchanged():
     strange = {"content": [5, None, {"type": ["text"]}, {"type": "audio"}, {"type": "resource_link"}], "_meta": 5}
     for version in VERSIONS:
         assert shape(METHODS["tools/call"], strange, version, {})["content"][:2] == [5, None]
         assert shape(METHODS["tools/list"], {"tools": [5, {"outputSchema": 5}]}, version, {})["tools"][0] == 5
 
 
-def test_a_result_without_lists_where_they_must_be_is_not_shapely():
+def test_results_with_another_type_in_place_of_a_list_are_malformed():
     assert is_well_formed("tools/call", {"content": [5]})
     assert is_well_formed("tools/call", {})
     assert not is_well_formed("tools/call", {"content": 5})
 
 
-def test_a_choice_without_a_value_stays_what_it_is():
+def test_choices_without_a_value_are_unchanged():
     field = {"type": "string", "oneOf": [{"title": "One"}]}
-    asked = {"message": "?", "requestedSchema": {"type": "object", "properties": {"one": field}}}
-    shaped = shape_question("elicitation/create", asked, V2025_06_18)
+    check_question = {"message": "?", "requestedSchema": {"type": "object", "properties": {"one": field}}}
+    shaped = shape_question("elicitation/create", check_question, V2025_06_18)
     assert shaped["requestedSchema"]["properties"]["one"] == field

@@ -1,4 +1,4 @@
-"""The models of the protocol, laid beside the official schema of the newest version and its examples."""
+"""The models of the protocol, compared with the official schema of the newest version and its examples."""
 
 import json
 from functools import cache
@@ -19,11 +19,11 @@ OTHERWISE = {
     "ElicitForm": "ElicitRequestFormParams",
     "ElicitUrl": "ElicitRequestURLParams",
 }
-"""Models that are not called as their definitions are."""
+"""Models whose names differ from those of their definitions."""
 OF_THE_SESSION = {"resultType", "ttlMs", "cacheScope"}
-"""Keys of results that the session and the cache have read before."""
+"""Keys of results that the session and the cache read, not the models."""
 NEVER_SENT = {"_meta"}
-"""What a client has no use for in what it answers."""
+"""Keys that a client never sends in its answers."""
 
 
 @cache
@@ -34,7 +34,7 @@ def _definitions() -> dict[str, Any]:
 
 @cache
 def _models() -> dict[str, type[Wire]]:
-    """The models by the names of their definitions."""
+    """Returns the models by the names of their definitions."""
     named = {name: one for module in MODULES for name, one in vars(module).items() if isinstance(one, type)}
     models = {OTHERWISE.get(name, name): model for name, model in named.items() if issubclass(model, Wire)}
     return {name: model for name, model in models.items() if name in _definitions()}
@@ -46,7 +46,7 @@ def _keys(model: type[Wire], *, required: bool = False) -> set[str]:
 
 
 @requires_spec
-def test_a_model_has_what_its_definition_has_and_wants_no_more() -> None:
+def test_models_have_the_properties_of_their_definitions() -> None:
     assert len(_models()) >= 40
     for name, model in _models().items():
         asked = set(_definitions()[name]["properties"]) - OF_THE_SESSION
@@ -61,10 +61,10 @@ def test_the_official_examples_are_read_without_loss() -> None:
     examples = [(name, path) for name in _models() for path in sorted((NEWEST / "examples" / name).glob("*.json"))]
     assert len(examples) >= 40
     for name, path in examples:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        read = _models()[name].model_validate(said).to_wire()
-        said = {key: value for key, value in said.items() if key not in OF_THE_SESSION}
-        assert {key: value for key, value in read.items() if value != {}} == said, path
+        example = json.loads(path.read_text(encoding="utf-8"))
+        read = _models()[name].model_validate(example).to_wire()
+        example = {key: value for key, value in example.items() if key not in OF_THE_SESSION}
+        assert {key: value for key, value in read.items() if value != {}} == example, path
 
 
 @pytest.mark.parametrize(
@@ -79,19 +79,19 @@ def test_the_official_examples_are_read_without_loss() -> None:
         (sampling.CreateMessageParams, {"maxTokens": 1, "messages": [{"role": "user", "content": [1] * 1_000}]}),
     ],
 )
-def test_a_list_is_refused_at_its_first_fault(model: type[Wire], value: Any) -> None:
+def test_lists_are_refused_at_their_first_invalid_entry(model: type[Wire], value: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         model.model_validate(value)
     assert refused.value.error_count() < 10
 
 
-def test_a_whole_number_may_be_written_as_a_float() -> None:
+def test_integers_may_be_written_as_whole_floats() -> None:
     listed = {"resources": [{"uri": "a:b", "name": "b", "size": 3.0}]}
     size = results.ListResourcesResult.model_validate(listed).resources[0].size
     assert (size, type(size)) == (3, int)
 
 
-def test_anything_else_is_no_integer() -> None:
+def test_other_values_are_not_integers() -> None:
     for size in (3.5, float("inf"), float("nan"), "3", True):
         with pytest.raises(ValidationError):
             resources.Resource.model_validate({"uri": "a:b", "name": "b", "size": size})

@@ -1,4 +1,4 @@
-"""URIs matched against templates."""
+"""Matching and expansion of URI templates."""
 
 import pytest
 
@@ -28,7 +28,7 @@ MATCHES: dict[str, dict[str, dict[str, str] | None]] = {
     "a:///{x}/{+y}": {"a:///1/2/3": {"x": "1", "y": "2/3"}},
     "a:///{x}.txt": {"a:///a.b.txt": {"x": "a.b"}},
     "a:///.*": {"a:///bc": None},
-    # Two variables in a segment are parted at the first place.
+    # Two variables in a segment are split at the first possible place.
     "a:///{x}.{y}": {"a:///a.gz": {"x": "a", "y": "gz"}, "a:///a.tar.gz": {"x": "a", "y": "tar.gz"}, "a:///a": None},
     # A query as a whole stays as it is written.
     "a:{x}{?all*}": {
@@ -54,16 +54,16 @@ def test_a_template_matches_the_whole_uri_or_nothing(template):
     assert {uri: match(template, uri) for uri in MATCHES[template]} == MATCHES[template]
 
 
-def test_a_variable_is_decoded_once():
+def test_variables_are_percent_decoded_once():
     meant = {"a%20b": "a b", "%C3%A9": "é", "a%2Fb": "a/b", "%2525": "%25", "100%": "100%", "a+b": "a+b"}
     assert {written: match("a:///{x}", f"a:///{written}")["x"] for written in meant} == meant
 
 
-def test_the_names_are_in_the_order_of_the_template():
+def test_names_of_variables_are_in_the_order_of_the_template():
     assert UriTemplate("a:///{x}/{+y}{?z,w}").names == ["x", "y", "z", "w"]
 
 
-def test_what_can_not_be_served_is_refused_when_it_is_declared():
+def test_unsupported_templates_raise_a_declaration_error():
     for template in (
         *("a:{", "a:}", "a:{}", "a:{x", "a:{x}}", "a:{#x}", "a:{/x}", "a:{&x}", "a:{x*}", "a:{x:3}", "a:{1x}"),
         *("a:{x-y}", "a:{x,y}", "a:{x}{y}", "a:{x}{+y}", "a:{+x}/{+y}", "a:{+x}-{y}", "a:{x}/{x}", "a:{x}{?x}"),
@@ -73,8 +73,8 @@ def test_what_can_not_be_served_is_refused_when_it_is_declared():
             UriTemplate(template)
 
 
-def test_a_hostile_uri_takes_linear_time():
-    # Were it quadratic, this would take minutes: the test's own time limit is the assertion.
+def test_hostile_uris_are_matched_in_linear_time():
+    # Quadratic matching would take minutes and exceed the time limit of the test.
     for template, part, end in (
         ("a:{x}-{y}", "-", "/"),
         ("a:{x}-{y}-{z}!", "-", ""),
@@ -89,7 +89,7 @@ def test_a_hostile_uri_takes_linear_time():
 # Expanding
 
 
-def test_a_template_becomes_the_uri_of_its_values():
+def test_templates_are_expanded_with_values():
     expanded = [
         ("a:b", {"x": "1"}, "a:b"),
         ("a:///{x}", {"x": "a b/é?"}, "a:///a%20b%2F%C3%A9%3F"),
@@ -106,12 +106,12 @@ def test_a_template_becomes_the_uri_of_its_values():
 
 
 @pytest.mark.parametrize("values", [{}, {"y": "1"}, {"x": ""}])
-def test_what_stands_in_the_path_must_be_there(values):
+def test_missing_variables_of_the_path_raise_an_error(values):
     with pytest.raises(InvalidParams, match="'x'"):
         UriTemplate("a:///{x}").expand(values)
 
 
-def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
+def test_expand_uri_takes_the_variables_as_keywords() -> None:
     assert expand_uri("note://{name}", name="my note") == "note://my%20note"
     with pytest.raises(TypeError, match=r"note://\{name\} has the variables name, not title"):
         expand_uri("note://{name}", title="x")
@@ -121,7 +121,7 @@ def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
     ("template", "is_one"),
     [("a:b", True), ("a:{b}?c={d}", True), ("{+uri}/{part}", True), ("{uri}", False), ("a b:{c}", False)],
 )
-def test_a_template_is_one_of_uris_or_not(template: str, *, is_one: bool) -> None:
+def test_uri_templates_are_recognized(template: str, *, is_one: bool) -> None:
     assert is_uri_template(template) is is_one
 
 
@@ -135,5 +135,5 @@ def test_a_template_is_one_of_uris_or_not(template: str, *, is_one: bool) -> Non
         ("note://my\u3000note", False),
     ],
 )
-def test_letters_beyond_ascii_may_be_in_a_uri_and_blanks_may_not(text, expected):
+def test_uris_may_have_letters_beyond_ascii_but_no_spaces(text, expected):
     assert is_uri(text) is expected

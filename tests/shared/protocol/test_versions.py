@@ -19,32 +19,32 @@ def test_the_versions_are_those_with_an_official_schema():
     assert tuple(str(version) for version in VERSIONS) == schemas.VERSIONS
 
 
-def test_they_are_ordered_as_they_came():
+def test_versions_are_ordered_by_date():
     assert [version.order for version in VERSIONS] == list(range(len(VERSIONS)))
 
 
-def test_the_newest_one_has_no_handshake_and_all_others_have():
+def test_every_version_but_the_newest_has_a_handshake():
     assert NEWEST is V2026_07_28
     assert VERSIONS[:-1] == HANDSHAKE_VERSIONS
     assert NEWEST_HANDSHAKE is VERSIONS[-2]
 
 
-def test_one_version_has_batches():
+def test_only_2025_03_26_has_batches():
     assert [version for version in VERSIONS if version.batching] == [V2025_03_26]
 
 
-def test_a_version_is_found_by_its_date_and_nothing_is_guessed():
+def test_versions_are_looked_up_by_exact_date():
     assert [find_version(version.date) for version in VERSIONS] == list(VERSIONS)
     others = ["", "2025-6-18", "2025-06-18 ", "2025-06-19", None, 20250618, ["2025-06-18"], True]
     assert [date for date in others if find_version(date) is not None] == []
 
 
-def test_a_missing_resource_has_a_code_of_its_own_before_the_newest_version():
+def test_handshake_versions_have_an_error_code_for_missing_resources():
     assert {version.resource_not_found for version in HANDSHAKE_VERSIONS} == {-32002}
     assert NEWEST.resource_not_found == -32602
 
 
-def test_both_ends_of_a_range_belong_to_it() -> None:
+def test_ranges_of_versions_include_both_ends() -> None:
     ranges: dict[tuple[str | None, str | None], list[str]] = {
         (None, "2025-03-26"): ["2024-11-05", "2025-03-26"],
         ("2025-11-25", None): ["2025-11-25", "2026-07-28"],
@@ -54,6 +54,6 @@ def test_both_ends_of_a_range_belong_to_it() -> None:
 
 
 @pytest.mark.parametrize(("oldest", "newest"), [("2025-06-18", "2025-03-26"), ("2025-06", None)])
-def test_a_range_without_versions_does_not_exist(oldest: str, newest: str | None) -> None:
+def test_empty_and_unknown_ranges_of_versions_raise_an_error(oldest: str, newest: str | None) -> None:
     with pytest.raises(ValueError, match="version"):
         versions_between(oldest, newest)

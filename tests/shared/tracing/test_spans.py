@@ -1,4 +1,4 @@
-"""Who asks for a span gets one from whoever collects them, and nothing where nobody does."""
+"""Spans of the installed tracer, and spans without a tracer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +28,7 @@ class Collector:
         self.seen.append("dropped")
 
 
-def test_a_span_is_that_of_who_collects_them() -> None:
+def test_spans_are_those_of_the_tracer() -> None:
     collector = Collector()
     set_tracer(collector)
     try:
@@ -42,7 +42,7 @@ def test_a_span_is_that_of_who_collects_them() -> None:
 
 
 @pytest.mark.parametrize("result", [7, None, ValueError("bad")], ids=["result", "no result", "error"])
-def test_an_attempt_without_a_result_has_no_span(result: object) -> None:
+def test_attempts_without_a_result_drop_their_span(result: object) -> None:
     def work() -> object:
         if isinstance(result, ValueError):
             raise result
@@ -58,7 +58,7 @@ def test_an_attempt_without_a_result_has_no_span(result: object) -> None:
     assert collector.seen == [("read", {}, "internal"), *([] if result == 7 else ["dropped"])]
 
 
-def test_without_one_nothing_happens_and_nothing_is_made() -> None:
+def test_spans_without_a_tracer_do_nothing_and_share_an_object() -> None:
     assert spans.tracer is None
     assert span("a", {}) is span("b", {})
     with span("a", {}) as one, span("b", {}) as other:

@@ -1,4 +1,4 @@
-"""What a client's headers say."""
+"""Headers that a client sends: routing, session, and annotated arguments."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from shared.protocol.wire.jsonrpc import Failure, Notification, Request, Respons
 META = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 
 
-def test_plain_text_stands_for_itself_and_other_text_is_marked() -> None:
+def test_header_values_other_than_plain_ascii_are_encoded_in_base64() -> None:
     plain = ["", "tools/call", "a b", "=?base64?x", "x?="]
     assert [encode_value(text) for text in plain] == plain
     other = [" a", "a ", "a\tb", "a\nb", "é", "\x7f", "=?base64?YQ==?="]
@@ -22,13 +22,13 @@ def test_plain_text_stands_for_itself_and_other_text_is_marked() -> None:
 
 @settings(max_examples=50)
 @given(st.text(st.characters(codec="utf-8")))
-def test_what_is_encoded_can_be_decoded(text: str) -> None:
+def test_encoded_header_values_decode_to_the_same_text(text: str) -> None:
     encoded = encode_value(text)
     assert encoded.isascii()
     assert decode_value(encoded) == text
 
 
-def test_routing_headers() -> None:
+def test_stateless_requests_have_routing_headers() -> None:
     for method, params, name in (
         ("tools/call", {"name": "x"}, "x"),
         ("resources/read", {"uri": "a:b"}, "a:b"),
@@ -40,7 +40,7 @@ def test_routing_headers() -> None:
         assert headers["accept"] == "application/json, text/event-stream"
 
 
-def test_a_session_is_named_once_it_is_known() -> None:
+def test_session_headers_follow_a_successful_initialize() -> None:
     headers, initialize = ClientHeaders(), Request(1, "initialize")
     assert headers.session_headers() == {}
     headers.learn(initialize, Failure(1, -32602, "no"), "s-1")
@@ -51,7 +51,7 @@ def test_a_session_is_named_once_it_is_known() -> None:
     assert headers.post_headers(Notification("notifications/initialized")).items() >= expected.items()
 
 
-def test_a_session_id_that_can_not_be_sent_is_none() -> None:
+def test_invalid_session_ids_are_not_sent() -> None:
     for session_id in (None, "", "a b", "é", "a\r\nx: y"):
         headers = ClientHeaders()
         headers.learn(Request(1, "initialize"), Response(1, {"protocolVersion": "é"}), session_id)
@@ -68,13 +68,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def told(headers: ClientHeaders, method: str, arguments: Any, name: str = "x") -> dict[str, str]:
-    """The headers of arguments that such a request has."""
+def argument_headers(headers: ClientHeaders, method: str, arguments: Any, name: str = "x") -> dict[str, str]:
+    """Returns the headers of a request for its arguments, by name without the prefix."""
     sent = headers.post_headers(Request(2, method, {"name": name, "arguments": arguments, **META}))
     return {key[10:]: value for key, value in sent.items() if key.startswith("mcp-param-")}
 
 
-def listing(*tools: Any, headers: ClientHeaders | None = None) -> ClientHeaders:
+def headers_with_tools(*tools: Any, headers: ClientHeaders | None = None) -> ClientHeaders:
     headers = headers or ClientHeaders()
     headers.learn(Request(1, "tools/list"), Response(1, {"tools": list(tools)}), None)
     return headers
@@ -94,19 +94,19 @@ def listing(*tools: Any, headers: ClientHeaders | None = None) -> ClientHeaders:
         (None, {}),
     ],
 )
-def test_marked_arguments_are_repeated(arguments: Any, expected: dict[str, str]) -> None:
-    headers = listing({"name": "x", "inputSchema": SCHEMA}, {"name": 1}, 2)
-    assert told(headers, "tools/call", arguments) == expected
+def test_annotated_arguments_are_sent_as_headers(arguments: Any, expected: dict[str, str]) -> None:
+    headers = headers_with_tools({"name": "x", "inputSchema": SCHEMA}, {"name": 1}, 2)
+    assert argument_headers(headers, "tools/call", arguments) == expected
 
 
-def test_a_tool_that_is_marked_no_longer_and_a_prompt_of_its_name_have_no_arguments_in_headers() -> None:
-    headers = listing({"name": "x", "inputSchema": SCHEMA})
-    assert told(headers, "prompts/get", {"region": "eu"}) == {}
-    listing({"name": "x", "inputSchema": {"type": "object"}}, headers=headers)
-    assert told(headers, "tools/call", {"region": "eu"}) == {}
+def test_only_calls_of_annotated_tools_send_argument_headers() -> None:
+    headers = headers_with_tools({"name": "x", "inputSchema": SCHEMA})
+    assert argument_headers(headers, "prompts/get", {"region": "eu"}) == {}
+    headers_with_tools({"name": "x", "inputSchema": {"type": "object"}}, headers=headers)
+    assert argument_headers(headers, "tools/call", {"region": "eu"}) == {}
 
 
-def test_tools_with_wrong_marks_are_left_out_and_named() -> None:
+def test_tools_with_invalid_annotations_are_left_out_and_reported() -> None:
     wrong = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
     tools = [{"name": "x", "inputSchema": SCHEMA}, {"name": "y", "inputSchema": wrong}, {"name": "z"}, 3]
     answer, faults = usable_tools(Response(1, {"tools": tools, "nextCursor": "2"}))
@@ -116,13 +116,15 @@ def test_tools_with_wrong_marks_are_left_out_and_named() -> None:
     ]
 
 
-def test_a_list_without_wrong_marks_stays_as_it_is() -> None:
+def test_lists_without_invalid_annotations_are_unchanged() -> None:
     for result in ({}, {"tools": "many"}, {"tools": [{"name": "x", "inputSchema": SCHEMA}]}):
         assert usable_tools(Response(1, result)) == (Response(1, result), [])
 
 
-def test_old_tools_are_forgotten() -> None:
+def test_annotations_of_the_oldest_tools_are_evicted() -> None:
     schema = {"properties": {"region": SCHEMA["properties"]["region"]}}
-    headers = listing(*({"name": name, "inputSchema": schema} for name in ("x", *map(str, range(MAX_TOOLS)))))
-    assert told(headers, "tools/call", {"region": "eu"}, "x") == {}
-    assert told(headers, "tools/call", {"region": "eu"}, "0") == {"region": "eu"}
+    headers = headers_with_tools(
+        *({"name": name, "inputSchema": schema} for name in ("x", *map(str, range(MAX_TOOLS))))
+    )
+    assert argument_headers(headers, "tools/call", {"region": "eu"}, "x") == {}
+    assert argument_headers(headers, "tools/call", {"region": "eu"}, "0") == {"region": "eu"}

@@ -1,4 +1,4 @@
-"""Hosts and origins by table."""
+"""Tables of accepted and refused hosts and origins."""
 
 import pytest
 
@@ -14,7 +14,7 @@ MIXED = HostPolicy("localhost", ["proxy.example"], ["https://app.example"])
 ANY = HostPolicy("127.0.0.1", ["*"], ["*"])
 
 
-def test_loopback() -> None:
+def test_loopback_hosts_are_recognized() -> None:
     ours = ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"]
     others = ["0.0.0.0", "::", "192.168.1.1", "localhost.example"]
     assert [host for host in [*ours, *others] if is_loopback(host)] == ours
@@ -38,18 +38,18 @@ HOSTS: list[tuple[HostPolicy, list[str | None], list[str | None]]] = [
     (MIXED, ["proxy.example", "localhost:3000"], ["evil.example"]),
     (ANY, ["evil.example"], []),
 ]
-"""Policies with the hosts that they let in and those that they refuse."""
+"""Policies with the hosts that they accept and those that they refuse."""
 
 
 @pytest.mark.parametrize(("policy", "let_in", "refused"), HOSTS)
-def test_hosts(policy: HostPolicy, let_in: list[str | None], refused: list[str | None]) -> None:
+def test_hosts_are_checked_by_policy(policy: HostPolicy, let_in: list[str | None], refused: list[str | None]) -> None:
     for host in [*let_in, *refused]:
         refusal = policy.check_host(Headers({} if host is None else {"host": host}))
         assert (refusal is None) is (host in let_in), host
         assert refusal is None or (refusal.status, refusal.failure.id) == (403, None)
 
 
-def test_a_refusal_names_the_option_that_allows() -> None:
+def test_refusals_name_the_option_that_allows_the_host_or_origin() -> None:
     host, origin = LOCAL.check_host(Headers({"host": "a.example"})), LOCAL.check_origin(Headers({"origin": "null"}))
     assert host is not None
     assert origin is not None
@@ -80,7 +80,9 @@ ORIGINS: list[tuple[HostPolicy, list[str | None], list[str | None]]] = [
 
 
 @pytest.mark.parametrize(("policy", "let_in", "refused"), ORIGINS)
-def test_origins(policy: HostPolicy, let_in: list[str | None], refused: list[str | None]) -> None:
+def test_origins_are_checked_by_policy(
+    policy: HostPolicy, let_in: list[str | None], refused: list[str | None]
+) -> None:
     for origin in [*let_in, *refused]:
         refusal = policy.check_origin(Headers({} if origin is None else {"origin": origin}))
         assert (refusal is None) is (origin in let_in), origin
@@ -89,6 +91,6 @@ def test_origins(policy: HostPolicy, let_in: list[str | None], refused: list[str
 
 
 @pytest.mark.parametrize(("hosts", "origins"), [(["a b"], []), ([""], []), ([], ["app.example"]), ([], ["null"])])
-def test_impossible_entries(hosts: list[str], origins: list[str]) -> None:
+def test_invalid_allowed_hosts_and_origins_raise_an_error(hosts: list[str], origins: list[str]) -> None:
     with pytest.raises(ValueError, match="not a host or an origin"):
         HostPolicy("127.0.0.1", hosts, origins)

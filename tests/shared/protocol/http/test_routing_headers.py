@@ -1,4 +1,4 @@
-"""What stateless requests repeat in headers: the ladder of checks, and each rung of it."""
+"""Headers that stateless requests repeat from the body: the order of the checks, and each check."""
 
 from base64 import b64encode
 from typing import Any
@@ -30,7 +30,7 @@ SCHEMA = {
 
 
 def check(method: str, params: dict[str, Any], **headers: str) -> Refusal | None:
-    """Checks a request with the right version and method, unless `headers` say otherwise; "-" leaves one out."""
+    """Checks a request with a valid version and method; `headers` replace them, and "-" omits a header."""
     usual = {"mcp_protocol_version": "2026-07-28", "mcp_method": method}
     sent = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value != "-"}
     request = Request(1, method, {"_meta": META, **params})
@@ -44,12 +44,12 @@ def code(refusal: Refusal | None) -> tuple[int, int] | None:
 MISMATCH = (400, -32020)
 
 
-# The ladder: each row is fine up to its fault, and has every later fault as well.
+# Checks in their order: each row passes all earlier checks and would fail every later check as well.
 
 LATER = {"mcp_method": "wrong", "mcp_name": "wrong"}
 
 
-LADDER: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
+CHECKS: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
     ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
     ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
     ({"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": 1}}, LATER, (400, -32602)),
@@ -65,11 +65,11 @@ LADDER: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
 ]
 
 
-def test_the_ladder() -> None:
-    assert [row for row in LADDER if code(check("tools/call", row[0], **row[1])) != row[2]] == []
+def test_each_check_of_headers_gives_its_status_and_code() -> None:
+    assert [row for row in CHECKS if code(check("tools/call", row[0], **row[1])) != row[2]] == []
 
 
-def test_a_repeated_header_comes_first() -> None:
+def test_repeated_headers_are_refused_before_the_other_checks() -> None:
     headers = Headers({"mcp-method": "wrong"}, frozenset({"mcp-method"}))
     refusal = check_stateless(headers, Request(1, "tools/list"), lambda _name: ())
     assert code(refusal) == MISMATCH
@@ -77,7 +77,7 @@ def test_a_repeated_header_comes_first() -> None:
     assert refusal.failure.id == 1
 
 
-def test_a_difference_comes_before_an_unsupported_version() -> None:
+def test_mismatches_are_reported_before_unsupported_versions() -> None:
     params = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}, "name": "x"}
     assert code(check("tools/call", params, mcp_name="x")) == MISMATCH
     assert code(check("tools/call", params, mcp_protocol_version="2099-01-01", mcp_name="y")) == MISMATCH
@@ -87,7 +87,7 @@ def test_a_difference_comes_before_an_unsupported_version() -> None:
     assert refusal.failure.data == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
 
 
-def test_a_handshake_version_in_the_envelope_is_unsupported() -> None:
+def test_handshake_versions_in_an_envelope_are_unsupported() -> None:
     params = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2025-11-25"}}
     assert code(check("tools/list", params, mcp_protocol_version="2025-11-25")) == (400, -32022)
 
@@ -101,13 +101,13 @@ def test_a_handshake_version_in_the_envelope_is_unsupported() -> None:
         ("resources/read", {"uri": "memo://é"}, f"=?base64?{b64encode('memo://é'.encode()).decode()}?="),
     ],
 )
-def test_names(method: str, params: dict[str, Any], name: str) -> None:
+def test_mcp_name_must_equal_the_name_in_params(method: str, params: dict[str, Any], name: str) -> None:
     assert check(method, params, mcp_name=name) is None
     assert code(check(method, params, mcp_name=f"{name}x")) == MISMATCH
     assert code(check(method, params)) == MISMATCH
 
 
-def test_the_name_of_a_task_may_be_left_out_and_other_methods_have_none() -> None:
+def test_mcp_name_is_optional_for_tasks_and_ignored_for_other_methods() -> None:
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         assert check(method, {"taskId": "a"}) is None
         assert check(method, {"taskId": "a"}, mcp_name="a") is None
@@ -116,7 +116,7 @@ def test_the_name_of_a_task_may_be_left_out_and_other_methods_have_none() -> Non
         assert check(method, {"name": "x"}, mcp_name="whatever") is None
 
 
-def test_sentinels() -> None:
+def test_base64_sentinels_in_header_values_are_decoded() -> None:
     plain = ("plain", "", "=?BASE64?SGVsbG8=?=", "=?base64?SGVsbG8=", "SGVsbG8=?=")
     invalid = ("SGVsbG8", "SGVs!G8=", "SGVsbG9=", "/w==", "é")
     meant = {**{text: text for text in plain}, "=?base64?SGVsbG8=?=": "Hello", "=?base64??=": ""}
@@ -154,22 +154,22 @@ PARAMETERS: list[tuple[Any, dict[str, str], bool]] = [
     ({}, {"unknown": "x"}, True),
     ("no object", {}, True),
 ]
-"""Arguments, the headers for them, and whether that is fine."""
+"""Arguments, their headers, and whether the two agree."""
 
 
-def test_parameters() -> None:
-    def told(arguments: Any, headers: dict[str, str]) -> tuple[int, int] | None:
+def test_parameter_headers_must_equal_the_arguments() -> None:
+    def check_arguments(arguments: Any, headers: dict[str, str]) -> tuple[int, int] | None:
         sent = {f"mcp_param_{name}": value for name, value in headers.items()}
         return code(check("tools/call", {"name": "routed", "arguments": arguments}, mcp_name="routed", **sent))
 
-    assert [row for row in PARAMETERS if told(row[0], row[1]) != (None if row[2] else MISMATCH)] == []
+    assert [row for row in PARAMETERS if check_arguments(row[0], row[1]) != (None if row[2] else MISMATCH)] == []
 
 
-def test_an_unknown_tool_has_no_parameters() -> None:
+def test_unknown_tools_have_no_parameter_headers() -> None:
     assert check("tools/call", {"name": "other", "arguments": {"region": "x"}}, mcp_name="other") is None
 
 
-def test_unusable_marks() -> None:
+def test_invalid_annotations_give_no_parameter_headers() -> None:
     schemas: list[dict[str, Any]] = [
         {},
         {"properties": 5},
@@ -183,16 +183,16 @@ def test_unusable_marks() -> None:
     assert [schema for schema in schemas if list(parameter_headers(schema))] == []
 
 
-def test_marks_may_be_nested() -> None:
-    found = list(parameter_headers(SCHEMA))
-    assert Parameter("mcp-param-zone", ("nested", "zone")) in found
-    assert len(found) == 4
+def test_annotations_of_nested_properties_give_parameter_headers() -> None:
+    parameters = list(parameter_headers(SCHEMA))
+    assert Parameter("mcp-param-zone", ("nested", "zone")) in parameters
+    assert len(parameters) == 4
 
 
 # Bodies
 
 
-def test_bodies() -> None:
+def test_only_single_valid_messages_are_accepted_as_bodies() -> None:
     codes: list[tuple[Message, int | None]] = [
         (Request(1, "x"), None),
         (Notification("x"), None),
@@ -202,5 +202,5 @@ def test_bodies() -> None:
         (decode(b"[]"), -32600),
         (decode(b'{"jsonrpc": "2.0", "id": null, "method": "x"}'), -32600),
     ]
-    told = [(message, check_stateless_body(message)) for message, _ in codes]
-    assert [(message, refusal and refusal.failure.code) for message, refusal in told] == codes
+    refusals = [(message, check_stateless_body(message)) for message, _ in codes]
+    assert [(message, refusal and refusal.failure.code) for message, refusal in refusals] == codes

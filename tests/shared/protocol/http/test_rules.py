@@ -1,4 +1,4 @@
-"""The rules of HTTP by table."""
+"""Tables for the rules of the HTTP transport."""
 
 from shared.errors import InternalError, RpcError
 from shared.protocol.http.rules import (
@@ -27,19 +27,19 @@ from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, 
 ENVELOPE = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 
 
-def of(**values: str) -> Headers:
+def make_headers(**values: str) -> Headers:
     return Headers({name.replace("_", "-"): value for name, value in values.items()})
 
 
 # Headers
 
 
-def test_blanks_around_a_value_are_not_part_of_it() -> None:
+def test_whitespace_around_header_values_is_stripped() -> None:
     headers = read_headers([(b"Mcp-Method", b" \ttools/list\t "), (b"X", b"a  b")])
     assert (headers.get("mcp-method"), headers.get("x")) == ("tools/list", "a  b")
 
 
-def test_lists_are_joined_and_single_values_are_not() -> None:
+def test_only_repeated_list_headers_are_joined() -> None:
     headers = read_headers(
         [(b"accept", b"a"), (b"Accept", b"b"), (b"mcp-name", b"one"), (b"Mcp-Name", b"two"), (b"MCP-Param-X", b"1")]
     )
@@ -49,7 +49,7 @@ def test_lists_are_joined_and_single_values_are_not() -> None:
     assert headers.repeated == {"mcp-name"}
 
 
-def test_what_may_come_once() -> None:
+def test_repeated_single_value_headers_are_refused() -> None:
     always = ["Host", "Origin", "Authorization", "X-API-Key", "Content-Type"]
     for name in (*always, "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Param-Region"):
         headers = read_headers([(name.encode(), b"a"), (name.lower().encode(), b"b")])
@@ -60,7 +60,7 @@ def test_what_may_come_once() -> None:
         assert name.lower() not in refusal.failure.message
 
 
-def test_refusals_carry_headers() -> None:
+def test_refusals_have_response_headers() -> None:
     assert refuse(405, "no", Allow="POST", Retry_After="1").headers == (("allow", "POST"), ("retry-after", "1"))
 
 
@@ -84,12 +84,12 @@ NOT_TAKEN: dict[str, list[str | None]] = {
 }
 
 
-def test_accept() -> None:
+def test_accept_matches_media_types() -> None:
     assert [one for kind, all_ in TAKEN.items() for one in all_ if not accepts(one, kind)] == []
     assert [one for kind, all_ in NOT_TAKEN.items() for one in all_ if accepts(one, kind)] == []
 
 
-def test_accept_encoding() -> None:
+def test_accept_encoding_matches_gzip() -> None:
     taken = ["gzip", "GZip, deflate", "*", "*;q=0, gzip;q=0.1", "br;q=1.0, gzip;q=0.001", "x-gzip"]
     others = [
         *(None, "", "deflate, br, zstd", "identity", "gzip;q=0", "gzip;q=0, *", "gzip; q = 0.000", "gzip;q=much"),
@@ -98,31 +98,31 @@ def test_accept_encoding() -> None:
     assert [one for one in [*taken, *others] if accepts_gzip(one)] == taken
 
 
-def test_accept_must_list_all() -> None:
-    assert check_accept(of(accept="*/*"), JSON, EVENT_STREAM) is None
-    refusal = check_accept(of(accept=JSON), JSON, EVENT_STREAM)
+def test_accept_without_all_media_types_gets_status_406() -> None:
+    assert check_accept(make_headers(accept="*/*"), JSON, EVENT_STREAM) is None
+    refusal = check_accept(make_headers(accept=JSON), JSON, EVENT_STREAM)
     assert refusal is not None
     assert refusal.status == 406
 
 
-def test_content() -> None:
+def test_content_type_and_encoding_are_checked() -> None:
     taken = [
-        *(of(content_type=kind) for kind in ("application/json", "Application/Json; charset=utf-8")),
-        *(of(content_type=JSON, content_encoding=coding) for coding in ("identity", "gzip", "X-Gzip")),
+        *(make_headers(content_type=kind) for kind in ("application/json", "Application/Json; charset=utf-8")),
+        *(make_headers(content_type=JSON, content_encoding=coding) for coding in ("identity", "gzip", "X-Gzip")),
     ]
     refused = [
-        *(of(content_type=JSON, content_encoding=coding) for coding in ("br", "gzip, gzip")),
-        of(content_type="text/plain", content_encoding="gzip"),
-        *(of(content_type=kind) for kind in ("application/json-rpc", "text/plain", "")),
-        of(),
+        *(make_headers(content_type=JSON, content_encoding=coding) for coding in ("br", "gzip, gzip")),
+        make_headers(content_type="text/plain", content_encoding="gzip"),
+        *(make_headers(content_type=kind) for kind in ("application/json-rpc", "text/plain", "")),
+        make_headers(),
     ]
     assert [check_content(headers) for headers in taken] == [None] * len(taken)
-    told = [(headers, check_content(headers)) for headers in refused]
-    assert [headers for headers, refusal in told if refusal is None or refusal.status != 415] == []
+    checked = [(headers, check_content(headers)) for headers in refused]
+    assert [headers for headers, refusal in checked if refusal is None or refusal.status != 415] == []
 
 
-def test_a_refused_coding_is_told_which_one_is_taken() -> None:
-    refusal = check_content(of(content_type="application/json", content_encoding="deflate"))
+def test_refusals_of_content_codings_name_gzip() -> None:
+    refusal = check_content(make_headers(content_type="application/json", content_encoding="deflate"))
     assert refusal is not None
     assert refusal.headers == (("accept-encoding", "gzip"),)
 
@@ -145,42 +145,42 @@ ERAS: list[tuple[str | None, Message | None, bool]] = [
     ("2099-01-01", Request(1, "tools/list", ENVELOPE), True),
     ("2099-01-01", Request(1, "tools/list"), False),
 ]
-"""The version header, the message, and whether that is stateless."""
+"""Version header, message, and whether the request is stateless."""
 
 
-def versioned(version: str | None) -> Headers:
-    return of() if version is None else of(mcp_protocol_version=version)
+def version_headers(version: str | None) -> Headers:
+    return make_headers() if version is None else make_headers(mcp_protocol_version=version)
 
 
-def test_the_era_of_a_request() -> None:
-    assert [row for row in ERAS if is_stateless(versioned(row[0]), row[1]) is not row[2]] == []
+def test_requests_are_stateless_by_version_header_and_envelope() -> None:
+    assert [row for row in ERAS if is_stateless(version_headers(row[0]), row[1]) is not row[2]] == []
 
 
-def test_the_version_header_of_a_session() -> None:
+def test_version_headers_must_equal_the_version_of_the_session() -> None:
     fine = [(None, V2025_11_25), ("2025-11-25", V2025_11_25), ("2025-11-25", None)]
-    assert [check_version_header(versioned(sent), version) for sent, version in fine] == [None] * 3
+    assert [check_version_header(version_headers(sent), version) for sent, version in fine] == [None] * 3
     for sent, version in (
         *(("2025-06-18", V2025_11_25), ("2025-11-25x", V2025_11_25)),
         *(("2026-07-28", None), ("2099-01-01", None)),
     ):
-        refusal = check_version_header(versioned(sent), version)
+        refusal = check_version_header(version_headers(sent), version)
         assert refusal is not None
         assert refusal.status == 400
 
 
-def test_an_unsupported_version_is_told_the_versions_and_not_repeated() -> None:
-    refusal = check_version_header(of(mcp_protocol_version="2099-01-01"), None)
+def test_refusals_of_unsupported_versions_list_the_supported_versions() -> None:
+    refusal = check_version_header(make_headers(mcp_protocol_version="2099-01-01"), None)
     assert refusal is not None
     assert refusal.failure.data == {"supported": ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]}
     assert "2099" not in refusal.failure.message
 
 
-def test_session_ids() -> None:
+def test_session_ids_are_visible_ascii_of_limited_length() -> None:
     fine = {"a": True, "!~": True, "": False, "a b": False, "é": False, "a" * 257: False}
     assert {text: is_session_id(text) for text in fine} == fine
 
 
-def test_event_ids() -> None:
+def test_event_ids_name_a_stream_and_a_position() -> None:
     named: dict[str, tuple[str, int] | None] = {"0a_1": ("0a", 1), "0123456789abcdef_0": ("0123456789abcdef", 0)}
     others = ("_1", "0a_", "0a", "0a_-1", "0a_1\n", "0a_١", "0A_1", "0a_1_2", "0a_" + "9" * 16, "a" * 65 + "_1")
     named.update(dict.fromkeys(others))
@@ -207,25 +207,25 @@ BODIES: list[tuple[Message, Version | None, int | None]] = [
 ]
 
 
-def test_bodies_for_a_session() -> None:
+def test_invalid_bodies_for_a_session_get_status_400() -> None:
     refusals = [check_handshake_body(message, version) for message, version, _ in BODIES]
     assert [one and one.failure.code for one in refusals] == [code for *_, code in BODIES]
     assert {one.status for one in refusals if one} == {400}
 
 
-def test_a_batch_of_good_and_bad_is_the_sessions() -> None:
+def test_batches_with_malformed_messages_reach_the_session() -> None:
     batch = decode(b'[1, {"jsonrpc": "2.0", "id": 1, "method": "ping"}]')
     assert check_handshake_body(batch, V2025_03_26) is None
     assert request_ids(batch) == (1,)
 
 
-def test_request_ids() -> None:
+def test_request_ids_of_messages_and_batches_are_listed() -> None:
     assert request_ids(ONE) == (1,)
     assert request_ids(Notification("x")) == ()
     assert request_ids(Batch((ONE, Notification("x"), Request("1", "ping")))) == (1, "1")
 
 
-def test_the_status_of_an_answer() -> None:
+def test_each_error_code_has_an_http_status() -> None:
     wrong = dict.fromkeys((-32700, -32600, -32602, -32020, -32021, -32022), 400)
     statuses = {**wrong, -32601: 404, -32603: 200, 1: 200}
     assert {code: stateless_status(RpcError("x", code=code)) for code in statuses} == statuses

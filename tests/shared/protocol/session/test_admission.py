@@ -1,4 +1,4 @@
-"""Which requests may be served, and as whom."""
+"""Admission of requests: peer, method, params and round."""
 
 import pytest
 
@@ -20,7 +20,7 @@ ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelco
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 
 
-def gate(version=None):
+def admission(version=None):
     handshake = Handshake(ADA)
     if version is not None:
         handshake.initialize(InitializeParams.model_validate({**HELLO, "protocolVersion": version}), IDENTITY)
@@ -28,21 +28,21 @@ def gate(version=None):
 
 
 def admit(method, params=None, *, version=None):
-    return gate(version).admit(Request(1, method, params or {}), ADA)
+    return admission(version).admit(Request(1, method, params or {}), ADA)
 
 
-def test_after_it_the_peer_is_the_handshakes():
+def test_requests_after_a_handshake_have_the_peer_of_the_handshake():
     call = admit("tools/list", version="2025-06-18")
     assert (call.peer.version.date, call.peer.principal) == ("2025-06-18", ADA)
 
 
 @pytest.mark.parametrize("version", [None, "2025-06-18"])
-def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
+def test_requests_with_an_envelope_have_a_peer_of_their_own(version):
     call = admit("tools/list", {"_meta": ENVELOPE}, version=version)
     assert (call.peer.version.date, call.peer.principal) == ("2026-07-28", ADA)
 
 
-def test_a_method_that_its_version_or_server_lacks_does_not_exist():
+def test_methods_missing_in_the_version_or_server_are_not_found():
     lacking = [("ping", ENVELOPE), ("initialize", ENVELOPE)]
     for method, meta in [*lacking, *((one, {}) for one in ("server/discover", "prompts/list", "", "Ping"))]:
         with pytest.raises(MethodNotFound, match=f"^method not found: {method}$"):
@@ -52,14 +52,14 @@ def test_a_method_that_its_version_or_server_lacks_does_not_exist():
     assert len(caught.value.message) < 200
 
 
-def test_params_become_a_model_and_stay_as_they_came():
+def test_params_are_available_as_a_model_and_unchanged():
     params = {"name": "echo", "arguments": {"a": 1}, "later": [1]}
     call = admit("tools/call", params, version="2025-06-18")
     assert (call.params.name, call.params.arguments) == ("echo", {"a": 1})
     assert call.raw == params
 
 
-def test_params_that_do_not_fit_are_named():
+def test_invalid_params_are_named_in_the_error():
     for params, where in (
         ({}, "name"),
         ({"name": 1}, "name"),
@@ -71,14 +71,14 @@ def test_params_that_do_not_fit_are_named():
 
 
 def test_a_progress_token_is_a_string_or_an_integer():
-    kept = ["", "a", 0, 10**20]
-    assert [admit("ping", {"_meta": {"progressToken": token}}).token for token in kept] == kept
+    tokens = ["", "a", 0, 10**20]
+    assert [admit("ping", {"_meta": {"progressToken": token}}).token for token in tokens] == tokens
     for token in (True, 1.5, [], {}):
         with pytest.raises(InvalidParams, match="progressToken"):
             admit("ping", {"_meta": {"progressToken": token}})
 
 
-def test_a_version_that_is_not_served_is_refused_before_anything_else():
+def test_unsupported_versions_are_refused_before_unknown_methods():
     meta = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
     with pytest.raises(RpcError) as caught:
         admit("no/such/method", {"_meta": meta})
@@ -88,13 +88,13 @@ def test_a_version_that_is_not_served_is_refused_before_anything_else():
 CALL = {"name": "echo", "arguments": {}}
 
 
-def test_a_state_brings_the_round_back():
+def test_a_request_state_continues_the_rounds_of_its_call():
     state = sign_state("tools/call", CALL, ADA, Round(3), signer=SIGNER, now=0)
     call = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
     assert call.round.number == 4
 
 
-def test_a_forged_state_is_refused_and_ignored_where_there_are_no_rounds():
+def test_forged_states_are_refused_only_where_calls_have_rounds():
     forged = {**CALL, "requestState": "forged"}
     with pytest.raises(InvalidParams, match="requestState"):
         admit("tools/call", {**forged, "_meta": ENVELOPE})

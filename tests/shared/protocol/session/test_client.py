@@ -54,24 +54,24 @@ def _sent(session: ClientSession) -> list[Any]:
 
 
 def _open(mode: Version = NEWEST) -> ClientSession:
-    """A session with nothing waiting to be sent."""
+    """Makes a session without unsent messages."""
     session = ClientSession(ME, mode)
     session.outgoing()
     return session
 
 
-def _called(
+def _open_with_request(
     mode: Version = NEWEST, method: str = "tools/call", *, progress: bool = False
 ) -> tuple[ClientSession, int]:
-    """A session with one request under way and nothing waiting to be sent, and the id of that."""
+    """Makes a session with one request under way and no unsent messages; returns it with the id."""
     session = _open(mode)
     id_ = session.request(method, {}, progress=progress)
     session.outgoing()
     return session, id_
 
 
-def _questioned(id_: Any = 1) -> ClientSession:
-    """A session that was asked something under that id."""
+def _open_with_question(id_: Any = 1) -> ClientSession:
+    """Makes a session with an open question of the server under that id."""
     session = _open(NEWEST_HANDSHAKE)
     assert session.receive(Request(id_, "roots/list")) == [ServerRequest(id_, "roots/list", {})]
     return session
@@ -80,7 +80,7 @@ def _questioned(id_: Any = 1) -> ClientSession:
 # Opening
 
 
-def test_a_handshake_offers_then_confirms() -> None:
+def test_handshakes_send_initialize_and_then_initialized() -> None:
     session = ClientSession(ME, NEWEST_HANDSHAKE)
     id_ = session.initialize()
     offer = {"protocolVersion": "2025-11-25", "capabilities": ME.capabilities, "clientInfo": ME.info}
@@ -95,7 +95,7 @@ def test_a_handshake_offers_then_confirms() -> None:
     assert not session.server.can("tools", "listChanged")
 
 
-def test_a_version_we_do_not_speak_ends_the_handshake() -> None:
+def test_unsupported_versions_end_the_handshake() -> None:
     for version in ("2026-07-28", "2099-01-01", None, 7):
         session = _open(NEWEST_HANDSHAKE)
         assert not session.handle_initialize({"protocolVersion": version})
@@ -121,7 +121,7 @@ ANSWERS: list[tuple[Response | Failure | None, OpeningStep]] = [
 ]
 
 
-def test_the_era_follows_from_the_answer_to_discover() -> None:
+def test_the_answer_to_discover_decides_the_next_opening_step() -> None:
     for answer, era in ANSWERS:
         session = _open()
         session.discover()
@@ -129,7 +129,7 @@ def test_the_era_follows_from_the_answer_to_discover() -> None:
         assert (session.server is not None) == (era is OpeningStep.STATELESS)
 
 
-def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> None:
+def test_handshakes_after_discover_offer_the_newest_common_version() -> None:
     session = _open()
     assert (
         session.handle_discovery(Response(1, {"supportedVersions": ["2025-03-26", "2025-06-18"]}))
@@ -139,7 +139,7 @@ def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> Non
     assert _sent(session)[0].params["protocolVersion"] == V2025_06_18.date
 
 
-def test_discover_tells_what_the_server_is() -> None:
+def test_discover_gives_server_info_and_instructions() -> None:
     session = _open()
     info = {"_meta": {f"{META}serverInfo": {"name": "s", "version": "2"}}}
     session.handle_discovery(Response(1, {**DISCOVERED, **info}))
@@ -147,7 +147,7 @@ def test_discover_tells_what_the_server_is() -> None:
     assert (session.server.info["name"], session.server.instructions) == ("s", "Do.")
 
 
-def test_a_mode_is_a_word_or_a_date() -> None:
+def test_modes_are_words_or_version_dates() -> None:
     dates = {"auto": "2026-07-28", "stateless": "2026-07-28", "handshake": "2025-11-25", "2024-11-05": "2024-11-05"}
     assert {mode: first_version(mode).date for mode in dates} == dates
     with pytest.raises(ValueError, match="not 'modern'"):
@@ -164,13 +164,13 @@ def test_stateless_requests_carry_the_envelope() -> None:
     assert _sent(session) == [Request(id_, "tools/list", {"cursor": "c", "_meta": meta})]
 
 
-def test_the_log_level_is_part_of_the_envelope() -> None:
+def test_envelopes_have_the_log_level() -> None:
     session = ClientSession(ClientIdentity({}, {}, "debug"))
     session.request("tools/list", {})
     assert _sent(session)[0].params["_meta"][f"{META}logLevel"] == "debug"
 
 
-def test_handshake_requests_carry_nothing_more() -> None:
+def test_handshake_requests_have_no_envelope() -> None:
     session = _open(NEWEST_HANDSHAKE)
     first, second = session.request("tools/list", {}), session.request("tools/list", {}, progress=True)
     expected = [Request(first, "tools/list"), Request(second, "tools/list", {"_meta": {"progressToken": second}})]
@@ -179,16 +179,16 @@ def test_handshake_requests_carry_nothing_more() -> None:
 
 
 @BOTH
-def test_an_answer_is_given_once(mode: Version) -> None:
-    session, id_ = _called(mode)
+def test_second_answers_to_a_request_are_dropped(mode: Version) -> None:
+    session, id_ = _open_with_request(mode)
     answer = Failure(id_, -32602, "no")
     assert session.receive(answer) == [Answered(id_, answer)]
     assert session.receive(answer) == []
 
 
 @BOTH
-def test_what_answers_nothing_is_dropped(mode: Version) -> None:
-    session, _ = _called(mode)
+def test_answers_without_an_open_request_are_dropped(mode: Version) -> None:
+    session, _ = _open_with_request(mode)
     for message in [Response(99, {}), Response("a", {})]:
         assert session.receive(message) == []
     assert session.receive(Failure(None, -32700, "?")) == [Stray("?")]
@@ -198,52 +198,52 @@ def test_what_answers_nothing_is_dropped(mode: Version) -> None:
     assert _sent(session) == []
 
 
-def test_an_answer_may_have_its_id_as_a_string() -> None:
-    session, id_ = _called()
+def test_answers_with_the_id_as_a_string_are_matched() -> None:
+    session, id_ = _open_with_request()
     assert session.receive(Response(str(id_), {"a": 1})) == [Answered(id_, Response(id_, {"a": 1}))]
-    session, id_ = _called()
+    session, id_ = _open_with_request()
     assert session.receive(Failure(str(id_), -32000, "no")) == [Answered(id_, Failure(id_, -32000, "no"))]
-    session, id_ = _called()
+    session, id_ = _open_with_request()
     assert session.receive(Malformed(Failure(str(id_), -32700, "cut"))) == [Unusable(id_, "cut", "invalid answer")]
 
 
-def test_an_answer_that_is_no_message_ends_the_request() -> None:
-    session, id_ = _called()
+def test_malformed_answers_end_the_request() -> None:
+    session, id_ = _open_with_request()
     assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut", "invalid answer")]
 
 
 @BOTH
-def test_an_answer_of_another_form(mode: Version) -> None:
-    for said in ('"result": []', '"result": {}, "error": {"code": 1, "message": ""}', '"error": "no"', '"a": 1'):
-        session, id_ = _called(mode)
-        [event] = session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode())))
+def test_answers_of_invalid_form_end_the_request(mode: Version) -> None:
+    for members in ('"result": []', '"result": {}, "error": {"code": 1, "message": ""}', '"error": "no"', '"a": 1'):
+        session, id_ = _open_with_request(mode)
+        [event] = session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, members.encode())))
         assert isinstance(event, Unusable)
         assert event.id == id_
 
 
 @BOTH
-def test_a_question_of_another_form_is_none_about_our_request_of_that_id(mode: Version) -> None:
-    for said in ('"method": "roots/list", "params": []', '"method": 7'):
-        session, id_ = _called(mode)
-        assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode()))) == []
+def test_malformed_questions_do_not_end_the_request_with_the_same_id(mode: Version) -> None:
+    for members in ('"method": "roots/list", "params": []', '"method": 7'):
+        session, id_ = _open_with_request(mode)
+        assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, members.encode()))) == []
         assert [one.id for one in _sent(session)] == ([] if mode.stateless else [id_])
         assert session.receive(Response(id_, {})) == [Answered(id_, Response(id_, {}))]
 
 
-def test_a_transport_says_that_no_answer_will_come() -> None:
+def test_unanswered_events_of_the_transport_end_the_request() -> None:
     fates: list[Fate] = ["unknown", "unreached", "session over"]
     for fate in fates:
-        session, id_ = _called()
+        session, id_ = _open_with_request()
         unanswered = Unanswered(id_, "cut", fate)
         assert session.receive(unanswered) == [Unusable(id_, "cut", fate)]
         assert session.receive(unanswered) == []
 
 
-def test_a_gap_is_told() -> None:
+def test_gaps_in_the_stream_are_events() -> None:
     assert _open().receive(Gap()) == [Gap()]
 
 
-def test_a_version_that_was_refused_is_offered_once_more() -> None:
+def test_discover_is_repeated_only_once_after_a_refused_version() -> None:
     session = _open()
     refusal = Failure(1, -32022, "no", {"supported": ["2026-07-28"]})
     session.discover()
@@ -252,7 +252,7 @@ def test_a_version_that_was_refused_is_offered_once_more() -> None:
     assert session.handle_discovery(refusal) is OpeningStep.NONE
 
 
-def test_only_so_many_questions_at_once() -> None:
+def test_questions_beyond_the_limit_are_refused() -> None:
     session = _open(NEWEST_HANDSHAKE)
     asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_QUESTIONS + 1)]
     assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
@@ -262,21 +262,21 @@ def test_only_so_many_questions_at_once() -> None:
     assert _sent(session) == [Response("p", {})]
 
 
-def _pings(session: ClientSession, number: int) -> None:
+def _send_ping(session: ClientSession, number: int) -> None:
     session.receive(Request(number, "ping"))
 
 
-def _asks_what_is_none(session: ClientSession, number: int) -> None:
+def _send_malformed(session: ClientSession, number: int) -> None:
     session.receive(decode(f'{{"jsonrpc": "2.0", "id": {number}, "method": 3}}'.encode()))
 
 
-def _asks_what_nobody_answers(session: ClientSession, number: int) -> None:
+def _ask_unknown_method(session: ClientSession, number: int) -> None:
     session.receive(Request(number, "who/knows"))
     session.fail(number, RpcError("method not found"))
 
 
-@pytest.mark.parametrize("ask", [_pings, _asks_what_is_none, _asks_what_nobody_answers])
-def test_who_reads_no_answers_is_owed_only_so_many(ask: Callable[[ClientSession, int], None]) -> None:
+@pytest.mark.parametrize("ask", [_send_ping, _send_malformed, _ask_unknown_method])
+def test_unsent_replies_are_limited(ask: Callable[[ClientSession, int], None]) -> None:
     session = _open(NEWEST_HANDSHAKE)
     for number in range(MAX_UNSENT_REPLIES + 5):
         ask(session, number)
@@ -285,7 +285,7 @@ def test_who_reads_no_answers_is_owed_only_so_many(ask: Callable[[ClientSession,
     assert _sent(session) == [Response("p", {})]
 
 
-def test_a_batch_is_taken_apart() -> None:
+def test_answers_in_a_batch_are_separate_events() -> None:
     session = _open(NEWEST_HANDSHAKE)
     first, second = session.request("ping", {}), session.request("ping", {})
     events = session.receive(Batch((Response(second, {}), Response(first, {}))))
@@ -293,8 +293,8 @@ def test_a_batch_is_taken_apart() -> None:
 
 
 @BOTH
-def test_a_cancelled_request_has_no_answer(mode: Version) -> None:
-    session, id_ = _called(mode)
+def test_answers_to_cancelled_requests_are_dropped(mode: Version) -> None:
+    session, id_ = _open_with_request(mode)
     session.cancel(id_, "enough")
     session.cancel(id_, "enough")
     assert _sent(session) == [Notification("notifications/cancelled", {"requestId": id_, "reason": "enough"})]
@@ -302,7 +302,7 @@ def test_a_cancelled_request_has_no_answer(mode: Version) -> None:
 
 
 @pytest.mark.parametrize("begin", [ClientSession.discover, ClientSession.initialize])
-def test_opening_is_given_up_in_silence(begin: Any) -> None:
+def test_cancelled_opening_requests_send_no_notification(begin: Any) -> None:
     session = _open()
     id_ = begin(session)
     session.outgoing()
@@ -314,13 +314,13 @@ def test_opening_is_given_up_in_silence(begin: Any) -> None:
 # Results of several kinds
 
 
-def test_input_wanted() -> None:
-    session, id_ = _called()
+def test_input_required_results_are_events() -> None:
+    session, id_ = _open_with_request()
     requests = {"k": {"method": "roots/list"}, "m": {"method": "elicitation/create", "params": {"message": "?"}}}
     result = {"resultType": "input_required", "inputRequests": requests, "requestState": "s"}
     questions = {"k": ("roots/list", {}), "m": ("elicitation/create", {"message": "?"})}
     assert session.receive(Response(id_, result)) == [InputWanted(id_, questions, "s")]
-    session, id_ = _called()
+    session, id_ = _open_with_request()
     result = {"resultType": "input_required", "requestState": ""}
     assert session.receive(Response(id_, result)) == [InputWanted(id_, {}, "")]
 
@@ -334,18 +334,18 @@ UNUSABLE: list[tuple[str, dict[str, Any]]] = [
     ("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}),
     ("tools/call", {"resultType": 1, "requestState": "s"}),
 ]
-"""Results that a client takes for no answer to such a request; no tasks were declared, or so many questions."""
+"""Unusable results, by method: tasks that were not declared, too many questions, and invalid shapes."""
 
 
-def test_a_result_that_is_misshapen_or_of_another_type_is_no_answer() -> None:
+def test_results_of_invalid_shape_or_type_are_unusable() -> None:
     for method, result in UNUSABLE:
-        session, id_ = _called(method=method)
+        session, id_ = _open_with_request(method=method)
         [event] = session.receive(Response(id_, result))
         assert isinstance(event, Unusable), result
 
 
-def test_the_handshake_era_knows_no_result_types() -> None:
-    session, id_ = _called(NEWEST_HANDSHAKE)
+def test_result_types_are_ignored_in_the_handshake_era() -> None:
+    session, id_ = _open_with_request(NEWEST_HANDSHAKE)
     assert isinstance(session.receive(Response(id_, {"resultType": "mine"}))[0], Answered)
 
 
@@ -353,8 +353,8 @@ def test_the_handshake_era_knows_no_result_types() -> None:
 
 
 @BOTH
-def test_progress_belongs_to_its_request(mode: Version) -> None:
-    session, id_ = _called(mode, progress=True)
+def test_progress_is_matched_to_its_open_request(mode: Version) -> None:
+    session, id_ = _open_with_request(mode, progress=True)
     for token in (str(id_), id_):
         params = {"progressToken": token, "progress": 1}
         progress = Notification("notifications/progress", params)
@@ -363,15 +363,15 @@ def test_progress_belongs_to_its_request(mode: Version) -> None:
     assert session.receive(progress) == []
 
 
-def test_progress_of_nothing_is_dropped() -> None:
-    session, _ = _called(progress=True)
+def test_progress_without_a_matching_request_is_dropped() -> None:
+    session, _ = _open_with_request(progress=True)
     assert session.request("tools/call", {}) == 2
     for token in (True, "a", None, {}, 2, "2"):
         assert session.receive(Notification("notifications/progress", {"progressToken": token, "progress": 1})) == []
 
 
-def test_a_change_belongs_to_its_stream() -> None:
-    session, id_ = _called(method="subscriptions/listen")
+def test_changes_are_matched_to_their_open_stream() -> None:
+    session, id_ = _open_with_request(method="subscriptions/listen")
     for stream in (str(id_), id_):
         params = {"_meta": {f"{META}subscriptionId": stream}}
         change = Notification("notifications/tools/list_changed", params)
@@ -382,7 +382,7 @@ def test_a_change_belongs_to_its_stream() -> None:
     assert _open(NEWEST_HANDSHAKE).receive(of_none) == [Notified(change.method, {})]
 
 
-def test_the_server_may_end_a_stream_by_cancelling() -> None:
+def test_a_cancelled_notification_of_the_server_ends_a_stream() -> None:
     session = _open()
     listen, call = session.request("subscriptions/listen", {}), session.request("tools/call", {})
     assert session.receive(Notification("notifications/cancelled", {"requestId": call})) == []
@@ -394,8 +394,8 @@ def test_the_server_may_end_a_stream_by_cancelling() -> None:
 # Questions
 
 
-def test_a_question_is_answered_once() -> None:
-    session = _questioned("q")
+def test_second_answers_to_a_question_are_not_sent() -> None:
+    session = _open_with_question("q")
     assert session.open_questions == 1
     session.respond("q", {"roots": []})
     session.fail("q", RpcError("late"))
@@ -403,14 +403,14 @@ def test_a_question_is_answered_once() -> None:
     assert session.open_questions == 0
 
 
-def test_a_question_in_use_is_refused() -> None:
-    session = _questioned()
+def test_questions_with_an_id_in_use_are_refused() -> None:
+    session = _open_with_question()
     assert session.receive(Request(1, "roots/list")) == []
     assert _sent(session)[0].code == -32600
 
 
-def test_a_question_taken_back_gets_no_answer() -> None:
-    session = _questioned()
+def test_withdrawn_questions_get_no_answer() -> None:
+    session = _open_with_question()
     for malformed in (True, None, 1.0, {}):
         assert session.receive(Notification("notifications/cancelled", {"requestId": malformed})) == []
     back = Notification("notifications/cancelled", {"requestId": 1, "reason": "over"})
@@ -420,7 +420,7 @@ def test_a_question_taken_back_gets_no_answer() -> None:
     assert _sent(session) == []
 
 
-def test_ping_is_answered_here_where_servers_may_ask() -> None:
+def test_ping_is_answered_only_in_the_handshake_era() -> None:
     session = _open(NEWEST_HANDSHAKE)
     assert session.receive(Request(5, "ping")) == []
     assert _sent(session) == [Response(5, {})]
@@ -429,7 +429,7 @@ def test_ping_is_answered_here_where_servers_may_ask() -> None:
     assert _sent(session) == []
 
 
-def test_a_mode_that_was_not_declared_is_refused() -> None:
+def test_undeclared_elicitation_modes_are_refused() -> None:
     session = _open(NEWEST_HANDSHAKE)
     for mode in ("url", {}, [], 1, None, True):
         assert session.receive(Request(5, "elicitation/create", {"mode": mode})) == []
@@ -438,7 +438,7 @@ def test_a_mode_that_was_not_declared_is_refused() -> None:
         assert mode != "url" or refusal.message == "this mode of elicitation was not declared"
 
 
-def test_the_modes_that_were_declared_are_asked() -> None:
+def test_declared_elicitation_modes_are_accepted() -> None:
     modes: list[tuple[dict[str, Any], dict[str, str], bool]] = [
         ({"form": {}}, {}, True),
         ({"form": {}}, {"mode": "form"}, True),
@@ -454,12 +454,12 @@ def test_the_modes_that_were_declared_are_asked() -> None:
         assert bool(session.receive(Request(5, "elicitation/create", params))) is asked, (declared, params)
 
 
-def test_a_mode_is_of_elicitation_alone() -> None:
+def test_modes_of_other_questions_are_ignored() -> None:
     asked = Request(5, "roots/list", {"mode": "url"})
     assert _open(NEWEST_HANDSHAKE).receive(asked) == [ServerRequest(5, "roots/list", {"mode": "url"})]
 
 
-def test_what_is_said_about_a_message_of_the_server_names_it() -> None:
+def test_outgoing_replies_name_the_request_of_the_server() -> None:
     session = _open(NEWEST_HANDSHAKE)
     for id_ in (1, 2, 3):
         session.receive(Request(id_, "roots/list"))
@@ -470,16 +470,16 @@ def test_what_is_said_about_a_message_of_the_server_names_it() -> None:
     assert [one.about for one in session.outgoing()] == [3, 1, 2, 4]
 
 
-def test_an_error_that_a_handler_says_is_told_and_why_it_failed_is_not() -> None:
-    session = _questioned()
+def test_only_rpc_errors_of_handlers_reach_the_server() -> None:
+    session = _open_with_question()
     session.fail(1, KeyError("secret"))
     assert [(one.code, one.message) for one in _sent(session)] == [(-32603, "the client could not answer")]
-    session = _questioned()
+    session = _open_with_question()
     session.fail(1, RpcError("the user said no", code=-1))
     assert _sent(session) == [Failure(1, -1, "the user said no")]
 
 
-def test_task_that_a_cancelled_call_became_is_cancelled() -> None:
+def test_tasks_created_by_cancelled_calls_are_cancelled() -> None:
     session = ClientSession(ClientIdentity({}, {}, extensions={TASKS: {}}))
     id_ = session.request("tools/call", {"name": "work"})
     session.cancel(id_, "the client gave up")
@@ -490,7 +490,7 @@ def test_task_that_a_cancelled_call_became_is_cancelled() -> None:
     assert (cancelled.message.method, cancelled.message.params["taskId"]) == ("tasks/cancel", "t")
 
 
-def test_extensions_of_stateless_requests_are_not_in_the_handshake() -> None:
+def test_extensions_of_stateless_requests_are_absent_from_the_handshake() -> None:
     session = ClientSession(ClientIdentity({}, {"extensions": {"a": {}}}, extensions={TASKS: {}}), NEWEST_HANDSHAKE)
     session.initialize()
     (sent,) = session.outgoing()

@@ -23,13 +23,13 @@ def envelope(**more):
     return {"_meta": {PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, **more}}
 
 
-def test_the_version_key_alone_is_the_signal():
+def test_only_the_version_key_marks_an_envelope():
     assert claims_envelope({"_meta": {PROTOCOL_VERSION: None}})
     others = [{}, {"_meta": {}}, {"_meta": {"progressToken": 1}}, {"_meta": [PROTOCOL_VERSION]}, {"_meta": None}]
     assert not any(map(claims_envelope, others))
 
 
-def test_the_peer_is_what_the_envelope_says():
+def test_envelopes_describe_the_peer():
     peer = admit(
         envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}), ADA
     )
@@ -37,13 +37,13 @@ def test_the_peer_is_what_the_envelope_says():
     assert (peer.info, peer.log_level) == ({"name": "c"}, "error")
 
 
-def test_who_asks_is_optional_and_never_an_error_and_so_is_a_level():
+def test_client_info_and_log_level_are_optional():
     assert admit(envelope(), None).log_level is None
     assert [admit(envelope(**{CLIENT_INFO: info}), None).info for info in (None, "name", [], 5)] == [None] * 4
 
 
 @pytest.mark.parametrize("missing", [PROTOCOL_VERSION, CLIENT_CAPABILITIES])
-def test_a_required_key_that_is_missing_is_named(missing):
+def test_missing_required_keys_are_named(missing):
     params = envelope()
     del params["_meta"][missing]
     with pytest.raises(InvalidParams, match=missing):
@@ -57,21 +57,21 @@ def test_a_required_key_that_is_missing_is_named(missing):
         (LOG_LEVEL, ("verbose", "INFO", 3, True, []), "logLevel"),
     ],
 )
-def test_a_value_that_can_not_be_is_named(key, values, words):
+def test_invalid_values_are_named(key, values, words):
     for value in values:
         with pytest.raises(InvalidParams, match=words):
             admit(envelope(**{key: value}), None)
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2099-01-01", ""])
-def test_a_version_that_is_not_served_this_way_names_those_that_are(version):
+def test_refusals_of_versions_list_the_stateless_versions(version):
     with pytest.raises(RpcError) as caught:
         admit(envelope(**{PROTOCOL_VERSION: version}), None)
     assert caught.value.code == -32022
     assert caught.value.data == {"supported": ["2026-07-28"], "requested": version}
 
 
-def test_discover_offers_what_the_error_offers():
-    found = discover(Identity(Implementation(name="a", version="1"), "Use it.", {"tools": {}}), Peer(NEWEST))
-    assert found["supportedVersions"] == ["2026-07-28"]
-    assert (found["instructions"], found["capabilities"]) == ("Use it.", {"tools": {}})
+def test_discover_offers_the_stateless_versions():
+    result = discover(Identity(Implementation(name="a", version="1"), "Use it.", {"tools": {}}), Peer(NEWEST))
+    assert result["supportedVersions"] == ["2026-07-28"]
+    assert (result["instructions"], result["capabilities"]) == ("Use it.", {"tools": {}})

@@ -1,4 +1,4 @@
-"""The handshake as a table of states."""
+"""States of the handshake, and its answer to initialize."""
 
 import pytest
 
@@ -18,20 +18,20 @@ def params(version="2025-11-25", **more):
     return InitializeParams.model_validate({**fields, **more})
 
 
-def opened(version="2025-11-25"):
+def open_handshake(version="2025-11-25"):
     handshake = Handshake(ADA)
     handshake.initialize(params(version), IDENTITY)
     return handshake
 
 
-def test_a_version_we_speak_is_echoed_and_any_other_answered_with_the_newest_that_has_a_handshake():
+def test_initialize_answers_the_version_asked_for_or_the_newest_handshake_version():
     answers = {version.date: version.date for version in HANDSHAKE_VERSIONS}
     answers |= dict.fromkeys(("2026-07-28", "1900-01-01", "", "2025-11-26"), "2025-11-25")
-    told = {asked: Handshake(None).initialize(params(asked), IDENTITY)["protocolVersion"] for asked in answers}
-    assert told == answers
+    offered = {asked: Handshake(None).initialize(params(asked), IDENTITY)["protocolVersion"] for asked in answers}
+    assert offered == answers
 
 
-def test_the_answer_says_who_serves_and_how():
+def test_initialize_answers_server_info_capabilities_and_instructions():
     result = Handshake(None).initialize(params(), IDENTITY)
     assert result["serverInfo"] == {"name": "server", "version": "2"}
     assert (result["capabilities"], result["instructions"]) == ({"tools": {}}, "Use it.")
@@ -39,20 +39,20 @@ def test_the_answer_says_who_serves_and_how():
     assert "instructions" not in Handshake(None).initialize(params(), identity)
 
 
-def test_the_peer_is_what_the_client_said_and_whom_the_transport_knows():
-    peer = opened().peer
+def test_the_peer_has_the_params_of_initialize_and_the_principal_of_the_transport():
+    peer = open_handshake().peer
     assert (peer.version.date, peer.capabilities, peer.principal) == ("2025-11-25", {"roots": {}}, ADA)
     assert peer.info == {"name": "c", "version": "1"}
 
 
-def test_a_level_that_is_set_holds_from_then_on():
-    handshake = opened()
+def test_a_log_level_applies_to_later_peers():
+    handshake = open_handshake()
     before = handshake.peer
     handshake.set_log_level("debug")
     assert (before.log_level, handshake.peer.log_level) == ("info", "debug")
 
 
-def test_the_states_follow_each_other():
+def test_handshake_states_change_in_order():
     handshake = Handshake(None)
     handshake.complete()  # too early: it is ignored
     assert handshake.state is State.NEW
@@ -65,7 +65,7 @@ def test_the_states_follow_each_other():
 
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_second_initialize_is_refused(finished):
-    handshake = opened("2024-11-05")
+    handshake = open_handshake("2024-11-05")
     if finished:
         handshake.complete()
     with pytest.raises(InvalidRequest, match="already initialized"):

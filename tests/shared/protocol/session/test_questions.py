@@ -1,4 +1,4 @@
-"""What may be asked of whom, which answers count, and what is remembered from round to round."""
+"""Questions to the client: required capabilities, answers, and the state between rounds."""
 
 import pytest
 
@@ -52,14 +52,14 @@ MATRIX = [
 ]
 
 
-def test_only_what_the_client_declared_in_a_version_that_has_it_is_asked():
+def test_questions_need_a_declared_capability_and_a_version_that_has_them():
     for version in VERSIONS:
         for question, declared, dates in MATRIX:
             missing = find_missing_capability(question, Peer(version, declared))
             assert (missing is None) is (version.date in dates), (question, declared, version)
 
 
-def test_what_is_missing_is_shaped_like_a_declaration():
+def test_missing_capabilities_have_the_form_of_a_declaration():
     for question, required in (
         (FORM, {"elicitation": {"form": {}}}),
         (URL, {"elicitation": {"url": {}}}),
@@ -72,19 +72,19 @@ def test_what_is_missing_is_shaped_like_a_declaration():
         assert caught.value.required == required
 
 
-def test_of_several_questions_each_must_be_allowed():
+def test_each_of_several_questions_needs_its_capability():
     peer = Peer(V2026_07_28, {"roots": {}})
     require_capabilities({"a": ROOTS}, peer)
     with pytest.raises(MissingCapability):
         require_capabilities({"a": ROOTS, "b": SAMPLE}, peer)
 
 
-def test_answers_that_were_brought_are_models():
+def test_answers_are_read_as_models():
     answers = read_answers({"r": ROOTS}, {"r": {"roots": [{"uri": "file:///a"}]}, "other": 1}, V2026_07_28)
     assert answers["r"].roots[0].uri == "file:///a"
 
 
-def test_what_has_no_answer_is_asked():
+def test_questions_without_an_answer_require_input():
     with pytest.raises(InputRequired) as caught:
         read_answers({"r": ROOTS, "f": FORM}, {"r": {"roots": []}}, V2026_07_28)
     assert caught.value.requests == {"f": {"method": "elicitation/create", "params": FORM.params}}
@@ -96,7 +96,7 @@ def test_the_newest_version_has_no_elicitation_id():
     assert caught.value.requests["u"]["params"] == {"mode": "url", "message": "?", "url": "https://example.org"}
 
 
-def test_an_answer_that_does_not_fit_names_the_question():
+def test_refusals_of_invalid_answers_name_the_question():
     for question, answer in (
         (FORM, {}),
         (FORM, {"action": "yes"}),
@@ -110,7 +110,7 @@ def test_an_answer_that_does_not_fit_names_the_question():
             read_answer(question, answer)
 
 
-def test_a_form_may_hold_every_kind_of_value_and_unknown_keys_are_ignored():
+def test_forms_accept_every_kind_of_value_and_unknown_keys():
     for value in ("a", 1, 1.5, True, ["a", "b"], None):
         assert read_answer(FORM, {"action": "accept", "content": {"a": value}}).content == {"a": value}
     assert read_answer(FORM, {"action": "decline", "later": 1, "_meta": {}}).action == "decline"
@@ -123,24 +123,24 @@ def test_a_form_may_hold_every_kind_of_value_and_unknown_keys_are_ignored():
         [{"type": "text", "text": "bl"}, {"type": "image"}, {"type": "text", "text": "ue"}],
     ],
 )
-def test_the_text_of_a_model_is_one_block_or_several(content):
+def test_sampling_answers_have_text_in_one_or_several_blocks(content):
     assert read_answer(SAMPLE, {"role": "assistant", "content": content, "model": "m"}).text == "blue"
 
 
-def test_the_versions_of_forms():
+def test_each_kind_of_form_has_a_first_version():
     assert (FORM.first, SEVERAL.first, URL.first) == (V2025_06_18, V2025_11_25, V2025_11_25)
 
 
-def test_our_ids_are_integers_that_never_come_twice():
-    asked = PendingQuestions()
-    assert [asked.enter("a"), asked.enter("a"), asked.enter("b")] == [1, 2, 3]
+def test_ids_of_questions_are_unique_integers():
+    pending = PendingQuestions()
+    assert [pending.enter("a"), pending.enter("a"), pending.enter("b")] == [1, 2, 3]
 
 
-def test_an_answer_finds_the_call_it_is_about_once():
-    asked = PendingQuestions()
-    id_ = asked.enter("a")
-    assert [asked.settle(other) for other in (2, "1", None, "")] == [None] * 4
-    assert (asked.settle(id_), asked.settle(id_)) == ("a", None)
+def test_answers_are_matched_to_their_call_once():
+    pending = PendingQuestions()
+    id_ = pending.enter("a")
+    assert [pending.settle(other) for other in (2, "1", None, "")] == [None] * 4
+    assert (pending.settle(id_), pending.settle(id_)) == ("a", None)
 
 
 ADA = Principal("ada")
@@ -148,33 +148,33 @@ SIGNER = Signer(b"key")
 PARAMS = {"name": "order", "arguments": {"table": 1}}
 
 
-def closed(before=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
-    return sign_state(method, params, principal, before or Round(), signer=SIGNER, now=now)
+def sign_round(round=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
+    return sign_state(method, params, principal, round or Round(), signer=SIGNER, now=now)
 
 
-def opened(state, answers=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
-    brought = {**params, "requestState": state, "inputResponses": answers or {}}
-    return open_round(method, brought, principal, signer=SIGNER, now=now)
+def open_signed_round(state, answers=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
+    request = {**params, "requestState": state, "inputResponses": answers or {}}
+    return open_round(method, request, principal, signer=SIGNER, now=now)
 
 
-def test_without_a_state_it_is_the_first_round_and_answers_may_come_along():
+def test_requests_without_a_state_are_the_first_round():
     assert open_round("tools/call", PARAMS, None, signer=SIGNER, now=0) == Round(1, {})
     params = {**PARAMS, "inputResponses": {"a": {"x": 1}}}
     assert open_round("tools/call", params, None, signer=SIGNER, now=0).answers == {"a": {"x": 1}}
 
 
-def test_the_state_brings_earlier_answers_back():
-    state = closed(Round(1, {"a": {"x": 1}}))
-    assert opened(state, {"b": {"y": 2}}) == Round(2, {"a": {"x": 1}, "b": {"y": 2}})
-    assert opened(state, {"a": {"x": 2}}).answers == {"a": {"x": 2}}
+def test_a_state_restores_the_earlier_answers():
+    state = sign_round(Round(1, {"a": {"x": 1}}))
+    assert open_signed_round(state, {"b": {"y": 2}}) == Round(2, {"a": {"x": 1}, "b": {"y": 2}})
+    assert open_signed_round(state, {"a": {"x": 2}}).answers == {"a": {"x": 2}}
 
 
-def test_what_belongs_to_the_round_itself_is_no_part_of_the_request():
+def test_states_are_independent_of_params_that_belong_to_the_round():
     params = {**PARAMS, "_meta": {"progressToken": 1}, "inputResponses": {}, "requestState": "old"}
-    assert opened(closed(params=params)).number == 2
+    assert open_signed_round(sign_round(params=params)).number == 2
 
 
-def test_a_state_is_good_for_the_very_request_of_the_very_caller():
+def test_a_state_is_valid_only_for_its_request_and_caller():
     params = [
         *({**PARAMS, "name": "deliver"}, {**PARAMS, "arguments": {"table": 2}}),
         *({**PARAMS, "arguments": {"table": "1"}}, {**PARAMS, "more": 1}),
@@ -182,25 +182,25 @@ def test_a_state_is_good_for_the_very_request_of_the_very_caller():
     others = [{"method": "prompts/get"}, {"principal": Principal("bob")}, {"principal": None}]
     for other in [*others, *({"params": one} for one in params)]:
         with pytest.raises(InvalidParams, match="another request"):
-            opened(closed(), **other)
+            open_signed_round(sign_round(), **other)
 
 
-def test_a_state_is_good_until_it_expires():
-    assert opened(closed(now=100), now=100 + LIFETIME_SECONDS).number == 2
+def test_expired_states_are_refused():
+    assert open_signed_round(sign_round(now=100), now=100 + LIFETIME_SECONDS).number == 2
     with pytest.raises(InvalidParams, match="expired"):
-        opened(closed(now=100), now=101 + LIFETIME_SECONDS)
+        open_signed_round(sign_round(now=100), now=101 + LIFETIME_SECONDS)
 
 
-def test_a_state_we_did_not_make_is_refused():
+def test_states_that_were_not_issued_by_this_server_are_refused():
     for state in ("", "forged", "Mg.Mg", SIGNER.sign("cursor:tools", 2)):
         with pytest.raises(InvalidParams, match="not issued by this server"):
-            opened(state)
+            open_signed_round(state)
 
 
-def test_rounds_are_counted_and_end():
+def test_rounds_are_counted_up_to_a_limit():
     before = Round()
     for number in range(1, MAX_ROUNDS):
         assert before.number == number
-        before = opened(closed(before))
+        before = open_signed_round(sign_round(before))
     with pytest.raises(InvalidParams, match="not completed"):
-        closed(before)
+        sign_round(before)

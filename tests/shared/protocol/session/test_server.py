@@ -1,6 +1,6 @@
-"""One peer's side of the protocol: messages in, events and messages out.
+"""`ServerSession`, without I/O: messages in, events and messages out.
 
-Which message is answered by which is in tests/transcripts, version by version.
+The answers of each version are in tests/transcripts.
 """
 
 from dataclasses import replace
@@ -64,8 +64,8 @@ def session(
     return made
 
 
-def calling(id="c", *, version="2025-11-25", method="tools/call", capabilities=None, **meta):
-    """A session with one call under way, and that call."""
+def session_with_call(id="c", *, version="2025-11-25", method="tools/call", capabilities=None, **meta):
+    """Makes a session with one call under way; returns both."""
     made = session(version, capabilities)
     return made, begin(made, id, method, **meta)
 
@@ -81,7 +81,7 @@ def sent(made):
     return [one.message for one in made.outgoing()]
 
 
-# What the peer sends
+# Messages of the peer
 
 
 def test_a_call_is_an_event_with_its_params_as_a_model():
@@ -97,7 +97,7 @@ def test_ping_is_answered_once_without_an_event():
     assert made.outgoing() == []
 
 
-def test_an_unknown_notification_is_told_and_not_answered():
+def test_unknown_notifications_are_events_without_an_answer():
     made = session()
     for method in ("no/such/notification", "tools/list", "notifications/progress"):
         assert (made.receive(Notification(method, {"a": 1})), sent(made)) == (
@@ -106,18 +106,18 @@ def test_an_unknown_notification_is_told_and_not_answered():
         )
 
 
-def test_the_roots_of_the_peer_change_when_it_says_so():
+def test_roots_list_changed_notifications_are_counted():
     made = session()
     for times in (1, 2):
         assert made.receive(Notification("notifications/roots/list_changed")) == [RootsChanged()]
         assert made.roots_changed == times
 
 
-def test_an_id_can_be_used_again_once_it_is_answered():
-    made, call = calling(7)
+def test_ids_may_be_reused_after_the_answer():
+    made, call = session_with_call(7)
     assert made.receive(Request(7, "ping")) == []
     assert [(message.id, message.code) for message in sent(made)] == [(7, -32600)]
-    assert len(made.receive(Request("7", "tools/call", CALL))) == 1  # text and number are two ids
+    assert len(made.receive(Request("7", "tools/call", CALL))) == 1  # a string and a number are different ids
     made.finish(call, {"content": []})
     assert len(made.receive(Request(7, "tools/call", CALL))) == 1
 
@@ -125,15 +125,15 @@ def test_an_id_can_be_used_again_once_it_is_answered():
 # Answers
 
 
-def test_a_result_is_answered_under_its_id():
-    made, call = calling()
+def test_results_are_sent_with_the_id_of_the_request():
+    made, call = session_with_call()
     made.finish(call, {"content": []})
     assert made.outgoing() == [Outgoing(Response("c", {"content": []}), "c")]
 
 
 @pytest.mark.parametrize("end", ["a result", "an error", "questions", "cancel", "abandon"])
-def test_a_call_ends_once(end):
-    made, call = calling(**ENVELOPE)
+def test_ended_calls_send_nothing_more(end):
+    made, call = session_with_call(**ENVELOPE)
     ends = {
         "a result": lambda: made.finish(call, {"content": []}),
         "an error": lambda: made.finish(call, ToolError("no")),
@@ -149,8 +149,8 @@ def test_a_call_ends_once(end):
     assert made.outgoing() == []
 
 
-def test_the_end_of_a_call_is_not_that_of_a_new_one_with_its_id():
-    made, call = calling(7)
+def test_ended_calls_do_not_end_later_calls_with_the_same_id():
+    made, call = session_with_call(7)
     made.cancel(call)
     new = begin(made, 7)
     made.outgoing()
@@ -160,16 +160,16 @@ def test_the_end_of_a_call_is_not_that_of_a_new_one_with_its_id():
     assert (made.outgoing(), new.is_over) == ([], False)
 
 
-def test_of_a_peer_that_is_gone_all_calls_are_given_back():
-    made, call = calling(1)
+def test_abandoned_sessions_return_their_open_calls_once():
+    made, call = session_with_call(1)
     other = begin(made, 2)
     assert made.abandon() == [call, other]
     assert made.abandon() == []
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
-def test_what_fails_in_a_tool_is_a_result(version):
-    made, call = calling(version=version)
+def test_errors_in_tools_become_results(version):
+    made, call = session_with_call(version=version)
     made.finish(call, ToolError("no paper"))
     (answer,) = sent(made)
     assert answer.result == {"content": [{"type": "text", "text": "no paper"}], "isError": True}
@@ -182,9 +182,9 @@ def test_what_fails_in_a_tool_is_a_result(version):
     assert answer.result["isError"] if version == "2025-11-25" else answer.code == -32602
 
 
-def test_what_fails_elsewhere_is_an_error():
+def test_errors_outside_tools_are_internal_errors():
     for error in (ToolError("no"), CallTimeout(2), InternalError("no")):
-        made, call = calling(method="resources/read")
+        made, call = session_with_call(method="resources/read")
         made.finish(call, error)
         assert sent(made) == [Failure("c", -32603, str(error))]
 
@@ -192,31 +192,31 @@ def test_what_fails_elsewhere_is_an_error():
 # Cancelling
 
 
-def test_a_cancelled_call_is_an_event_and_no_answer():
-    made, call = calling()
+def test_cancelled_calls_are_events_without_an_answer():
+    made, call = session_with_call()
     events = made.receive(Notification("notifications/cancelled", {"requestId": "c", "reason": "why not"}))
     assert events == [Cancelled(call, "why not")]
     assert made.outgoing() == [Outgoing(None, "c")]
 
 
-def test_what_cancels_nothing_is_ignored():
-    made, _ = calling(1)
+def test_cancellations_without_a_matching_call_are_ignored():
+    made, _ = session_with_call(1)
     for params in ({}, *({"requestId": id_} for id_ in (None, True, 1.0, "other"))):
         assert made.receive(Notification("notifications/cancelled", params)) == []
         assert made.outgoing() == []
 
 
 @pytest.mark.parametrize("ids", [(1, "1"), ("1", 1)], ids=repr)
-def test_an_id_of_another_type_is_the_id_of_another_request(ids):
-    made, kept = calling(ids[0])
+def test_ids_of_different_types_name_different_requests(ids):
+    made, call = session_with_call(ids[0])
     cancelled = Notification("notifications/cancelled", {"requestId": ids[1]})
     assert made.receive(cancelled) == []  # as for any unknown id
     other = begin(made, ids[1])
-    assert (made.receive(cancelled), kept.is_over) == ([Cancelled(other, None)], False)
+    assert (made.receive(cancelled), call.is_over) == ([Cancelled(other, None)], False)
 
 
-def test_after_a_cancellation_nothing_is_said_of_the_call():
-    made, call = calling(progressToken="t")
+def test_cancelled_calls_send_no_notifications():
+    made, call = session_with_call(progressToken="t")
     made.cancel(call)
     made.outgoing()
     made.progress(call, 1, None, None)
@@ -225,40 +225,40 @@ def test_after_a_cancellation_nothing_is_said_of_the_call():
     assert made.outgoing() == []
 
 
-# Reports
+# Progress and log messages
 
 
-def test_progress_carries_the_token_and_what_another_server_said_and_belongs_to_its_call():
-    made, call = calling(progressToken="t")
+def test_progress_has_the_token_of_its_call_and_given_meta():
+    made, call = session_with_call(progressToken="t")
     made.progress(call, 1, 2, "half")
     made.progress(call, 2, None, None, {"traceparent": "00-1"})
-    told = (
+    expected = (
         {"progressToken": "t", "progress": 1, "total": 2, "message": "half"},
         {"progressToken": "t", "progress": 2, "_meta": {"traceparent": "00-1"}},
     )
-    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c") for params in told]
+    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c") for params in expected]
 
 
-def test_a_level_set_while_a_call_runs_counts_for_it():
-    made, call = calling()
+def test_a_log_level_applies_to_running_calls():
+    made, call = session_with_call()
     made.receive(Request(1, "logging/setLevel", {"level": "debug"}))
     made.outgoing()
     made.log(call, "debug", "small", None)
     assert len(made.outgoing()) == 1
 
 
-# Asking
+# Questions
 
 
-def test_in_the_handshake_era_questions_go_out_about_their_call():
-    made, call = calling(capabilities={"roots": {}})
+def test_questions_in_the_handshake_era_are_requests_about_their_call():
+    made, call = session_with_call(capabilities={"roots": {}})
     assert made.ask(call, {"a": list_roots(), "b": list_roots()}) == {"a": 1, "b": 2}
     assert made.outgoing() == [Outgoing(Request(1, "roots/list"), "c"), Outgoing(Request(2, "roots/list"), "c")]
 
 
-def test_the_answer_to_a_question_is_an_event_once():
+def test_answers_to_a_question_are_an_event_once():
     for answer in (Response(1, {"roots": []}), Failure(1, -1, "no")):
-        made, call = calling(capabilities={"roots": {}})
+        made, call = session_with_call(capabilities={"roots": {}})
         made.ask(call, {"a": list_roots()})
         for other in (Response(9, {}), Response("a", {}), Failure(None, -1, "no")):
             assert made.receive(other) == []
@@ -266,15 +266,15 @@ def test_the_answer_to_a_question_is_an_event_once():
         assert made.receive(answer) == []
 
 
-def test_the_answer_to_a_question_may_have_its_id_as_a_string():
+def test_answers_with_the_id_of_a_question_as_a_string_are_matched():
     for answer in (Response("1", {"roots": []}), Failure("1", -1, "no")):
-        made, call = calling(capabilities={"roots": {}})
+        made, call = session_with_call(capabilities={"roots": {}})
         made.ask(call, {"a": list_roots()})
         assert made.receive(answer) == [Answered(1, replace(answer, id=1))]
 
 
-def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
-    made, call = calling(capabilities={"roots": {}})
+def test_withdrawn_questions_are_cancelled_once_and_their_answers_ignored():
+    made, call = session_with_call(capabilities={"roots": {}})
     made.ask(call, {"a": list_roots()})
     made.outgoing()
     made.withdraw(1)
@@ -284,8 +284,8 @@ def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
     assert made.receive(Response(1, {})) == []
 
 
-def test_the_state_brings_the_answers_back():
-    made, call = calling(**ENVELOPE)
+def test_answers_of_the_next_round_are_available_to_the_call():
+    made, call = session_with_call(**ENVELOPE)
     made.finish(call, InputRequired({}))
     state = sent(made)[0].result["requestState"]
     again = {**CALL, "_meta": ENVELOPE, "requestState": state, "inputResponses": {"a": {"roots": []}}}
@@ -293,8 +293,8 @@ def test_the_state_brings_the_answers_back():
     assert made.ask(call, {"a": list_roots()})["a"].roots == []
 
 
-def test_what_the_client_can_not_answer_and_a_call_that_is_over_ask_nothing():
-    made, call = calling(capabilities={"roots": {}})
+def test_undeclared_questions_and_ended_calls_send_no_question():
+    made, call = session_with_call(capabilities={"roots": {}})
     with pytest.raises(MissingCapability):
         made.ask(call, {"a": list_roots(), "b": FORM})
     assert made.outgoing() == []
@@ -307,12 +307,12 @@ def test_what_the_client_can_not_answer_and_a_call_that_is_over_ask_nothing():
 
 
 def listening(id="s", *lists):
-    made, call = calling(id, version=None, method="subscriptions/listen", **ENVELOPE)
+    made, call = session_with_call(id, version=None, method="subscriptions/listen", **ENVELOPE)
     made.acknowledge(call, Listen(id, frozenset(lists)))
     return made, call
 
 
-def test_a_stream_is_acknowledged_before_anything_else():
+def test_streams_are_acknowledged_before_their_first_change():
     made, _ = listening("s", "tools")
     made.deliver(Change("tools"))
     assert [one.message.method for one in made.outgoing()] == [
@@ -321,7 +321,7 @@ def test_a_stream_is_acknowledged_before_anything_else():
     ]
 
 
-def test_a_stream_that_was_cancelled_is_not_opened():
+def test_cancelled_streams_are_not_opened():
     made, call = listening("s", "tools")
     made.cancel(call)
     made.outgoing()
@@ -330,7 +330,7 @@ def test_a_stream_that_was_cancelled_is_not_opened():
     assert made.outgoing() == []
 
 
-def test_a_stream_that_the_server_ends_gets_a_result_and_a_notice_once():
+def test_streams_ended_by_the_server_get_one_result_and_one_notification():
     made, call = listening()
     made.outgoing()
     made.end_listen(call)
@@ -354,7 +354,7 @@ def test_changes_wait_for_the_end_of_the_handshake(ready):
 # Batches
 
 
-def test_a_batch_gives_all_its_events_and_its_answer_is_one_message():
+def test_batches_give_an_event_per_call_and_one_answer():
     made = session("2025-03-26")
     one, three = made.receive(
         Batch((Request(1, "tools/call", CALL), Request(2, "ping"), Request(3, "tools/call", CALL)))
@@ -366,7 +366,7 @@ def test_a_batch_gives_all_its_events_and_its_answer_is_one_message():
     assert made.outgoing() == [Outgoing(Batch(answers), 1)]
 
 
-def test_a_batch_of_too_many_is_refused():
+def test_batches_of_too_many_messages_are_refused():
     made = session("2025-03-26")
     made.receive(Batch(tuple(Request(number, "ping") for number in range(1_001))))
     (refusal,) = sent(made)
@@ -376,52 +376,52 @@ def test_a_batch_of_too_many_is_refused():
     assert len(answered.messages) == 1_000
 
 
-# Another session, made of a snapshot
+# Snapshots
 
 PARAMS = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 INITIALIZE = Request("hello", "initialize", PARAMS)
 
 
-def moved(made, **other):
-    """A session at another replica that goes on from where `made` is."""
-    there = session(None, **other)
-    there.restore(made.snapshot())
-    return there
+def restored(made, **other):
+    """Makes a session of another replica from a snapshot of `made`."""
+    session_there = session(None, **other)
+    session_there.restore(made.snapshot())
+    return session_there
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
-def test_a_restored_session_knows_its_peer(version):
+def test_restored_sessions_have_the_same_peer(version):
     made = session(version, {"roots": {}})
-    peer = begin(moved(made), "c").peer
+    peer = begin(restored(made), "c").peer
     assert (peer.version.date, peer.capabilities, peer.principal) == (version, {"roots": {}}, ADA)
     assert peer.owner == begin(made, "c").peer.owner
 
 
-def test_a_restored_session_is_not_initialized_again():
-    there = moved(session())
+def test_restored_sessions_refuse_initialize():
+    there = restored(session())
     there.receive(INITIALIZE)
     assert [message.code for message in sent(there)] == [-32600]
 
 
-def test_what_is_sent_unasked_waits_for_the_client_to_be_ready():
+def test_restored_sessions_send_changes_only_after_the_handshake():
     made = session(None)
     made.receive(INITIALIZE)
-    opening, opened = moved(made), moved(session())
+    opening, opened = restored(made), restored(session())
     for there in (opening, opened):
         there.deliver(Change("tools"))
     assert (len(sent(opening)), len(sent(opened))) == (0, 1)
 
 
-def test_a_snapshot_has_the_log_level_and_how_often_roots_changed():
+def test_snapshots_have_the_log_level_and_the_count_of_root_changes():
     made = session()
     made.receive(Request(1, "logging/setLevel", {"level": "error"}))
     made.receive(Notification("notifications/roots/list_changed"))
-    there = moved(made)
+    there = restored(made)
     assert there.roots_changed == 1
     assert begin(there, "c").peer.log_level == "error"
 
 
-def test_a_session_knows_whether_a_snapshot_is_out_of_date():
+def test_sessions_recognize_outdated_snapshots():
     assert session(None).has_state(NEW)
     level = Request(1, "logging/setLevel", {"level": "error"})
     for message in (level, Notification("notifications/roots/list_changed")):
@@ -433,26 +433,26 @@ def test_a_session_knows_whether_a_snapshot_is_out_of_date():
         assert made.has_state(made.snapshot())
 
 
-def test_calls_and_questions_stay_where_they_are():
+def test_snapshots_do_not_move_calls_and_questions():
     made = session(capabilities={"elicitation": {}})
     call = begin(made, "c")
     asked = made.ask(call, {"form": FORM})["form"]
-    there = moved(made)
+    there = restored(made)
     assert there.receive(Response(asked, {})) == []
     assert begin(there, "c") is not call
     made.restore(there.snapshot())
     assert len(made.receive(Response(asked, {}))) == 1
 
 
-def test_a_question_tells_which_replica_asked_it():
+def test_ids_of_questions_name_the_replica():
     for replica, first in ((0, 1), (1, (1 << 32) + 1), ((1 << 20) - 1, (1 << 52) - (1 << 32) + 1)):
         made = session(capabilities={"elicitation": {}}, replica=replica)
         asked = made.ask(begin(made, "c"), {"form": FORM})["form"]
         assert (asked, find_asker(asked)) == (first, replica)
         assert asked < 1 << 53
-    assert [find_asker(id_) for id_ in (None, "1", -1, 0, True, 1.0)] == [None] * 6  # what is no id of ours
+    assert [find_asker(id_) for id_ in (None, "1", -1, 0, True, 1.0)] == [None] * 6  # ids that no replica issued
 
 
-def test_peers_of_two_replicas_own_nothing_in_common():
+def test_peers_of_different_replicas_have_different_session_numbers():
     owners = [begin(session(replica=replica), "c").peer.session for replica in (0, 1, 2)]
     assert [owner >> 32 for owner in owners] == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""What a codec makes of any bytes, however they are cut, and that encoding gives JSON."""
+"""Decoding of bytes in pieces of any size, and encoding of messages as JSON."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ def test_each_kind_of_message_is_read():
         b'"id": "a", "method": "m", "params": {"x": [1]}': Request("a", "m", {"x": [1]}),
         b'"id": 1, "method": "m"': Request(1, "m", {}),
         b'"method": "m"': Notification("m"),
-        b'"method": "a", "method": "b"': Notification("b"),  # the last of equal keys counts
+        b'"method": "a", "method": "b"': Notification("b"),  # the last of equal keys applies
         b'"id": 0, "result": {}': Response(0, {}),
         b'"id": 1, "error": {"code": -1, "message": "no", "data": [1]}': Failure(1, -1, "no", [1]),
         b'"error": {"code": -1, "message": "no"}': Failure(None, -1, "no"),
@@ -51,7 +51,7 @@ def test_each_kind_of_message_is_read():
 
 
 @pytest.mark.parametrize(("size", "broken"), [(1, "_read_message"), (70_000, "_read_message"), (70_000, "weigh")])
-def test_a_text_that_a_fault_of_ours_keeps_from_being_read_is_answered(
+def test_exceptions_while_reading_are_answered_as_internal_errors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, size: int, broken: str
 ) -> None:
     def break_(*_: object) -> Message:
@@ -78,15 +78,15 @@ def test_any_buffer_can_be_decoded():
         assert decode(buffer(b'{"jsonrpc": "2.0", "method": "m"}')) == Notification("m")
 
 
-def test_what_is_no_json_is_a_parse_error_without_an_id():
+def test_invalid_json_is_a_parse_error_without_an_id():
     texts = ["", " ", "{", "nul", "{}{}", "NaN", "Infinity", '{"a": NaN}', "'a'", "[1,]", "\x00"]
     texts.append("[" * 5_000 + "]" * 5_000)  # too many levels
     texts.append(f'{{"jsonrpc": "2.0", "id": {"9" * 5_000}, "method": "m"}}')  # too many digits
-    told = [(text, fault(text).failure) for text in texts]
-    assert [text for text, failed in told if (failed.code, failed.id) != (-32700, None)] == []
+    failures = [(text, fault(text).failure) for text in texts]
+    assert [text for text, failed in failures if (failed.code, failed.id) != (-32700, None)] == []
 
 
-def test_text_that_is_no_unicode_is_refused():
+def test_invalid_unicode_is_refused():
     for data in (b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\\ud800"', b'"\\udc00x"'):
         assert fault(b'{"jsonrpc": "2.0", "id": 1, "method": ' + data + b"}").failure.code == -32600
         assert fault(data).failure.code == -32700
@@ -102,23 +102,23 @@ def test_a_request_id_is_a_string_or_an_integer():
         assert (message.id, type(message.id)) == (id_, type(id_))
 
 
-def test_a_message_is_an_object_and_a_batch_has_some():
+def test_values_other_than_objects_and_empty_batches_are_refused():
     assert {fault(text).failure.code for text in ("1", "null", '"a"', "true", "1.5", "[]")} == {-32600}
 
 
-def test_what_is_wrong_with_a_member_is_told_under_the_id():
+def test_refusals_of_invalid_members_have_the_id_of_the_request():
     versions = ("", '"jsonrpc": "1.0", ', '"jsonrpc": 2.0, ', '"jsonrpc": null, ', '"JSONRPC": "2.0", ')
     texts = {f'{version}"method": "m"': -32600 for version in versions}
     texts |= {f'"jsonrpc": "2.0", "method": {method}': -32600 for method in ("null", "1", "[]", "{}")}
     texts['"jsonrpc": "2.0", "Method": "m"'] = -32600
     of_params = ("[]", "1", '"a"')
     texts |= {f'"jsonrpc": "2.0", "method": "m", "params": {params}': -32602 for params in of_params}
-    told = {text: fault(f'{{"id": 5, {text}}}').failure for text in texts}
-    assert {text: failed.code for text, failed in told.items()} == texts
-    assert {failed.id for failed in told.values()} == {5}
+    failures = {text: fault(f'{{"id": 5, {text}}}').failure for text in texts}
+    assert {text: failed.code for text, failed in failures.items()} == texts
+    assert {failed.id for failed in failures.values()} == {5}
 
 
-def test_params_that_are_null_are_none():
+def test_null_params_are_read_as_no_params():
     assert decode(b'{"jsonrpc": "2.0", "id": 5, "method": "m", "params": null}') == Request(5, "m", {})
     assert decode(b'{"jsonrpc": "2.0", "method": "m", "params": null}') == Notification("m", {})
 
@@ -133,11 +133,11 @@ def test_params_that_are_null_are_none():
         ('"error": {"code": 5, "message": null}', Failure(1, 5, "an error without a message")),
     ],
 )
-def test_an_answer_of_a_careless_program_is_taken_for_what_it_means(rest: str, answer: Response | Failure) -> None:
+def test_slightly_malformed_answers_are_accepted(rest: str, answer: Response | Failure) -> None:
     assert decode(f'{{"jsonrpc": "2.0", "id": 1, {rest}}}'.encode()) == answer
 
 
-def test_a_malformed_notification_or_answer_gets_no_answer():
+def test_malformed_notifications_and_answers_get_no_answer():
     for rest in (
         *('"method": 1', '"method": "m", "params": []'),
         *('"result": {}', '"id": 1, "result": null', '"id": 1, "result": [1]', '"id": null, "result": {}'),
@@ -147,7 +147,7 @@ def test_a_malformed_notification_or_answer_gets_no_answer():
         assert fault(f'{{"jsonrpc": "2.0", {rest}}}').silent, rest
 
 
-def test_a_batch_holds_messages_good_and_bad():
+def test_batches_may_have_valid_and_malformed_messages():
     batch = decode(b'[{"jsonrpc": "2.0", "method": "m"}, 1]')
     assert isinstance(batch, Batch)
     assert batch.messages[0] == Notification("m")
@@ -156,11 +156,11 @@ def test_a_batch_holds_messages_good_and_bad():
 
 @settings(max_examples=60)
 @given(st.binary(max_size=40) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_decoding_never_raises(data):
+def test_decoding_any_bytes_raises_nothing(data):
     decode(data)
 
 
-def test_what_is_encoded_is_one_line_and_decoded_again():
+def test_encoded_messages_are_one_line_and_decode_to_the_same_message():
     for message in (
         Request("a", "m", {"x": 1}),
         Notification("m", {"x": "é\u2028"}),
@@ -175,7 +175,7 @@ def test_what_is_encoded_is_one_line_and_decoded_again():
     assert "id" not in json.loads(encode(Failure(None, -32700, "no")))
 
 
-def test_what_json_lacks_is_sent_in_its_place():
+def test_values_without_a_json_form_are_replaced():
     sent = json.loads(encode(Response(1, {"x": [float("nan"), float("inf")]})))
     assert sent["result"] == {"x": [None, None]}
     sent = json.loads(encode(Response(1, {"a\ud800": ["b\udfff", {"c": ("d\ud800",)}]})))
@@ -184,11 +184,11 @@ def test_what_json_lacks_is_sent_in_its_place():
     assert json.loads(encode(logged))["params"]["data"] == ["_w==", "<object>", "\ufffd"]
 
 
-def test_an_error_becomes_a_failure_with_its_code_and_data():
+def test_errors_become_failures_with_their_code_and_data():
     assert failure(3, InvalidParams("no", data=[1])) == Failure(3, -32602, "no", [1])
 
 
-def test_a_prepared_result_is_sent_as_any_other():
+def test_prepared_results_are_encoded_as_other_results():
     result = {"a": [1, {"é": "\ud800", "x": float("nan")}]}
     prepared = Prepared(result)
     assert prepared == result
@@ -197,7 +197,7 @@ def test_a_prepared_result_is_sent_as_any_other():
         assert encode(Batch((Response(id_, prepared),))) == encode(Batch((Response(id_, result),)))
 
 
-def test_a_prepared_result_is_encoded_once():
+def test_prepared_results_are_encoded_only_once():
     prepared = Prepared({"a": 1})
     dict.clear(prepared)
     assert encode(Response(1, prepared)) == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
@@ -216,14 +216,14 @@ def whole(codec: Codec, data: bytes) -> list[Message]:
 
 
 def read(data: bytes, max_message: int = MAX_MESSAGE, **options: Any) -> list[Message]:
-    """The messages in a stream, which are the same whole and byte by byte."""
-    found, codec = whole(Codec(max_message, **options), data), Codec(max_message, **options)
-    assert [one for at in range(len(data)) for one in codec.feed(data[at : at + 1])] + codec.end() == found
-    return found
+    """Returns the messages in a stream; checks that they are the same when it arrives byte by byte."""
+    messages, codec = whole(Codec(max_message, **options), data), Codec(max_message, **options)
+    assert [one for at in range(len(data)) for one in codec.feed(data[at : at + 1])] + codec.end() == messages
+    return messages
 
 
-def shown(messages: list[Message]) -> list[Message | int]:
-    """Messages, and the codes of what is none."""
+def with_codes(messages: list[Message]) -> list[Message | int]:
+    """Returns messages, and the error codes in place of malformed messages."""
     return [one.failure.code if isinstance(one, Malformed) else one for one in messages]
 
 
@@ -231,12 +231,12 @@ def test_each_line_is_a_message():
     assert read(PING % 1 + b"\n\r\n" + PING % 2 + b"\r\n") == [ONE, TWO]
     assert read(PING % 1 + b"\n" + PING % 2) == [ONE, TWO]
     assert read(b"[" + PING % 1 + b"," + PING % 2 + b"]\n") == [Batch((ONE, TWO))]
-    assert shown(read(PING % 1 + b"\nhello\n" + PING % 2 + b"\n")) == [ONE, -32700, TWO]
-    assert shown(read(PING[:20])) == [-32700]  # half a message at the end
+    assert with_codes(read(PING % 1 + b"\nhello\n" + PING % 2 + b"\n")) == [ONE, -32700, TWO]
+    assert with_codes(read(PING[:20])) == [-32700]  # half a message at the end
     assert Codec().end() == []
 
 
-def test_a_message_comes_with_its_last_byte_wherever_it_is_cut():
+def test_messages_are_complete_with_their_last_byte_wherever_the_line_is_cut():
     line = '{"jsonrpc":"2.0","id":1,"method":"é\u2028","params":{}}\n'.encode()
     for at in range(1, len(line)):
         codec = Codec()
@@ -245,22 +245,22 @@ def test_a_message_comes_with_its_last_byte_wherever_it_is_cut():
         assert codec.end() == []
 
 
-def test_a_message_may_have_so_many_bytes_and_no_more():
+def test_messages_longer_than_the_limit_are_refused():
     size = len(PING % 1)
     assert read(PING % 1 + b"\n", size) == [ONE]
-    assert shown(read(PING % 1 + b"\n", size - 1)) == [-32600]
+    assert with_codes(read(PING % 1 + b"\n", size - 1)) == [-32600]
 
 
-def test_a_server_tells_of_what_is_too_long_under_its_id_and_a_client_tells_nobody():
-    told = [Malformed(failure(7, TOO_LONG)), Malformed(failure(None, TOO_LONG)), ONE]
-    assert read(LONG + b"\n" + b"x" * 500 + b"\n" + PING % 1, 100) == told
-    assert read(with_length(LONG) + with_length(PING % 1), 100, dialects=True) == [told[0], ONE]
+def test_only_servers_answer_too_long_messages():
+    expected = [Malformed(failure(7, TOO_LONG)), Malformed(failure(None, TOO_LONG)), ONE]
+    assert read(LONG + b"\n" + b"x" * 500 + b"\n" + PING % 1, 100) == expected
+    assert read(with_length(LONG) + with_length(PING % 1), 100, dialects=True) == [expected[0], ONE]
     dropped, ping = read(LONG + b"\n" + PING % 1, 100, is_client=True)
     assert isinstance(dropped, Malformed)
     assert (dropped.failure.id, dropped.silent, ping) == (None, True, ONE)
 
 
-def test_a_message_is_written_as_a_line_and_a_body_without_its_end():
+def test_messages_are_written_as_a_line_and_bodies_without_a_line_end():
     sent = [
         Request(1, "a", {"text": "one\ntwo"}),
         Notification("b"),
@@ -276,22 +276,22 @@ def test_a_message_is_written_as_a_line_and_a_body_without_its_end():
         assert Codec().encode(Response(1, result)) == body + b"\n"
 
 
-def test_a_body_is_one_message_whatever_its_lines():
+def test_a_body_is_one_message_of_any_number_of_lines():
     assert Codec().decode_body(b'{"jsonrpc": "2.0",\n\n "id": 1,\n "method": "ping"}\n') == ONE
-    assert shown([Codec().decode_body(PING % 1 + b"\n" + PING % 2)]) == [-32700]
+    assert with_codes([Codec().decode_body(PING % 1 + b"\n" + PING % 2)]) == [-32700]
 
 
 def with_length(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def test_a_stream_that_begins_with_a_header_has_one_before_each_message():
+def test_streams_with_a_content_length_header_first_are_read_by_headers():
     for name in (b"Content-Length", b"content-length", b"CONTENT-LENGTH", b"Content-Type: x/y\r\nContent-Length"):
         first = with_length(PING % 1).replace(b"Content-Length", name)
         assert read(first + with_length(PING % 2), dialects=True) == [ONE, TWO]
 
 
-def test_answers_are_framed_as_the_peer_does():
+def test_answers_use_the_framing_of_the_peer():
     codec = Codec(dialects=True)
     assert whole(codec, with_length(PING % 1)) == [ONE]
     for result in ({"x": "é\n"}, Prepared({"x": "é\n"})):
@@ -300,39 +300,39 @@ def test_answers_are_framed_as_the_peer_does():
     assert codec.encode(Notification("x")) == with_length(b'{"jsonrpc":"2.0","method":"x","params":{}}')
 
 
-def test_a_line_that_begins_as_a_header_does_is_a_line():
+def test_lines_that_resemble_a_header_are_read_as_lines():
     for first in (b"Content", b"Content-Lengths: 5", b"content-typ", b"C", b"Content Length: 5"):
-        assert shown(read(first + b"\n" + PING % 1 + b"\n", dialects=True)) == [-32700, ONE]
+        assert with_codes(read(first + b"\n" + PING % 1 + b"\n", dialects=True)) == [-32700, ONE]
         codec = Codec(dialects=True)
         codec.feed(first + b"\n")
         assert codec.encode(Notification("x")).endswith(b"}\n")
-    assert shown(read(b"Content-", dialects=True)) == [-32700]
+    assert with_codes(read(b"Content-", dialects=True)) == [-32700]
     later = PING % 1 + b"\n" + with_length(PING % 2 + b"\n")
-    assert shown(read(later, dialects=True)) == [ONE, -32700, TWO]
+    assert with_codes(read(later, dialects=True)) == [ONE, -32700, TWO]
 
 
-def test_headers_are_lines_where_dialects_are_off():
-    assert shown(read(with_length(PING % 1))) == [-32700, ONE]
+def test_headers_are_read_as_lines_without_dialects():
+    assert with_codes(read(with_length(PING % 1))) == [-32700, ONE]
 
 
-def test_a_server_tells_what_is_wrong_with_a_header_and_a_client_tells_nobody():
-    told = ParseError("Content-Length must be a number of bytes")
+def test_only_servers_answer_invalid_headers():
+    refusal = ParseError("Content-Length must be a number of bytes")
     data = with_length(PING % 1) + b"Content-Length: x\r\n\r\n{}" + with_length(PING % 2)
-    assert read(data, dialects=True) == [ONE, Malformed(failure(None, told)), TWO]
+    assert read(data, dialects=True) == [ONE, Malformed(failure(None, refusal)), TWO]
     _, refused, _ = read(data, is_client=True)
     assert isinstance(refused, Malformed)
     assert refused.silent
 
 
-def test_what_is_between_messages_with_headers_is_told_of_once():
-    for missing in (1, 7, 20, len(PING)):  # by so many bytes the length is too small
+def test_bytes_between_framed_messages_are_reported_once():
+    for missing in (1, 7, 20, len(PING)):  # bytes by which the length is too small
         short = b"Content-Length: %d\r\n\r\n%b" % (len(PING % 1) - missing, PING % 1)
-        assert shown(read(short + with_length(PING % 2), dialects=True)) == [-32700, TWO]
+        assert with_codes(read(short + with_length(PING % 2), dialects=True)) == [-32700, TWO]
     data = with_length(PING % 1) + PING % 2 + b"\n" + with_length(PING % 3)
-    assert shown(read(data, dialects=True)) == [ONE, -32700, THREE]
+    assert with_codes(read(data, dialects=True)) == [ONE, -32700, THREE]
 
 
-def test_a_client_writes_as_it_was_told_and_reads_what_comes():
+def test_clients_write_the_chosen_framing_and_read_either_framing():
     for data in (with_length(PING % 1), PING % 1 + b"\n"):
         for framing, framed in (("lines", lambda body: body + b"\n"), ("content-length", with_length)):
             assert read(data, is_client=True, framing=framing) == [ONE]
@@ -344,7 +344,7 @@ def test_a_client_writes_as_it_was_told_and_reads_what_comes():
 @pytest.mark.parametrize("dialects", [False, True])
 @pytest.mark.parametrize("number", ["1", "NaN"])
 def test_a_large_text_is_read_in_steps(number: str, dialects: bool) -> None:
-    """Counting, parsing and searching for an error are steps of their own."""
+    """Counting, parsing and searching for an error are separate steps."""
     names = ",".join(f'"{name:030}": 1' for name in range(30_000))
     text = f'{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{names},"last":{number}}}}}'.encode()
     pauses, message = counted(Codec(dialects=dialects).decode_body_steps(text))

@@ -1,4 +1,4 @@
-"""Messages behind headers with their length, however the stream is cut and whatever the headers say."""
+"""Messages after Content-Length headers, valid or not, in pieces of any size."""
 
 import itertools
 import tracemalloc
@@ -24,8 +24,8 @@ def framed(body: bytes) -> bytes:
 
 def whole(*chunks: bytes) -> list[Frame]:
     buffer = ContentLengthBuffer(LIMIT)
-    found = [frame for chunk in chunks for frame in buffer.feed(chunk)]
-    return found + buffer.end()
+    frames = [frame for chunk in chunks for frame in buffer.feed(chunk)]
+    return frames + buffer.end()
 
 
 def bytewise(data: bytes) -> list[Frame]:
@@ -33,20 +33,20 @@ def bytewise(data: bytes) -> list[Frame]:
 
 
 def read(data: bytes) -> list[Frame]:
-    """The bodies in a stream, which are the same whole and byte by byte."""
-    found = whole(data)
-    assert bytewise(data) == found
-    return found
+    """Returns the frames of a stream; checks that they are the same when it arrives byte by byte."""
+    frames = whole(data)
+    assert bytewise(data) == frames
+    return frames
 
 
-def test_a_body_comes_with_its_last_byte():
+def test_bodies_are_complete_with_their_last_byte():
     buffer = ContentLengthBuffer(LIMIT)
     assert buffer.feed(framed(ONE)[:-1]) == []
     assert buffer.feed(b"}") == [ONE]
     assert buffer.end() == []
 
 
-def test_a_header_may_be_written_in_other_ways():
+def test_header_variants_are_accepted():
     for header in (
         *(b"content-length: 8\r\n\r\n", b"CONTENT-LENGTH:8\r\n\r\n", b"Content-Length: \t8 \r\n\r\n"),
         *(b"Content-Length: 0008\r\n\r\n", b"Content-Length: 8\n\n", b"\r\n \nContent-Length: 8\r\n\r\n"),
@@ -56,14 +56,14 @@ def test_a_header_may_be_written_in_other_ways():
         assert read(header + ONE + framed(TWO)) == [ONE, TWO], header
 
 
-def test_each_body_is_given_once_whatever_is_in_it():
+def test_bodies_of_any_content_are_returned_once():
     for body in (
         *(ONE, b"", b'{\n  "id": 1\r\n\r\n}', b"x" * LIMIT, rb'{"text":"}Content-Length: 5\r\n\r\n"}'),
         *(b'{"a":"}"}', b'{"a":{"b":"{"}}', b'{"a":{"b":"{}}"}}', b'{"a":"{}}"}', b'{"a":"\\"}"}'),
     ):
         assert read(framed(body) + framed(TWO)) == [body, TWO]
     body = b'{\n  "id": 1\r\n\r\n}'
-    assert read(framed(body + b"\r\n") + framed(TWO)) == [body, TWO]  # it may end with a line end
+    assert read(framed(body + b"\r\n") + framed(TWO)) == [body, TWO]  # a line end after the body is allowed
 
 
 NUMBER, ONE_LENGTH = "Content-Length must be a number of bytes", "a header must have exactly one Content-Length"
@@ -83,62 +83,62 @@ FAULTS = {
 }
 
 
-def test_of_a_bad_header_one_fault_is_told_and_its_body_skipped():
-    told = {header: read(framed(ONE) + header + b'{"id":0}' + framed(TWO)) for header in FAULTS}
-    assert told == {header: [ONE, Misframed(reason), TWO] for header, reason in FAULTS.items()}
+def test_invalid_headers_are_reported_once_and_their_body_is_skipped():
+    frames = {header: read(framed(ONE) + header + b'{"id":0}' + framed(TWO)) for header in FAULTS}
+    assert frames == {header: [ONE, Misframed(reason), TWO] for header, reason in FAULTS.items()}
 
 
-def test_a_bad_header_is_told_of_before_more_has_come():
+def test_invalid_headers_are_reported_before_more_data_arrives():
     assert ContentLengthBuffer(LIMIT).feed(b"Content-Length: x\r\n\r\n") == [Misframed(NUMBER)]
     assert ContentLengthBuffer(LIMIT).feed(b"X" * MAX_HEADER) == [Misframed(SIZE)]
 
 
-def test_two_bad_headers_are_told_of_twice():
+def test_two_invalid_headers_are_reported_separately():
     twice = b"Content-Length: 8\r\nContent-Length: 8\r\n\r\n" + ONE
     assert [type(frame) for frame in read(twice + framed(ONE) + twice + framed(TWO))] == [
         *(Misframed, bytes, Misframed, bytes)
     ]
 
 
-def test_what_is_no_header_is_told_of_once_and_skipped():
+def test_data_without_a_header_is_reported_once_and_skipped():
     for other in (REQUEST + b"\n", b"[]\n", b"hello world\n", b"\xff\x00", b"7" * 20_000):
         assert read(framed(ONE) + other + framed(TWO)) == [ONE, Misframed(REST, is_rest=True), TWO]
 
 
-def test_the_rest_of_a_body_whose_length_was_too_small_is_skipped():
+def test_the_rest_of_a_body_beyond_its_length_is_skipped():
     short = b"Content-Length: 20\r\n\r\n" + REQUEST
     assert read(short + framed(TWO)) == [REQUEST[:20], Misframed(REST, is_rest=True), TWO]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_a_length_may_count_a_line_end_whether_there_is_one(end):
+def test_lengths_may_count_a_missing_line_end(end):
     for excess in (1, 2):
         counted = b"Content-Length: %d\r\n\r\n%b%b" % (len(REQUEST) + excess, REQUEST, end)
         assert read(counted) == [REQUEST]
         assert read(counted + framed(TWO)) == [REQUEST, TWO]
 
 
-def test_the_example_of_document_000_is_answered_before_more_has_come():
+def test_the_example_of_document_000_is_read_before_more_data_arrives():
     example = b"""{"jsonrpc":"2.0","id":1,"method":"mcp/tool/execute","params":{"toolId":"filesystem/readFile",\
 "inputs":{"path":"/path/to/file.txt"}}}"""
     assert ContentLengthBuffer(LIMIT * 2).feed(b"Content-Length: 134\r\n\r\n" + example) == [example]
 
 
 @pytest.mark.parametrize("end", [b"", b"\r\n"])
-def test_a_length_that_is_too_large_costs_its_own_message_alone(end):
+def test_too_large_lengths_lose_only_their_own_message(end):
     for excess in (*range(3, 30), 40, 45):
         long = b"Content-Length: %d\r\n\r\n%b%b" % (len(REQUEST + end) + excess, REQUEST, end)
         assert read(long + framed(TWO) + framed(ONE)) == [Misframed(LARGER, 7), TWO, ONE], excess
 
 
-def test_a_length_that_is_too_large_is_told_of_as_soon_as_the_next_header_is_there():
+def test_too_large_lengths_are_reported_at_the_next_header():
     buffer = ContentLengthBuffer(LIMIT)
     assert buffer.feed(b"Content-Length: 99\r\n\r\n" + REQUEST) == []
     assert buffer.feed(b"Content-Length: 8\r\n") == [Misframed(LARGER, 7)]
     assert buffer.feed(b"\r\n" + ONE) == [ONE]
 
 
-def test_a_longer_body_is_dropped_and_a_request_known_by_its_id():
+def test_bodies_beyond_the_limit_are_dropped_and_reported_with_their_id():
     for size in (LIMIT + 1, 3 * EDGE_BYTES):
         assert read(framed(b"x" * size) + framed(TWO)) == [Oversized(LIMIT), TWO]
         first = b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"%b"}}' % (b"x" * size)
@@ -146,13 +146,13 @@ def test_a_longer_body_is_dropped_and_a_request_known_by_its_id():
         assert read(framed(first) + framed(last) + framed(TWO)) == [Oversized(LIMIT, 7), Oversized(LIMIT, 8), TWO]
 
 
-def test_a_request_that_is_dropped_is_told_of_when_its_beginning_shows_the_id():
+def test_dropped_requests_are_reported_when_their_id_is_read():
     buffer = ContentLengthBuffer(LIMIT)
     assert buffer.feed(b"Content-Length: 999999999999999\r\n\r\n" + REQUEST) == [Oversized(LIMIT, 7)]
     assert buffer.feed(framed(TWO)) == [TWO]
 
 
-def test_what_has_come_whole_under_a_length_beyond_the_limit_is_told_of_before_more_comes():
+def test_complete_messages_with_a_length_beyond_the_limit_are_reported_at_once():
     ids = {
         b'{"jsonrpc":"2.0","id":7,"method":"ping"}': 7,
         b'{"method":"m","params":{"a":{"id":8}},"jsonrpc":"2.0","id":7}\r\n': 7,
@@ -167,13 +167,13 @@ def test_what_has_come_whole_under_a_length_beyond_the_limit_is_told_of_before_m
             assert buffer.feed(framed(TWO)) == [TWO]
 
 
-def test_an_object_within_a_request_that_is_dropped_does_not_show_its_id():
+def test_ids_of_nested_objects_are_not_taken_for_that_of_a_dropped_request():
     buffer = ContentLengthBuffer(LIMIT)
     assert buffer.feed(b'Content-Length: 200\r\n\r\n{"params":{"a":{"b":1,"method":"m","id":8}') == []
     assert buffer.feed(b'},"id":7,"method":"m"}' + framed(TWO)) == [Oversized(LIMIT, 7), TWO]
 
 
-def test_of_what_is_dropped_the_ends_alone_are_stored():
+def test_only_both_ends_of_dropped_data_are_stored():
     for start in (b"Content-Length: 999999999\r\n\r\n", b"{", b"X: "):
         buffer = ContentLengthBuffer(LIMIT)
         buffer.feed(start)
@@ -186,7 +186,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
             tracemalloc.stop()
 
 
-def test_a_stream_may_end_anywhere():
+def test_incomplete_messages_at_the_end_of_the_stream_are_reported():
     within = [Misframed("the stream ended within a header")]
     before = "the stream ended before the length given by Content-Length"
     left: dict[bytes, list[Frame]] = {
@@ -219,7 +219,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=60)
 @given(st.lists(PIECES, max_size=12).map(b"".join), st.lists(st.integers(0, 300), max_size=8))
-def test_it_does_not_matter_how_the_stream_is_cut(data, places):
+def test_frames_are_the_same_wherever_the_stream_is_cut(data, places):
     cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]
     chunks = [data[start:end] for start, end in itertools.pairwise(cuts)]
     assert whole(*chunks) == whole(data) == bytewise(data)

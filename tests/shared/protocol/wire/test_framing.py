@@ -1,4 +1,4 @@
-"""Lines of a byte stream, however it is cut; and server-sent events."""
+"""Lines of a byte stream in pieces of any size, and encoding of server-sent events."""
 
 import itertools
 import tracemalloc
@@ -15,15 +15,15 @@ LIMIT = 10
 
 def lines(*chunks: bytes, limit: int = LIMIT) -> list[bytes | Oversized]:
     buffer = LineBuffer(limit)
-    found = [line for chunk in chunks for line in buffer.feed(chunk)]
-    return found + buffer.end()
+    complete = [line for chunk in chunks for line in buffer.feed(chunk)]
+    return complete + buffer.end()
 
 
 def read(data: bytes) -> list[bytes | Oversized]:
-    """The lines of a stream, which are the same whole and byte by byte."""
-    found = lines(data)
-    assert lines(*(data[at : at + 1] for at in range(len(data)))) == found
-    return found
+    """Returns the lines of a stream; checks that they are the same when it arrives byte by byte."""
+    whole = lines(data)
+    assert lines(*(data[at : at + 1] for at in range(len(data)))) == whole
+    return whole
 
 
 LINES: dict[bytes, list[bytes | Oversized]] = {
@@ -31,8 +31,8 @@ LINES: dict[bytes, list[bytes | Oversized]] = {
     b"one\ntwo": [b"one", b"two"],  # the last one may lack its newline
     b"\n\r\n  \none\n\n\t\n": [b"one"],  # blank ones are left out
     b"one\r\ntwo\r\n": [b"one\r", b"two\r"],
-    "a\u2028b\x0bc\n".encode(): ["a\u2028b\x0bc".encode()],  # other line ends of Unicode end none
-    b"\xef\xbb\xbfone\n": [b"one"],  # a mark at the start is dropped, and none elsewhere
+    "a\u2028b\x0bc\n".encode(): ["a\u2028b\x0bc".encode()],  # other line separators of Unicode do not end a line
+    b"\xef\xbb\xbfone\n": [b"one"],  # a byte order mark is dropped at the start only
     b"one\n\xef\xbb\xbftwo\n": [b"one", b"\xef\xbb\xbftwo"],
     b"\xef\xbb\xbf\xef\xbb\xbfone\n": [b"\xef\xbb\xbfone"],
     b"\xef\xbbone\n": [b"\xef\xbbone"],
@@ -43,18 +43,18 @@ LINES: dict[bytes, list[bytes | Oversized]] = {
 }
 
 
-def test_the_lines_of_a_stream():
+def test_streams_are_split_into_lines():
     assert {data: read(data) for data in LINES} == LINES
 
 
-def test_a_line_comes_as_soon_as_it_is_complete():
+def test_lines_are_returned_when_they_are_complete():
     buffer = LineBuffer(LIMIT)
     assert buffer.feed(b"one\ntw") == [b"one"]
     assert buffer.feed(b"o\n") == [b"two"]
     assert buffer.end() == []
 
 
-def test_of_what_is_dropped_the_ends_alone_are_stored():
+def test_only_both_ends_of_dropped_lines_are_stored():
     buffer = LineBuffer(LIMIT)
     tracemalloc.start()
     try:
@@ -74,16 +74,16 @@ def pieces(size: int, *sent: bytes) -> list[bytes]:
 
 
 @SIZES
-def test_a_request_that_is_dropped_is_known_by_its_id(size):
+def test_dropped_requests_are_reported_with_their_id(size):
     first = b'{"method":"m","params":{"a":"%s"},"jsonrpc":"2.0","id":7}' % (b"x" * 500)
     second = b'{"jsonrpc":"2.0","id":"8","method":"m","params":{"a":"%s"}}' % (b"x" * 500)
     for limit in (10, 100):
-        found = lines(*pieces(size, first, b"{}", second), limit=limit)
-        assert found == [Oversized(limit, 7), b"{}", Oversized(limit, "8")]
+        frames = lines(*pieces(size, first, b"{}", second), limit=limit)
+        assert frames == [Oversized(limit, 7), b"{}", Oversized(limit, "8")]
 
 
 @SIZES
-def test_an_answer_that_is_dropped_is_known_by_its_id(size):
+def test_dropped_answers_are_reported_with_their_id(size):
     first = b'{"jsonrpc":"2.0","id":7,"result":{"a":"%s"}}' % (b"x" * 500)
     second = b'{"result":{"a":"%s"},"id":"8"}' % (b"x" * 500)
     assert lines(*pieces(size, first, second), limit=100) == [Oversized(100, None, 7), Oversized(100, None, "8")]
@@ -91,13 +91,13 @@ def test_an_answer_that_is_dropped_is_known_by_its_id(size):
 
 @settings(max_examples=60)
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"x", b"\n")), st.lists(st.integers(0, 60), max_size=6))
-def test_it_does_not_matter_how_the_stream_is_cut(data, places):
+def test_lines_are_the_same_wherever_the_stream_is_cut(data, places):
     cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]
     chunks = [data[start:end] for start, end in itertools.pairwise(cuts)]
     assert lines(*chunks) == lines(data)
 
 
-def test_an_event_is_fields_and_an_empty_line():
+def test_events_are_encoded_as_fields_and_an_empty_line():
     event = ServerSentEvent(b"{}", event="message", id="7", retry=10)
     assert encode_event(event) == b"event: message\nid: 7\nretry: 10\ndata: {}\n\n"
     assert encode_event(ServerSentEvent(b"{}")) == b"event: message\ndata: {}\n\n"

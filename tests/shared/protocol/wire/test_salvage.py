@@ -1,4 +1,4 @@
-"""Messages that can't be taken as they are: where the fault stands, and the id to answer under."""
+"""Invalid messages: the place of the fault, and the id of the answer."""
 
 import json
 
@@ -27,15 +27,15 @@ def request(params: str, id: str = "7") -> bytes:
     return b'{"jsonrpc": "2.0", "id": %s, "method": "m", "params": %s}' % (id.encode(), params.encode("latin-1"))
 
 
-def told(data: bytes) -> tuple[object, int, str]:
-    """The id, the code and the words of a refusal."""
+def refusal_of(data: bytes) -> tuple[object, int, str]:
+    """Returns the id, code and message of a refusal."""
     message = decode(data)
     assert isinstance(message, Malformed)
     return message.failure.id, message.failure.code, message.failure.message
 
 
-def test_params_that_cannot_be_represented_are_refused_with_the_place():
-    words = {
+def test_refusals_of_invalid_text_in_params_name_the_path():
+    endings = {
         r'{"a": "\ud800"}': f"params.a {HALF}",
         r'{"a": "x\udc00"}': f"params.a {HALF}",
         r'{"a": "\ud83dA"}': f"params.a {HALF}",
@@ -48,13 +48,13 @@ def test_params_that_cannot_be_represented_are_refused_with_the_place():
         r'{"a": "\ud800", "b": NaN}': f"params.b {NAN}",
         '{"a": %s}' % ("[" * 250 + "]" * 250): "is nested more than 200 levels deep",
     }
-    for params, said in words.items():
-        *under, message = told(request(params))
-        assert (under, message.endswith(said)) == ([7, -32602], True), params
-    assert len(told(request('{"%s": "\\ud800"}' % ("x" * 10_000)))[2]) < 400  # a long place is cut
+    for params, ending in endings.items():
+        *under, message = refusal_of(request(params))
+        assert (under, message.endswith(ending)) == ([7, -32602], True), params
+    assert len(refusal_of(request('{"%s": "\\ud800"}' % ("x" * 10_000)))[2]) < 400  # a long path is cut
 
 
-def test_whatever_else_is_wrong_is_answered_under_the_id():
+def test_refusals_of_other_invalid_messages_have_the_id_of_the_request():
     codes = {
         request('{"a": "tab\there"}'): -32700,
         request('{"a": %s}' % ("9" * 5_000)): -32700,
@@ -64,32 +64,32 @@ def test_whatever_else_is_wrong_is_answered_under_the_id():
         rb'{"jsonrpc": "\ud800", "id": 7, "method": "m"}': -32600,
         rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": "\ud800"}': -32602,
     }
-    assert {data: told(data)[:2] for data in codes} == {data: (7, code) for data, code in codes.items()}
+    assert {data: refusal_of(data)[:2] for data in codes} == {data: (7, code) for data, code in codes.items()}
     for id_ in (r'"\ud800"', "NaN", "9" * 5_000):
-        assert told(request("{}", id_))[:2] == (None, -32700)
+        assert refusal_of(request("{}", id_))[:2] == (None, -32700)
 
 
-def test_a_notification_is_taken_with_another_character():
+def test_lone_surrogates_in_notifications_are_replaced():
     data = (
         rb'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7, "reason": "\ud83d!"}}'
     )
     assert decode(data) == Notification("notifications/cancelled", {"requestId": 7, "reason": "\ufffd!"})
 
 
-def test_a_notification_with_what_is_no_text_is_not_answered():
+def test_notifications_with_nan_get_no_answer():
     message = decode(b'{"jsonrpc": "2.0", "method": "m", "params": {"a": NaN}}')
     assert isinstance(message, Malformed)
     assert message.silent
 
 
-def test_an_answer_becomes_an_error_so_that_nobody_waits_for_it():
+def test_answers_with_lone_surrogates_become_failures():
     message = decode(rb'{"jsonrpc": "2.0", "id": 7, "result": {"content": {"name": "\ud800"}}}')
     assert message == Failure(7, -32600, f"result.content.name {HALF}")
     message = decode(rb'{"jsonrpc": "2.0", "id": 7, "error": {"code": -5, "message": "\ud800"}}')
     assert message == Failure(7, -5, "\ufffd")
 
 
-def test_one_message_of_a_batch_costs_no_other():
+def test_an_invalid_message_of_a_batch_does_not_affect_the_others():
     message = decode(rb'[%b, {"jsonrpc": "2.0", "id": 8, "method": "m"}]' % request(r'{"a": "\ud800"}'))
     assert isinstance(message, Batch)
     refused, taken = message.messages
@@ -99,29 +99,29 @@ def test_one_message_of_a_batch_costs_no_other():
 
 
 @settings(max_examples=60)
-@given(st.text(alphabet=st.characters()))  # surrogates among them
-def test_any_text_that_json_spells_is_taken_or_answered_under_the_id(text):
+@given(st.text(alphabet=st.characters()))  # including surrogates
+def test_any_json_text_is_accepted_or_refused_with_the_id(text):
     data = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": text}}).encode()
     if is_text(text):
         assert decode(data) == Request(7, "m", {"a": text})
     else:
-        assert told(data)[:2] == (7, -32602)
+        assert refusal_of(data)[:2] == (7, -32602)
 
 
-# Looking for the fault
+# Search for the fault
 
 
-def test_what_has_no_fault_has_no_place():
+def test_valid_values_have_no_fault():
     assert find_fault({"a": ["é", 1, None, 1.5, {"b": "\U0001f600"}]}) is None
 
 
-def test_a_fault_is_looked_for_among_so_many_values_only():
+def test_find_fault_searches_a_limited_number_of_values():
     assert find_fault({"a": [0] * MAX_VALUES, "b": "\ud800"}) is not None
     assert find_fault({"a": [*([0] * MAX_VALUES), "\ud800"]}) is None
 
 
 @pytest.mark.parametrize(("levels", "is_too_deep"), [(MAX_DEPTH, False), (MAX_DEPTH + 1, True)])
-def test_as_many_levels_are_a_fault_as_the_parser_refuses(levels, is_too_deep):
+def test_find_fault_and_the_parser_have_the_same_depth_limit(levels, is_too_deep):
     text = "[" * (levels - 1) + "]" * (levels - 1)
     data = request('"\\ud800"').replace(b'"\\ud800"', text.encode())
     assert (find_fault(read_leniently(data)) is not None) is is_too_deep
@@ -130,7 +130,7 @@ def test_as_many_levels_are_a_fault_as_the_parser_refuses(levels, is_too_deep):
     assert message.failure.message == '"params" must be an object'
 
 
-# Without reading it
+# Ids of messages that are not parsed
 
 MUCH = b"x" * 100
 
@@ -162,22 +162,22 @@ ANSWERS = [
     (b'{"jsonrpc":"2.0","id":7.5,"result":{', b"}}", None),
     (b'[{"jsonrpc":"2.0","id":7,"result":{', b"", None),
 ]
-"""The ends of messages, before and after much, and the ids of those."""
+"""Beginning and end of long messages, and their ids."""
 
 
-def test_the_id_may_stand_at_either_end():
+def test_ids_are_read_from_either_end_of_a_message():
     assert [(head, tail, read_request_id(head + MUCH, MUCH + tail)) for head, tail, _ in REQUESTS] == REQUESTS
     assert [(head, tail, read_answer_id(head + MUCH, MUCH + tail)) for head, tail, _ in ANSWERS] == ANSWERS
 
 
-def test_an_answer_that_is_no_json_is_known_by_its_id():
+def test_answers_of_invalid_json_have_their_id():
     for rest in (b"tru", b'{"a":' * 10_000, b'"\xff'):
         read = decode(b'{"jsonrpc":"2.0","id":7,"result":{"a":' + rest)
         assert isinstance(read, Malformed)
         assert (read.failure.id, read.silent, read.is_call) == (7, True, False)
 
 
-def test_looking_at_the_ends_takes_no_time_worth_mentioning():
+def test_hostile_ends_of_a_message_are_read_in_linear_time():
     for hostile in (
         b',"id":1' * EDGE_BYTES,
         b'{"id":"a",' + b'"id":1 ,' * EDGE_BYTES,

@@ -1,4 +1,4 @@
-"""`EventStream`: the same events wherever the bytes are cut."""
+"""`EventStream`: events from bytes in pieces of any size."""
 
 import pytest
 from hypothesis import given, settings
@@ -32,22 +32,22 @@ CASES = [
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1_000])
-def test_a_stream_is_read_in_any_chunks(size: int) -> None:
+def test_events_are_read_from_chunks_of_any_size(size: int) -> None:
     assert [(data, _read(data, size)) for data, _ in CASES] == CASES
 
 
 @pytest.mark.parametrize("size", [1, 5, 1_000])
-def test_a_long_event_is_dropped_up_to_its_end(size: int) -> None:
+def test_events_beyond_the_limit_are_dropped(size: int) -> None:
     for start in (b"data: " + b"x" * 40, b"data: 1234\n" * 5 + b"data", b"x" * 60 + b"\ndata: a"):
         data = start + b"\nid: 4\ndata: y\n\ndata: a\n\n"
         assert _read(data, size, limit=30) == [Oversized(30), ServerSentEvent(b"a")]
 
 
-def test_comments_do_not_add_up() -> None:
+def test_comments_do_not_count_toward_the_limit() -> None:
     assert _read(b":ping\n" * 100 + b"data: a\n\n", limit=30) == [ServerSentEvent(b"a")]
 
 
-def test_the_last_id_outlives_its_event() -> None:
+def test_the_last_id_is_that_of_the_last_complete_event() -> None:
     stream = EventStream(100)
     stream.feed(b"id: 1\nretry: 20\ndata: a\n\ndata: b\n\nid: 2\n")
     assert (stream.last_id, stream.retry) == ("1", 20)
@@ -58,7 +58,7 @@ def test_the_last_id_outlives_its_event() -> None:
     assert stream.last_id == "3"
 
 
-def test_a_restart_forgets_half_an_event() -> None:
+def test_a_restart_drops_an_incomplete_event() -> None:
     stream = EventStream(100)
     stream.feed(b"data: a\ndata: b")
     stream.restart()
@@ -71,11 +71,11 @@ EVENTS = st.lists(st.builds(ServerSentEvent, data=DATA, id=st.none() | st.sample
 
 @settings(max_examples=40)
 @given(EVENTS, st.integers(1, 20))
-def test_it_reads_what_is_encoded(events: list[ServerSentEvent], size: int) -> None:
+def test_encoded_events_are_read_back_unchanged(events: list[ServerSentEvent], size: int) -> None:
     assert _read(b"".join(map(encode_event, events)), size) == events
 
 
-def test_a_long_id_is_none() -> None:
+def test_too_long_ids_are_ignored() -> None:
     stream = EventStream(10_000)
     stream.feed(b"id: %b\ndata: a\n\n" % (b"a" * 4_097))
     assert stream.last_id is None

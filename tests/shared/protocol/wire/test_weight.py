@@ -1,4 +1,4 @@
-"""What a JSON text takes in memory, judged before it is read."""
+"""Estimates of the memory that a JSON text takes, before it is parsed."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def call(arguments: bytes) -> bytes:
     ],
     ids=["lists", "members", "commas in a string", "escaped quotes", "escaped backslashes"],
 )
-def test_what_is_in_strings_is_not_counted(text: bytes, values: int) -> None:
+def test_values_inside_strings_are_not_counted(text: bytes, values: int) -> None:
     assert count_values(text) == pytest.approx(values, abs=2)
 
 
@@ -38,32 +38,32 @@ def test_what_is_in_strings_is_not_counted(text: bytes, values: int) -> None:
     ],
     ids=["lists", "members", "strings"],
 )
-def test_a_server_refuses_a_message_of_too_many_values_under_its_id(arguments: bytes) -> None:
+def test_refusals_of_messages_with_too_many_values_have_their_id(arguments: bytes) -> None:
     refused = SERVER.decode_body(call(arguments))
     assert isinstance(refused, Malformed)
     assert refused.failure.id == 7
     assert "110,000 values" in refused.failure.message
 
 
-def test_a_large_text_is_taken_whatever_it_has() -> None:
+def test_large_strings_with_json_in_them_are_accepted() -> None:
     request = SERVER.decode_body(call(b'{"text":"' + b'{\\"a\\": [1, 2]},\\n' * 200_000 + b'"}'))
     assert isinstance(request, Request)
 
 
-def test_a_name_is_as_much_as_a_value() -> None:
+def test_names_of_members_count_as_values() -> None:
     members = [b'"%d":"x"' % number for number in range(MAX_VALUES // 2)]
     assert isinstance(SERVER.decode_body(call(b"{%b}" % b",".join(members[:-10]))), Request)
     assert isinstance(SERVER.decode_body(call(b"{%b}" % b",".join(members))), Malformed)
 
 
 @pytest.mark.parametrize("text", [b'","', rb'"\","', rb'"\\","', rb'"\\\",","', b'"a[","b{"'])
-def test_a_string_is_recognized_wherever_the_text_is_cut(text: bytes) -> None:
+def test_strings_are_recognized_across_chunks(text: bytes) -> None:
     values = count_values(text)
     for before in range(262_144 - len(text) - 1, 262_145):
         assert count_values(b" " * before + text) == values
 
 
-def test_integers_that_take_long_to_write_are_refused() -> None:
+def test_too_many_digits_of_large_integers_are_refused() -> None:
     def numbers(digits: bytes, count: int) -> bytes:
         return call(b'{"a":[%b]}' % b",".join([digits] * count))
 
@@ -75,17 +75,17 @@ def test_integers_that_take_long_to_write_are_refused() -> None:
 
 
 @pytest.mark.parametrize("number", [b"0.00012345678901234567", b"1234567890123456789", b'"%b"' % (b"9" * 40)])
-def test_other_numbers_and_texts_may_have_many_digits(number: bytes) -> None:
+def test_digits_of_other_numbers_and_strings_are_not_limited(number: bytes) -> None:
     assert isinstance(SERVER.decode_body(call(b'{"a":[%b]}' % b",".join([number] * 90_000))), Request)
 
 
-def test_a_client_takes_results_of_any_number_of_values() -> None:
+def test_clients_accept_any_number_of_values() -> None:
     client, text = Codec(is_client=True, line_end=b""), call(b'{"a":[' + b",".join([b"1"] * MANY) + b"]}")
     assert isinstance(client.decode_body(text), Request)
 
 
 @pytest.mark.parametrize("dialects", [False, True])
-def test_a_request_knows_the_memory_that_it_takes(dialects: bool) -> None:
+def test_large_requests_have_a_weight_in_bytes(dialects: bool) -> None:
     text = call(b'{"a":[' + b",".join([b"7"] * 50_000) + b"]}")
     request = Codec(line_end=b"", dialects=dialects).decode_body(text)
     assert isinstance(request, Request)
@@ -106,22 +106,22 @@ def test_each_message_of_a_heavy_batch_has_its_own_weight() -> None:
     assert weights == [weigh(text, count_values(text)) for text in texts]
 
 
-def test_what_is_light_is_weighed_by_its_value() -> None:
+def test_small_requests_are_weighed_only_by_value() -> None:
     request = SERVER.decode_body(call(b'{"a":[1,2,3]}'))
     assert isinstance(request, Request)
     assert (request.weight, weigh_value(request.params)) == (0, weigh(json_of(request.params), 9))
 
 
-def test_the_weight_is_no_part_of_what_is_said() -> None:
+def test_weight_does_not_affect_the_equality_of_messages() -> None:
     assert Request(1, "ping", weight=5) == Request(1, "ping")
     assert isinstance(SERVER.decode_body(b'{"jsonrpc":"2.0","method":"m"}'), Notification)
 
 
-def test_a_result_counts_with_all_its_parts():
+def test_the_weight_of_a_result_includes_all_its_parts():
     text = {"type": "text", "text": "a" * 100}
     assert weigh_result({"content": [text]}) == 100
     assert weigh_result({"content": [text], "structuredContent": {"a": "b" * 1_000}}) > 1_000
     assert weigh_result({"content": [text], "_meta": {"view": "b" * 1_000}}) > 1_000
     assert weigh_result({"contents": [{"uri": "a://b", "blob": "b" * 500}, text]}) == 600
-    assert weigh_result({"content": ["plain"]}) > 0  # a method of one's own may have any result
-    assert weigh_result({"content": [text], "_meta": 7}) > 100  # as a server behind a gateway may answer
+    assert weigh_result({"content": ["plain"]}) > 0  # custom methods may have any result
+    assert weigh_result({"content": [text], "_meta": 7}) > 100  # servers behind a gateway may answer this

@@ -1,4 +1,4 @@
-"""Document 000 as a client speaks it: requests and results as its section 5.2 has them."""
+"""The client of document 000: requests and results in the forms of its section 5.2."""
 
 from typing import Any
 
@@ -26,23 +26,23 @@ READ: Json = {"uri": "notes:///a"}
         ("prompts/get", {"name": "greet"}, {"method": "mcp/prompts/get", "params": {"name": "greet"}}),
     ],
 )
-def test_requests(method: str, params: Json, sent: Json) -> None:
+def test_requests_are_written_in_the_form_of_document_000(method: str, params: Json, sent: Json) -> None:
     assert written(client("000"), method, params) == sent
 
 
-def test_initialize_says_who_the_client_is() -> None:
+def test_initialize_has_client_info() -> None:
     sent = written(client("000"), "server/discover", {})
     assert (sent["method"], sent["params"]["clientInfo"]) == ("mcp/initialize", {"name": "test", "version": "1"})
 
 
-def test_a_token_of_progress_goes_along() -> None:
+def test_progress_tokens_are_sent_in_meta() -> None:
     sent = written(client("000"), "tools/call", {"name": "a"}, progressToken=7)
     assert sent["params"] == {"toolId": "a", "inputs": {}, "_meta": {"progressToken": 7}}
 
 
-def test_what_a_server_tells_has_no_prefix() -> None:
-    told = {"jsonrpc": "2.0", "method": "mcp/notifications/progress", "params": {"progress": 1}}
-    assert read(client("000"), told) == Notification("notifications/progress", {"progress": 1})
+def test_notifications_are_read_without_the_prefix() -> None:
+    notification = {"jsonrpc": "2.0", "method": "mcp/notifications/progress", "params": {"progress": 1}}
+    assert read(client("000"), notification) == Notification("notifications/progress", {"progress": 1})
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_what_a_server_tells_has_no_prefix() -> None:
         ({"name": "small", "version": "2", "methods": ["mcp/prompts/list"]}, {"tools", "resources", "prompts"}),
     ],
 )
-def test_what_a_server_is(result: Json, capabilities: set[str]) -> None:
-    told = answered("000", "server/discover", {}, result)
-    assert set(told["capabilities"]) == capabilities
-    assert told["_meta"] == {SERVER_INFO: {"name": "small", "version": "2"}}
+def test_initialize_gives_capabilities_and_server_info(result: Json, capabilities: set[str]) -> None:
+    discovered = answered("000", "server/discover", {}, result)
+    assert set(discovered["capabilities"]) == capabilities
+    assert discovered["_meta"] == {SERVER_INFO: {"name": "small", "version": "2"}}
 
 
-def test_a_tool_is_known_by_its_id() -> None:
+def test_tools_have_their_id_as_name() -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     listed = [{"toolId": "files/read", "description": "Read.", "inputSchema": schema}, {"toolId": "stop"}]
     assert answered("000", "tools/list", {}, listed)["tools"] == [
@@ -67,7 +67,7 @@ def test_a_tool_is_known_by_its_id() -> None:
     ]
 
 
-def test_what_has_braces_is_a_template() -> None:
+def test_resource_ids_with_braces_are_templates() -> None:
     listed = [{"resourceId": "a:b", "querySchema": {}}, {"resourceId": "a:{name}", "name": "one"}]
     assert answered("000", "resources/list", {}, listed)["resources"] == [{"uri": "a:b", "name": "a:b"}]
     templates = answered("000", "resources/templates/list", {}, listed)["resourceTemplates"]
@@ -90,9 +90,9 @@ def text(text: str) -> Json:
         ({"content": [text("a")], "structuredContent": {"a": 1}}, [text("a")], {"a": 1}),
     ],
 )
-def test_what_a_tool_gives(result: Any, content: list[Json], data: Json | None) -> None:
-    told = answered("000", "tools/call", {"name": "a"}, result)
-    assert (told["content"], told.get("structuredContent"), told["resultType"]) == (content, data, "complete")
+def test_outputs_of_tools_become_content(result: Any, content: list[Json], data: Json | None) -> None:
+    output = answered("000", "tools/call", {"name": "a"}, result)
+    assert (output["content"], output.get("structuredContent"), output["resultType"]) == (content, data, "complete")
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_what_a_tool_gives(result: Any, content: list[Json], data: Json | None) 
         ({"rows": 3}, [{**READ, "text": '{"rows":3}'}]),
     ],
 )
-def test_what_a_resource_holds(result: Any, contents: list[Json]) -> None:
+def test_data_of_resources_becomes_contents(result: Any, contents: list[Json]) -> None:
     assert answered("000", "resources/read", READ, result)["contents"] == contents

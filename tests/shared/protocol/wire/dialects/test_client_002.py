@@ -1,4 +1,4 @@
-"""Document 002 as a client speaks it."""
+"""The client of document 002: requests, and results in the forms of the specification."""
 
 import pytest
 
@@ -35,21 +35,21 @@ INTRODUCTION: Json = {
         ("resources/list", {}, {"method": "resources/list", "params": {}}),
     ],
 )
-def test_requests(method: str, params: Json, sent: Json) -> None:
+def test_requests_are_written_in_the_form_of_document_002(method: str, params: Json, sent: Json) -> None:
     assert written(client("002"), method, params, progressToken=7) == sent
 
 
-def test_a_server_is_told_nothing_but_requests() -> None:
+def test_notifications_are_not_sent_to_the_server() -> None:
     assert client("002").encode(Notification("notifications/cancelled", {"requestId": 1})) == b""
 
 
-def test_what_a_server_is() -> None:
-    told = answered("002", "server/discover", {}, INTRODUCTION)
-    assert set(told["capabilities"]) == {"tools", "prompts", "resources"}
-    assert told["_meta"] == {SERVER_INFO: {"name": "unknown", "version": "0.7.0"}}
+def test_initialize_gives_capabilities_and_server_info() -> None:
+    discovered = answered("002", "server/discover", {}, INTRODUCTION)
+    assert set(discovered["capabilities"]) == {"tools", "prompts", "resources"}
+    assert discovered["_meta"] == {SERVER_INFO: {"name": "unknown", "version": "0.7.0"}}
 
 
-def test_what_a_server_has() -> None:
+def test_initialize_gives_tools_prompts_and_resources() -> None:
     assert answered("002", "tools/list", {}, INTRODUCTION)["tools"] == [
         {"name": "add", "description": "Add.", "inputSchema": SCHEMA},
         {"name": "stop", "inputSchema": {"type": "object"}},
@@ -62,14 +62,14 @@ def test_what_a_server_has() -> None:
     assert prompts == [{"name": "greet", "arguments": arguments}]
 
 
-def test_what_a_tool_gives() -> None:
+def test_json_blocks_of_tools_become_text_and_structured_content() -> None:
     content = [{"type": "text", "text": "a"}, {"type": "json", "json": {"sum": 3}}]
-    told = answered("002", "tools/call", {"name": "a"}, {"content": content, "isError": True})
-    assert told["content"] == [content[0], {"type": "text", "text": '{"sum":3}'}]
-    assert (told["structuredContent"], told["isError"]) == ({"sum": 3}, True)
+    output = answered("002", "tools/call", {"name": "a"}, {"content": content, "isError": True})
+    assert output["content"] == [content[0], {"type": "text", "text": '{"sum":3}'}]
+    assert (output["structuredContent"], output["isError"]) == ({"sum": 3}, True)
 
 
-def test_what_a_resource_holds() -> None:
+def test_content_of_resources_becomes_contents() -> None:
     content = [{"type": "text", "text": "a", "mimeType": "text/plain"}, {"type": "blob", "blob": "AA=="}]
     assert answered("002", "resources/read", {"uri": "a:b"}, {"content": content})["contents"] == [
         {"uri": "a:b", "text": "a", "mimeType": "text/plain"},
@@ -77,6 +77,6 @@ def test_what_a_resource_holds() -> None:
     ]
 
 
-def test_a_prompt_is_one_message_of_the_user() -> None:
-    told = answered("002", "prompts/get", {"name": "a"}, {"content": "Hello"})
-    assert told["messages"] == [{"role": "user", "content": {"type": "text", "text": "Hello"}}]
+def test_prompts_become_one_user_message() -> None:
+    prompt = answered("002", "prompts/get", {"name": "a"}, {"content": "Hello"})
+    assert prompt["messages"] == [{"role": "user", "content": {"type": "text", "text": "Hello"}}]

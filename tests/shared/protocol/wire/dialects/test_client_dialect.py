@@ -1,4 +1,4 @@
-"""What a client of a dialect sends, and what it makes of answers that are none."""
+"""Requests of a client in a dialect, and malformed answers to them."""
 
 import json
 from typing import Any
@@ -20,24 +20,24 @@ ENVELOPE: Json = {
 
 
 def client(document: str) -> Codec:
-    """What a client of the document reads and writes."""
+    """Makes the codec of a client that speaks the dialect of the document."""
     return Codec(is_client=True, line_end=b"", dialect=document)
 
 
 def written(codec: Codec, method: str, params: Json, **meta: Any) -> Json:
-    """The request that is written in place of one of the specification."""
+    """Returns the form in the dialect of a request of the specification, without `jsonrpc` and `id`."""
     sent: Json = json.loads(codec.encode(Request(1, method, {**params, "_meta": {**ENVELOPE, **meta}})))
     assert (sent.pop("jsonrpc"), sent.pop("id")) == ("2.0", 1)
     return sent
 
 
 def read(codec: Codec, value: Any) -> Message:
-    """The message in a body of the server's."""
+    """Returns the message in a body from the server."""
     return codec.decode_body(json.dumps(value).encode())
 
 
 def answered(document: str, method: str, params: Json, result: Any) -> Json:
-    """The result that a request of the specification has, where the server of the document gives `result`."""
+    """Returns the result in the form of the specification when a server of the document answers `result`."""
     codec = client(document)
     written(codec, method, params)
     answer = read(codec, {"id": 1, "result": result})
@@ -46,7 +46,7 @@ def answered(document: str, method: str, params: Json, result: Any) -> Json:
     return answer.result
 
 
-def test_an_error_is_that_of_the_request() -> None:
+def test_errors_become_failures_of_their_request() -> None:
     codec = client("002")
     written(codec, "tools/call", {"name": "add"})
     assert read(codec, {"id": 1, "error": {"code": 4001, "message": "no"}}) == Failure(1, 4001, "no", None)
@@ -56,7 +56,7 @@ def test_an_error_is_that_of_the_request() -> None:
     assert (failed.id, failed.code) == (1, -32603)
 
 
-def test_an_id_of_another_kind_is_that_of_no_request() -> None:
+def test_answers_with_an_id_of_another_type_match_no_request() -> None:
     codec = client("002")
     written(codec, "tools/call", {"name": "add"})
     assert isinstance(read(codec, {"id": True, "result": {"content": []}}), Malformed)
@@ -64,7 +64,7 @@ def test_an_id_of_another_kind_is_that_of_no_request() -> None:
 
 
 @pytest.mark.parametrize("result", [7, None, [], {"content": 1}, {"content": [[]]}, {"content": [{}]}])
-def test_a_result_of_another_form_is_none(result: Any) -> None:
+def test_results_of_invalid_form_are_malformed(result: Any) -> None:
     codec = client("002")
     written(codec, "resources/read", {"uri": "a:b"})
     answer = read(codec, {"id": 1, "result": result})
@@ -73,20 +73,20 @@ def test_a_result_of_another_form_is_none(result: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [{"id": 2, "result": {}}, {"id": [], "result": {}}, {}, {"result": {}}, [], 7])
-def test_an_answer_to_nothing_is_no_message(value: Any) -> None:
+def test_answers_without_a_request_are_malformed(value: Any) -> None:
     answer = read(client("000"), value)
     assert isinstance(answer, Malformed)
     assert answer.silent
 
 
-def test_a_request_has_one_answer() -> None:
+def test_second_answers_to_a_request_are_malformed() -> None:
     codec = client("000")
     written(codec, "tools/list", {})
     assert isinstance(read(codec, {"id": 1, "result": []}), Response)
     assert isinstance(read(codec, {"id": 1, "result": []}), Malformed)
 
 
-def test_requests_that_are_never_answered_are_forgotten() -> None:
+def test_the_oldest_unanswered_requests_are_evicted() -> None:
     codec = client("000")
     for number in range(MAX_SENT + 1):
         codec.encode(Request(number, "tools/list", {}))
@@ -94,7 +94,7 @@ def test_requests_that_are_never_answered_are_forgotten() -> None:
     assert isinstance(read(codec, {"id": MAX_SENT, "result": []}), Response)
 
 
-def test_who_gives_a_request_up_reads_no_answer() -> None:
+def test_answers_to_cancelled_requests_are_malformed() -> None:
     codec = client("000")
     written(codec, "tools/list", {})
     given_up = Notification("notifications/cancelled", {"requestId": 1})
@@ -102,6 +102,6 @@ def test_who_gives_a_request_up_reads_no_answer() -> None:
     assert isinstance(read(codec, {"id": 1, "result": []}), Malformed)
 
 
-def test_an_unknown_dialect_is_refused() -> None:
+def test_unknown_dialects_raise_an_error() -> None:
     with pytest.raises(ValueError, match="the dialect must be 000 or 002, not '001'"):
         client("001")

@@ -1,4 +1,4 @@
-"""Document 000: what its messages mean to the core, and what its peer is told."""
+"""Document 000: its messages as those of the specification, and the answers to its peer."""
 
 import json
 from typing import Any
@@ -21,186 +21,189 @@ def text(method: str, params: Any = None, **more: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
 
 
-class Talk:
-    """One connection of a peer that speaks the dialect."""
+class Connection:
+    """A connection of a peer that speaks the dialect."""
 
     def __init__(self) -> None:
         self.codec = Codec(dialects=True)
 
-    def says(self, method: str, params: Any = None, **more: Any) -> list[Message]:
+    def send(self, method: str, params: Any = None, **more: Any) -> list[Message]:
         return self.codec.feed(text(method, params, **more) + b"\n")
 
     def request(self, method: str, params: Any = None, *, id: Any = 1) -> Request:
-        (request,) = self.says(method, params, id=id)
+        (request,) = self.send(method, params, id=id)
         assert isinstance(request, Request)
         return request
 
     def refused(self, method: str, params: Any = None, **more: Any) -> Json:
-        (message,) = self.says(method, params, **more)
+        (message,) = self.send(method, params, **more)
         assert isinstance(message, Malformed)
         assert not message.silent
-        return self.hears(message.failure)
+        return self.encoded(message.failure)
 
-    def hears(self, message: Message) -> Json:
+    def encoded(self, message: Message) -> Json:
         return json.loads(self.codec.encode(message))
 
 
-# What a request becomes
+# Requests
 
 
-def test_its_own_method_is_a_request_without_a_handshake():
-    request = Talk().request("mcp/tool/execute", {"toolId": "a/b", "inputs": {}})
+def test_methods_of_the_document_need_no_handshake():
+    request = Connection().request("mcp/tool/execute", {"toolId": "a/b", "inputs": {}})
     assert request.method == "dialects/000/tool/execute"
     assert request.params == {"toolId": "a/b", "inputs": {}, "_meta": ENVELOPE}
 
 
-def test_a_method_of_the_specification_keeps_its_params():
-    assert Talk().request("mcp/tools/list", {"cursor": "x"}).params == {"cursor": "x", "_meta": ENVELOPE}
-    assert Talk().request("mcp/tools/list").method == "tools/list"
+def test_methods_of_the_specification_keep_their_params():
+    assert Connection().request("mcp/tools/list", {"cursor": "x"}).params == {"cursor": "x", "_meta": ENVELOPE}
+    assert Connection().request("mcp/tools/list").method == "tools/list"
 
 
-def test_what_lives_in_a_handshake_needs_one_and_has_no_envelope():
-    talk = Talk()
+def test_methods_of_the_handshake_era_need_initialize_and_have_no_envelope():
+    connection = Connection()
     for method in ("resources/subscribe", "logging/setLevel"):
-        told = talk.refused(f"mcp/{method}", {}, id=1)
-        assert told["error"] == {"code": -32600, "message": 'send "mcp/initialize" first'}
-    talk.says("mcp/initialize", id=0)
+        answer = connection.refused(f"mcp/{method}", {}, id=1)
+        assert answer["error"] == {"code": -32600, "message": 'send "mcp/initialize" first'}
+    connection.send("mcp/initialize", id=0)
     for id_, method in enumerate(("ping", "resources/subscribe", "logging/setLevel"), 1):
-        request = talk.request(f"mcp/{method}", {"uri": "x"}, id=id_)
+        request = connection.request(f"mcp/{method}", {"uri": "x"}, id=id_)
         assert (request.method, request.params) == (method, {"uri": "x"})
 
 
-def test_a_level_of_logging_holds_for_the_calls_that_follow():
-    talk = Talk()
-    talk.says("mcp/initialize", id=0)
-    talk.says("mcp/logging/setLevel", {"level": "loud"}, id=1)
-    assert talk.request("mcp/listTools", id=2).params["_meta"] == ENVELOPE
-    talk.says("mcp/logging/setLevel", {"level": "info"}, id=3)
-    assert talk.request("mcp/listTools", id=4).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "info"}
+def test_a_log_level_applies_to_the_calls_that_follow():
+    connection = Connection()
+    connection.send("mcp/initialize", id=0)
+    connection.send("mcp/logging/setLevel", {"level": "loud"}, id=1)
+    assert connection.request("mcp/listTools", id=2).params["_meta"] == ENVELOPE
+    connection.send("mcp/logging/setLevel", {"level": "info"}, id=3)
+    assert connection.request("mcp/listTools", id=4).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "info"}
     own = {"_meta": {LOG_LEVEL: "error"}}
-    assert talk.request("mcp/listTools", own, id=5).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "error"}
+    assert connection.request("mcp/listTools", own, id=5).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "error"}
 
 
-def test_what_handles_a_dialect_has_no_names_in_it():
-    talk = Talk()
-    request = talk.request("mcp/dialects/000/listTools")
+def test_internal_names_of_dialect_methods_are_unknown_on_the_wire():
+    connection = Connection()
+    request = connection.request("mcp/dialects/000/listTools")
     assert request.method == "mcp/dialects/000/listTools"
-    told = talk.hears(failure(request.id, MethodNotFound("method not found: other")))
-    assert told["error"]["message"] == "method not found: mcp/dialects/000/listTools"
+    answer = connection.encoded(failure(request.id, MethodNotFound("method not found: other")))
+    assert answer["error"]["message"] == "method not found: mcp/dialects/000/listTools"
 
 
-def test_what_the_peer_says_in_its_meta_counts_but_what_the_dialect_has_no_words_for():
+def test_meta_of_the_peer_is_merged_but_does_not_change_the_envelope():
     sent = {"_meta": {"progressToken": 5, "com.example/x": 1}}
-    assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE | sent["_meta"]
+    assert Connection().request("mcp/listTools", sent).params["_meta"] == ENVELOPE | sent["_meta"]
     sent = {"_meta": {PROTOCOL_VERSION: "2025-11-25", CLIENT_CAPABILITIES: {"elicitation": {}}}}
-    assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE
+    assert Connection().request("mcp/listTools", sent).params["_meta"] == ENVELOPE
 
 
-def test_initialize_is_the_whole_handshake():
-    first, second = Talk().says("mcp/initialize", {"transports": ["stdio"], "authentication": {}}, id=1)
+def test_initialize_completes_the_handshake():
+    first, second = Connection().send("mcp/initialize", {"transports": ["stdio"], "authentication": {}}, id=1)
     assert isinstance(first, Request)
     assert first.method == "initialize"
     assert second == Notification("notifications/initialized")
 
 
-def test_a_post_that_initializes_asks_what_the_server_is():
+def test_initialize_in_a_post_becomes_server_discover():
     message = Codec(dialects=True).decode_body(text("mcp/initialize", {}, id=1))
     assert message == Request(1, "server/discover", {"_meta": ENVELOPE})
 
 
-def test_no_params_have_several_forms_and_others_are_refused():
+def test_empty_params_have_several_forms_and_invalid_params_are_refused():
     for params in (None, [], {}, [{}]):
-        assert Talk().request("mcp/listTools", params).params == {"_meta": ENVELOPE}
+        assert Connection().request("mcp/listTools", params).params == {"_meta": ENVELOPE}
     for params in ("x", 1, ["a"], ["a", "b", "c"], [[]]):
-        assert Talk().refused("mcp/listTools", params, id=1)["error"]["code"] == -32602
+        assert Connection().refused("mcp/listTools", params, id=1)["error"]["code"] == -32602
 
 
-def test_params_may_be_in_the_order_of_the_document():
-    talk = Talk()
-    assert talk.request("mcp/tool/execute", ["a/b", {"x": 1}]).params["inputs"] == {"x": 1}
-    assert talk.request("mcp/resource/read", ["a://b"], id=2).params == {"resourceId": "a://b", "_meta": ENVELOPE}
+def test_params_may_be_positional():
+    connection = Connection()
+    assert connection.request("mcp/tool/execute", ["a/b", {"x": 1}]).params["inputs"] == {"x": 1}
+    assert connection.request("mcp/resource/read", ["a://b"], id=2).params == {
+        "resourceId": "a://b",
+        "_meta": ENVELOPE,
+    }
 
 
 # Ids
 
 
-def test_an_answer_has_the_id_of_its_request():
+def test_answers_have_the_id_of_their_request():
     for id_ in (None, "x", 7, "7"):
-        talk = Talk()
-        request = talk.request("mcp/tools/list", id=id_)
-        told = talk.hears(Response(request.id, {"tools": []}))
-        assert told == {"jsonrpc": "2.0", "id": id_, "result": {"tools": []}}
-        request = talk.request("mcp/listTools", id=id_)
-        told = talk.hears(failure(request.id, InvalidRequest("no", data=[1])))
-        assert told == {"jsonrpc": "2.0", "id": id_, "error": {"code": -32600, "message": "no", "data": [1]}}
-    for id_ in (True, 1.5, [], {}):  # what is no id is answered under null
-        told = Talk().refused("mcp/listTools", id=id_)
-        assert (told["id"], told["error"]["code"]) == (None, -32600)
+        connection = Connection()
+        request = connection.request("mcp/tools/list", id=id_)
+        answer = connection.encoded(Response(request.id, {"tools": []}))
+        assert answer == {"jsonrpc": "2.0", "id": id_, "result": {"tools": []}}
+        request = connection.request("mcp/listTools", id=id_)
+        answer = connection.encoded(failure(request.id, InvalidRequest("no", data=[1])))
+        assert answer == {"jsonrpc": "2.0", "id": id_, "error": {"code": -32600, "message": "no", "data": [1]}}
+    for id_ in (True, 1.5, [], {}):  # answers to invalid ids have the id null
+        answer = Connection().refused("mcp/listTools", id=id_)
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
 
 
 @pytest.mark.parametrize("id_", [None, 7])
-def test_an_id_in_use_is_refused_and_its_first_request_goes_on(id_):
-    talk = Talk()
-    request = talk.request("mcp/listTools", id=id_)
-    told = talk.refused("mcp/listTools", id=id_)
-    assert told["id"] == id_
-    assert "in use" in told["error"]["message"]
-    assert talk.hears(Response(request.id, {"value": []}))["result"] == []
-    assert talk.request("mcp/listTools", id=id_)  # it is free once it is answered
+def test_requests_with_an_id_in_use_are_refused(id_):
+    connection = Connection()
+    request = connection.request("mcp/listTools", id=id_)
+    answer = connection.refused("mcp/listTools", id=id_)
+    assert answer["id"] == id_
+    assert "in use" in answer["error"]["message"]
+    assert connection.encoded(Response(request.id, {"value": []}))["result"] == []
+    assert connection.request("mcp/listTools", id=id_)  # the answer frees the id
 
 
 @pytest.mark.parametrize("id_", [None, 7])
-def test_a_cancelled_request_is_forgotten(id_):
-    talk = Talk()
-    request = talk.request("mcp/listTools", id=id_)
+def test_cancelled_requests_get_no_answer_and_free_their_id(id_):
+    connection = Connection()
+    request = connection.request("mcp/listTools", id=id_)
     cancelled = Notification("notifications/cancelled", {"requestId": request.id})
-    assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == [cancelled]
-    assert talk.codec.encode(Response(request.id, {"value": []})) == b""
-    assert talk.request("mcp/listTools", id=id_)
+    assert connection.send("mcp/notifications/cancelled", {"requestId": id_}) == [cancelled]
+    assert connection.codec.encode(Response(request.id, {"value": []})) == b""
+    assert connection.request("mcp/listTools", id=id_)
 
 
-def test_cancelling_what_is_not_there_reaches_nobody():
-    talk = Talk()
-    talk.request("mcp/listTools", id=7)
+def test_cancellations_of_unknown_ids_name_no_request():
+    connection = Connection()
+    connection.request("mcp/listTools", id=7)
     nothing = [Notification("notifications/cancelled", {"requestId": None})]
     for id_ in (8, True, [], {}, "1"):
-        assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == nothing
+        assert connection.send("mcp/notifications/cancelled", {"requestId": id_}) == nothing
 
 
-def test_a_stream_of_changes_is_known_by_the_id_of_its_request():
-    talk = Talk()
-    request = talk.request("mcp/subscriptions/listen", {"notifications": {}}, id="mine")
+def test_changes_name_the_id_of_their_listen_request():
+    connection = Connection()
+    request = connection.request("mcp/subscriptions/listen", {"notifications": {}}, id="mine")
     meta = {"_meta": {SUBSCRIPTION_ID: request.id}}
-    told = talk.hears(Notification("notifications/tools/list_changed", meta))
-    assert told["method"] == "mcp/notifications/tools/list_changed"
-    assert told["params"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
-    assert talk.hears(Response(request.id, meta))["result"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
-    assert talk.codec.encode(Notification("notifications/cancelled", {"requestId": request.id})) == b""
+    answer = connection.encoded(Notification("notifications/tools/list_changed", meta))
+    assert answer["method"] == "mcp/notifications/tools/list_changed"
+    assert answer["params"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
+    assert connection.encoded(Response(request.id, meta))["result"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
+    assert connection.codec.encode(Notification("notifications/cancelled", {"requestId": request.id})) == b""
 
 
-def test_a_result_that_can_not_be_written_is_an_internal_error(caplog):
-    talk = Talk()
-    request = talk.request("mcp/listTools", id=None)
-    told = talk.hears(Response(request.id, {"resultType": "input_required"}))
-    assert told == {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": "internal error"}}
+def test_results_without_a_form_in_the_dialect_are_internal_errors(caplog):
+    connection = Connection()
+    request = connection.request("mcp/listTools", id=None)
+    answer = connection.encoded(Response(request.id, {"resultType": "input_required"}))
+    assert answer == {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": "internal error"}}
     assert "could not be written in the dialect of document 000" in caplog.text
-    assert talk.request("mcp/listTools", id=None)
+    assert connection.request("mcp/listTools", id=None)
 
 
 # One dialect in a connection
 
 
-def test_another_dialect_is_refused():
-    talk = Talk()
-    talk.request("mcp/listTools", id=1)
+def test_methods_of_other_dialects_are_refused():
+    connection = Connection()
+    connection.request("mcp/listTools", id=1)
     for method in ("tools/list", "initialize", "call_tool"):
-        told = talk.refused(method, {}, id=2)
-        assert (told["id"], told["error"]["code"]) == (2, -32601)
-        assert "document 000" in told["error"]["message"]
-    assert talk.refused(5, {}, id=2)["error"]["code"] == -32600
+        answer = connection.refused(method, {}, id=2)
+        assert (answer["id"], answer["error"]["code"]) == (2, -32601)
+        assert "document 000" in answer["error"]["message"]
+    assert connection.refused(5, {}, id=2)["error"]["code"] == -32600
 
 
-def test_once_standard_or_where_dialects_are_off_its_methods_are_as_any_other():
+def test_standard_connections_do_not_translate_methods_of_the_dialect():
     codec = Codec(dialects=True)
     assert codec.feed(text("ping", {}, id=1) + b"\n") == [Request(1, "ping", {})]
     assert codec.feed(text("mcp/listTools", {}, id=2) + b"\n") == [Request(2, "mcp/listTools", {})]
@@ -208,7 +211,7 @@ def test_once_standard_or_where_dialects_are_off_its_methods_are_as_any_other():
     assert Codec().feed(text("mcp/listTools", {}, id=1) + b"\n") == [Request(1, "mcp/listTools", {})]
 
 
-def test_only_an_object_settles_what_is_spoken():
+def test_only_a_json_object_decides_the_dialect():
     codec = Codec(dialects=True)
     codec.feed(b'nonsense\n[]\n"x"\n')
     codec.feed(text("mcp/listTools", id=1) + b"\n")
@@ -216,41 +219,41 @@ def test_only_an_object_settles_what_is_spoken():
     assert codec.dialect.name == "000"
 
 
-# What is no message
+# Malformed messages
 
 
-def test_what_is_no_message_is_answered_where_that_is_wanted():
-    talk = Talk()
-    talk.request("mcp/listTools")
+def test_malformed_messages_are_answered_with_an_error():
+    connection = Connection()
+    connection.request("mcp/listTools")
     codes = {b'{"id": 1, "method": "mcp/listTools"}': (1, -32600), b"{": (None, -32700)}
     codes |= dict.fromkeys((b"[]", b"[{}]", b"7"), (None, -32600))
     for line, under in codes.items():
-        (message,) = talk.codec.feed(line + b"\n")
+        (message,) = connection.codec.feed(line + b"\n")
         assert isinstance(message, Malformed)
-        told = talk.hears(message.failure)
-        assert (told["id"], told["error"]["code"]) == under
+        answer = connection.encoded(message.failure)
+        assert (answer["id"], answer["error"]["code"]) == under
     for value in ({"result": {}, "id": 1}, {"method": "x"}, {"method": "mcp/x", "params": "x"}):
-        (message,) = talk.codec.feed(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
+        (message,) = connection.codec.feed(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
         assert isinstance(message, Malformed)
         assert message.silent
-    assert talk.hears(Failure(None, -32600, "no"))["id"] is None
+    assert connection.encoded(Failure(None, -32600, "no"))["id"] is None
 
 
-def test_half_a_surrogate_pair_is_answered_under_the_id_of_its_request():
-    talk = Talk()
+def test_refusals_of_lone_surrogates_have_the_id_of_the_request():
+    connection = Connection()
     for id_ in (1, "x", None):
-        told = talk.refused("mcp/tool/execute", {"toolId": "\ud800", "inputs": {}}, id=id_)
-        assert (told["id"], told["error"]["code"]) == (id_, -32602)
-        assert told["error"]["message"].startswith("params.toolId ")
+        answer = connection.refused("mcp/tool/execute", {"toolId": "\ud800", "inputs": {}}, id=id_)
+        assert (answer["id"], answer["error"]["code"]) == (id_, -32602)
+        assert answer["error"]["message"].startswith("params.toolId ")
 
 
-def test_a_long_message_is_refused_under_its_id():
-    talk = Talk()
-    talk.codec = Codec(200, dialects=True)
-    talk.request("mcp/listTools", id=1)
-    told = talk.refused("mcp/listTools", {"x": "y" * 500}, id="long")
-    assert told["id"] == "long"
-    assert talk.request("mcp/listTools", id=2)
+def test_refusals_of_too_long_messages_have_their_id():
+    connection = Connection()
+    connection.codec = Codec(200, dialects=True)
+    connection.request("mcp/listTools", id=1)
+    answer = connection.refused("mcp/listTools", {"x": "y" * 500}, id="long")
+    assert answer["id"] == "long"
+    assert connection.request("mcp/listTools", id=2)
 
 
 # Any JSON
@@ -265,19 +268,23 @@ MESSAGES = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(st.lists(MESSAGES, max_size=8))
-def test_whatever_comes_is_answered_once_and_forgotten(values):
+def test_each_request_of_any_form_gets_one_answer_and_frees_its_id(values):
     codec = Codec(dialects=True)
     codec.feed(text("mcp/listTools", id="first") + b"\n")
     for value in values:
-        told = [codec.encode(answer) for answer in map(due, codec.feed(json.dumps(value).encode() + b"\n")) if answer]
-        assert len(told) == ("id" in value or not isinstance(value["method"], str))
-        assert all(json.loads(one)["id"] == value.get("id") or json.loads(one)["id"] is None for one in told)
+        answers = [
+            codec.encode(answer)
+            for answer in map(immediate_answer, codec.feed(json.dumps(value).encode() + b"\n"))
+            if answer
+        ]
+        assert len(answers) == ("id" in value or not isinstance(value["method"], str))
+        assert all(json.loads(one)["id"] == value.get("id") or json.loads(one)["id"] is None for one in answers)
     forgotten = [codec.feed(text("mcp/listTools", id=id_) + b"\n")[0] for id_ in (0, 1, 2, None, "", "x", "first")]
     assert [type(message) for message in forgotten] == [Request] * 6 + [Malformed]
 
 
-def due(message: Message) -> Message | None:
-    """What a server would answer at once."""
+def immediate_answer(message: Message) -> Message | None:
+    """Returns the error that a server answers to a message, None where it answers nothing."""
     match message:
         case Request():
             return failure(message.id, InvalidRequest("no"))

@@ -1,4 +1,4 @@
-"""Document 002: which connections speak it, what its messages mean to the core, and what its peer is told."""
+"""Document 002: its connections, its messages as those of the specification, and the answers to its peer."""
 
 import json
 from typing import Any
@@ -17,44 +17,44 @@ CALL = {"method": "call_tool", "params": {"name": "add", "arguments": {"a": 1}},
 STANDARD = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO}
 
 
-class Talk:
-    """One connection of a peer that may speak the dialect."""
+class Connection:
+    """A connection of a peer that may speak the dialect."""
 
     def __init__(self) -> None:
         self.codec = Codec(dialects=True)
 
-    def says(self, message: object) -> list[Message]:
+    def send(self, message: object) -> list[Message]:
         return self.codec.feed(json.dumps(message).encode() + b"\n")
 
     def request(self, message: object) -> Request:
-        (request,) = self.says(message)
+        (request,) = self.send(message)
         assert isinstance(request, Request)
         return request
 
     def refused(self, message: object) -> dict[str, Any]:
-        (refusal,) = self.says(message)
+        (refusal,) = self.send(message)
         assert isinstance(refusal, Malformed)
         assert not refusal.silent
-        return self.hears(refusal.failure)
+        return self.encoded(refusal.failure)
 
-    def hears(self, message: Message) -> dict[str, Any]:
+    def encoded(self, message: Message) -> dict[str, Any]:
         return json.loads(self.codec.encode(message))
 
 
-# Which connections speak it
+# Choice of the dialect
 
 
-def test_the_first_message_settles_it():
+def test_the_first_message_decides_the_dialect():
     asked = ({}, {"version": "0.7.0"}, {"minVersion": "0.1.0", "maxVersion": "0.7.0", "client": "mine"})
     own = [*(("initialize", params) for params in (*asked, {"protocolVersion": "0.5.0"}))]
     for method, params in [*own, ("call_tool", {}), ("read_resource", None), ("render_prompt", [])]:
-        talk = Talk()
-        talk.says({"method": method, "params": params, "id": 1})
-        assert talk.codec.dialect is not None
-        assert talk.codec.dialect.name == "002"
+        connection = Connection()
+        connection.send({"method": method, "params": params, "id": 1})
+        assert connection.codec.dialect is not None
+        assert connection.codec.dialect.name == "002"
 
 
-def test_a_connection_of_the_specification_is_read_as_if_there_were_no_dialects():
+def test_messages_of_the_specification_are_read_without_a_dialect():
     versions = ({"protocolVersion": "2025-11-25"}, {"protocolVersion": 7}, {"version": "0.7.0", "capabilities": {}})
     standard = (STANDARD, {**STANDARD, "protocolVersion": "0.5.0"}, *versions, [])
     for message in (
@@ -62,71 +62,74 @@ def test_a_connection_of_the_specification_is_read_as_if_there_were_no_dialects(
         *({"method": "initialize"}, {"method": "tools/call", "params": {"name": "add"}}, {"method": "call_tools"}),
         *({"method": 7}, {"result": {}}),
     ):
-        talk, plain = Talk(), Codec()
+        connection, plain = Connection(), Codec()
         line = json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode() + b"\n"
-        assert talk.codec.feed(line) == plain.feed(line)
-        assert talk.codec.dialect is None
+        assert connection.codec.feed(line) == plain.feed(line)
+        assert connection.codec.dialect is None
 
 
-# What a request becomes
+# Requests
 
 
-def test_a_call_is_one_of_the_specification_without_a_handshake():
+def test_call_tool_becomes_tools_call_with_an_envelope():
     params = {"name": "add", "arguments": {"a": 1}, "_meta": ENVELOPE}
-    assert Talk().request(CALL) == Request(1, "tools/call", params)
+    assert Connection().request(CALL) == Request(1, "tools/call", params)
 
 
-def test_what_the_peer_says_in_meta_is_not_taken():
-    request = Talk().request({"method": "read_resource", "params": {"uri": "a:", "_meta": {"own": 1}}, "id": 1})
+def test_meta_of_the_peer_is_ignored():
+    request = Connection().request({"method": "read_resource", "params": {"uri": "a:", "_meta": {"own": 1}}, "id": 1})
     assert request.params["_meta"] == ENVELOPE
 
 
-def test_an_answer_has_the_id_and_the_head_of_its_request():
-    talk, head = Talk(), {"jsonrpc": "2.0"}
+def test_answers_have_the_id_and_the_jsonrpc_member_of_their_request():
+    connection, head = Connection(), {"jsonrpc": "2.0"}
     for id_ in ("req-1", 7, -1, ""):
-        bare, headed = talk.request({**CALL, "id": id_}), talk.request({**head, **CALL, "id": f"{id_} with a head"})
-        told = talk.hears(Response(headed.id, {"content": []}))
-        assert told == {**head, "id": f"{id_} with a head", "result": {"content": [], "isError": False}}
-        told = talk.hears(Response(bare.id, {"content": []}))
-        assert told == {"id": id_, "result": {"content": [], "isError": False}}
-    told = talk.hears(Failure(talk.request(CALL).id, -32603, "the disk is full"))
-    assert told == {"id": 1, "error": {"code": 4002, "message": "the disk is full"}}
+        bare, headed = (
+            connection.request({**CALL, "id": id_}),
+            connection.request({**head, **CALL, "id": f"{id_} with a head"}),
+        )
+        answer = connection.encoded(Response(headed.id, {"content": []}))
+        assert answer == {**head, "id": f"{id_} with a head", "result": {"content": [], "isError": False}}
+        answer = connection.encoded(Response(bare.id, {"content": []}))
+        assert answer == {"id": id_, "result": {"content": [], "isError": False}}
+    answer = connection.encoded(Failure(connection.request(CALL).id, -32603, "the disk is full"))
+    assert answer == {"id": 1, "error": {"code": 4002, "message": "the disk is full"}}
 
 
-def test_an_id_in_use_is_refused_and_the_first_goes_on():
-    talk = Talk()
-    first = talk.request(CALL)
-    assert talk.refused(CALL)["error"]["code"] == -32600
-    assert talk.hears(Response(first.id, {"content": []}))["id"] == 1
-    talk.request(CALL)
+def test_requests_with_an_id_in_use_are_refused():
+    connection = Connection()
+    first = connection.request(CALL)
+    assert connection.refused(CALL)["error"]["code"] == -32600
+    assert connection.encoded(Response(first.id, {"content": []}))["id"] == 1
+    connection.request(CALL)
 
 
-def test_its_notifications_mean_nothing():
-    talk = Talk()
-    talk.request(CALL)
-    assert talk.says({"method": "notifications/cancelled", "params": {"requestId": 1}}) == [
+def test_notifications_of_the_peer_have_no_params():
+    connection = Connection()
+    connection.request(CALL)
+    assert connection.send({"method": "notifications/cancelled", "params": {"requestId": 1}}) == [
         Notification("notifications/cancelled")
     ]
 
 
-def test_nothing_is_told_but_answers():
-    talk = Talk()
-    talk.request(CALL)
-    assert talk.codec.encode(Notification("notifications/tools/list_changed")) == b""
-    assert talk.codec.encode(Response(99, {"content": []})) == b""
+def test_notifications_and_unmatched_answers_are_not_sent():
+    connection = Connection()
+    connection.request(CALL)
+    assert connection.codec.encode(Notification("notifications/tools/list_changed")) == b""
+    assert connection.codec.encode(Response(99, {"content": []})) == b""
 
 
-def test_a_result_that_can_not_be_written_is_an_internal_error():
-    talk = Talk()
-    told = talk.hears(Response(talk.request(CALL).id, {"resultType": "input_required"}))
-    assert (told["id"], told["error"]["message"]) == (1, "internal error")
-    assert talk.request(CALL)
+def test_results_without_a_form_in_the_dialect_are_internal_errors():
+    connection = Connection()
+    answer = connection.encoded(Response(connection.request(CALL).id, {"resultType": "input_required"}))
+    assert (answer["id"], answer["error"]["message"]) == (1, "internal error")
+    assert connection.request(CALL)
 
 
-# What is refused
+# Refusals
 
 
-def test_a_request_that_is_none_is_refused():
+def test_malformed_requests_are_refused():
     codes: list[tuple[dict[str, Any], int, int | None]] = [
         ({"method": "tools/list", "id": 2}, -32601, 2),
         ({"method": "mcp/listTools", "id": 2}, -32601, 2),
@@ -139,23 +142,23 @@ def test_a_request_that_is_none_is_refused():
         ({**CALL, "jsonrpc": None}, -32600, 1),
         ({**CALL, "params": None}, -32602, 1),
     ]
-    talk = Talk()
-    talk.request({**CALL, "id": "first"})
-    told = [(message, talk.refused(message)) for message, *_ in codes]
-    assert [(message, one["error"]["code"], one.get("id")) for message, one in told] == codes
+    connection = Connection()
+    connection.request({**CALL, "id": "first"})
+    answer = [(message, connection.refused(message)) for message, *_ in codes]
+    assert [(message, one["error"]["code"], one.get("id")) for message, one in answer] == codes
 
 
-def test_a_text_that_is_no_object_is_refused():
-    talk = Talk()
-    talk.request(CALL)
+def test_text_other_than_a_json_object_is_refused():
+    connection = Connection()
+    connection.request(CALL)
     for line in (b"{", b"[1]", b'[{"method": "call_tool", "id": 1}]'):
-        (refusal,) = talk.codec.feed(line + b"\n")
+        (refusal,) = connection.codec.feed(line + b"\n")
         assert isinstance(refusal, Malformed)
-        assert talk.hears(refusal.failure).keys() == {"jsonrpc", "error"}
+        assert connection.encoded(refusal.failure).keys() == {"jsonrpc", "error"}
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_what_the_parser_refuses_is_answered_in_the_dialect(is_first: bool):
+def test_parse_errors_are_answered_in_the_dialect(is_first: bool):
     for members, code, id_, reason in (
         (rb'"id": 2, "params": {"name": "\ud800"}', -32602, 2, "params.name is not valid"),
         (b'"id": 2, "params": {"name": "add", "arguments": {"a": NaN}}', -32602, 2, "params.arguments.a is NaN"),
@@ -163,21 +166,21 @@ def test_what_the_parser_refuses_is_answered_in_the_dialect(is_first: bool):
         (b'"id": 2, "params": %b' % (b"[" * 300 + b"]" * 300), -32602, 2, '"params" must be'),
         (rb'"id": "\ud800", "params": {"name": "add"}', -32600, None, '"id" must be'),
     ):
-        talk = Talk()
+        connection = Connection()
         if not is_first:
-            talk.request({**CALL, "id": "first"})
-        (refusal,) = talk.codec.feed(b'{"method": "call_tool", %b}\n' % members)
+            connection.request({**CALL, "id": "first"})
+        (refusal,) = connection.codec.feed(b'{"method": "call_tool", %b}\n' % members)
         assert isinstance(refusal, Malformed)
-        told = talk.hears(refusal.failure)
-        assert (told["error"]["code"], told.get("id"), "jsonrpc" in told) == (code, id_, False)
-        assert told["error"]["message"].startswith(reason)
+        answer = connection.encoded(refusal.failure)
+        assert (answer["error"]["code"], answer.get("id"), "jsonrpc" in answer) == (code, id_, False)
+        assert answer["error"]["message"].startswith(reason)
 
 
-def test_what_wants_no_answer_gets_none():
-    talk = Talk()
-    talk.request({**CALL, "id": "first"})
+def test_malformed_answers_get_no_answer():
+    connection = Connection()
+    connection.request({**CALL, "id": "first"})
     for message in ({"result": {}, "id": 1}, {"error": {}, "id": 1}):
-        (refusal,) = talk.says(message)
+        (refusal,) = connection.send(message)
         assert isinstance(refusal, Malformed)
         assert refusal.silent
 
@@ -198,20 +201,20 @@ OBJECTS = st.fixed_dictionaries(
 
 @pytest.mark.slow
 @given(st.lists(JSON | OBJECTS, max_size=5))
-def test_whatever_comes_is_one_message_and_its_answer_is_json(values: list[Any]):
-    talk = Talk()
-    talk.request({**CALL, "id": "first"})
+def test_messages_of_any_form_are_one_message_with_a_json_answer(values: list[Any]):
+    connection = Connection()
+    connection.request({**CALL, "id": "first"})
     for value in values:
-        (message,) = talk.says(value)
+        (message,) = connection.send(value)
         match message:
             case Request(id_):
-                assert talk.hears(Failure(id_, -32603, "why"))["error"]["message"] == "why"
+                assert connection.encoded(Failure(id_, -32603, "why"))["error"]["message"] == "why"
             case Malformed(answer, silent=False):
-                assert talk.hears(answer)["error"]["code"] in (-32600, -32601, -32602, 1001, 5001)
+                assert connection.encoded(answer)["error"]["code"] in (-32600, -32601, -32602, 1001, 5001)
 
 
-def test_nothing_is_kept_of_requests_that_are_over():
-    talk = Talk()
+def test_answered_requests_free_their_id():
+    connection = Connection()
     for _ in range(2):
-        talk.hears(Response(talk.request(CALL).id, {"content": []}))
-        assert "in use" not in talk.refused({**CALL, "params": {}})["error"]["message"]
+        connection.encoded(Response(connection.request(CALL).id, {"content": []}))
+        assert "in use" not in connection.refused({**CALL, "params": {}})["error"]["message"]

@@ -1,4 +1,4 @@
-"""Document 002: its params as those of the specification, and results and errors in its forms."""
+"""Document 002: its params in the form of the specification, and results and errors in its own forms."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from shared.protocol.wire.jsonrpc import Failure, failure
 # Versions
 
 
-def test_the_highest_version_in_common_is_chosen():
+def test_the_highest_common_version_is_chosen():
     chosen: list[tuple[dict[str, Any], str]] = [
         ({}, "0.7.0"),
         ({"version": "0.3.0"}, "0.3.0"),
@@ -37,7 +37,7 @@ def test_the_highest_version_in_common_is_chosen():
     assert [(params, choose_version(params)["version"]) for params, _ in chosen] == chosen
 
 
-def test_an_error_tells_which_versions_there_are():
+def test_errors_without_a_common_version_list_the_supported_versions():
     for params in ({"version": "1.0.0"}, {"maxVersion": "0.0.9"}, {"minVersion": "0.8.0"}):
         with pytest.raises(RpcError) as refused:
             choose_version(params)
@@ -45,7 +45,7 @@ def test_an_error_tells_which_versions_there_are():
         assert refused.value.data == {"supported": list(VERSIONS), "requested": params}
 
 
-def test_what_is_no_version_is_refused():
+def test_invalid_versions_are_refused():
     for version in ("2025-06-18", "0.7", "0.7.0-rc1", "", 7, None, "0.1.9999999999"):
         with pytest.raises(InvalidParams, match=r"MAJOR\.MINOR\.PATCH"):
             choose_version({"version": version})
@@ -54,7 +54,7 @@ def test_what_is_no_version_is_refused():
 # Resources
 
 
-def test_arguments_fill_the_braces_and_the_query():
+def test_arguments_fill_the_template_and_the_query_of_a_uri():
     filled: list[tuple[str, dict[str, Any], str]] = [
         ("data://users/123", {}, "data://users/123"),
         ("data://users/123", {"include_details": True}, "data://users/123?include_details=true"),
@@ -69,18 +69,18 @@ def test_arguments_fill_the_braces_and_the_query():
     assert meant == filled
 
 
-def test_braces_that_arguments_do_not_fill_or_too_many_of_them_are_an_error_of_format():
+def test_unfilled_and_too_large_templates_are_format_errors():
     unfilled = ("data://users/{id}", "data://users/{a}{b}", "data://users/{+a}/{+b}")
-    words = dict.fromkeys(unfilled, "data://users/")
+    messages = dict.fromkeys(unfilled, "data://users/")
     too_much = ("a:{b}" + "c" * MAX_TEMPLATE, "a:" + "{b}/" * (MAX_BRACES + 1))
-    words |= dict.fromkeys(too_much, "a URI with braces may have at most")
-    for uri, said in words.items():
-        with pytest.raises(RpcError, match=said) as refused:
+    messages |= dict.fromkeys(too_much, "a URI with braces may have at most")
+    for uri, message in messages.items():
+        with pytest.raises(RpcError, match=message) as refused:
             read_params({"uri": uri, "arguments": {"ID": 7, "a": 1, "b": 2}})
         assert refused.value.code == 5001
 
 
-def test_bytes_are_content_too():
+def test_binary_contents_become_blob_content():
     contents = [{"uri": "a:", "text": "hello"}, {"uri": "a:", "blob": "AAE=", "mimeType": "image/png"}]
     assert read_result({"value": {"contents": contents, "meta": {}}}) == {
         "content": [{"type": "text", "text": "hello"}, {"type": "blob", "blob": "AAE=", "mimeType": "image/png"}],
@@ -92,7 +92,7 @@ def test_bytes_are_content_too():
 # Tools
 
 
-def test_data_stands_for_the_text_that_says_the_same():
+def test_structured_content_replaces_text_with_the_same_json():
     picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
     content = [{"type": "text", "text": "[2,3]"}, picture]
     assert tool_result({"content": content, "structuredContent": [2, 3]}) == {
@@ -101,7 +101,7 @@ def test_data_stands_for_the_text_that_says_the_same():
     }
 
 
-def test_a_text_that_says_something_else_stays_before_the_data():
+def test_text_with_another_value_stays_before_structured_content():
     for text, is_error in (("two and three", False), ("[2,3", True), ("3", False), ("", True)):
         content = [{"type": "text", "text": text}]
         assert tool_result({"content": content, "structuredContent": [2, 3], "isError": is_error}) == {
@@ -110,7 +110,7 @@ def test_a_text_that_says_something_else_stays_before_the_data():
         }
 
 
-def test_content_of_any_type_passes():
+def test_content_of_any_type_is_unchanged():
     content = [{"type": "custom-type", "data": {}}, {"type": "text", "text": "hello"}]
     assert tool_result({"content": content, "isError": True}) == {"content": content, "isError": True}
 
@@ -118,7 +118,7 @@ def test_content_of_any_type_passes():
 # Prompts
 
 
-def test_arguments_of_prompts_become_text():
+def test_prompt_arguments_become_text():
     given = {"text": "a", "number": 7, "share": 0.5, "yes": True, "none": None, "list": ["ü"]}
     assert prompt_params({"name": "p", "arguments": given})["arguments"] == {
         "text": "a",
@@ -129,7 +129,7 @@ def test_arguments_of_prompts_become_text():
     }
 
 
-def test_messages_become_one_text():
+def test_prompt_messages_become_one_text():
     blocks = [
         {"type": "text", "text": "one"},
         {"type": "resource", "resource": {"uri": "a:", "text": "two"}},
@@ -144,10 +144,10 @@ def test_messages_become_one_text():
     }
 
 
-# Params of all of them
+# Params of every method
 
 
-def test_params_of_other_shapes_are_refused():
+def test_params_of_invalid_shape_are_refused():
     faults: list[tuple[dict[str, Any], str]] = [
         ({}, "must be a string"),
         ({"uri": 7, "name": 7}, "must be a string"),
@@ -162,7 +162,7 @@ def test_params_of_other_shapes_are_refused():
 # Errors
 
 
-def test_errors_are_in_the_ranges_of_the_document():
+def test_error_codes_are_in_the_ranges_of_the_document():
     codes = {
         ("read_resource", -32603): 3002,
         ("read_resource", -32602): -32602,
@@ -174,11 +174,11 @@ def test_errors_are_in_the_ranges_of_the_document():
         ("initialize", -32603): -32603,
         ("", -32700): -32700,
     }
-    told = {(method, code): convert_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
-    assert told == {row: {"code": code, "message": "why", "data": {"a": 1}} for row, code in codes.items()}
+    converted = {(method, code): convert_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
+    assert converted == {row: {"code": code, "message": "why", "data": {"a": 1}} for row, code in codes.items()}
 
 
-def test_a_tool_that_is_not_there_is_4001_and_a_resource_3001():
+def test_unknown_tools_have_code_4001_and_unknown_resources_3001():
     failed = failure(1, UnknownTool("unknown tool: a"))
     assert convert_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
     failed = Failure(1, -32602, "nobody has that number", {"uri": "data://users/999"})

@@ -1,4 +1,4 @@
-"""The ids of a dialect's requests: told apart, and forgotten in time."""
+"""The ids of the open requests of a dialect."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from shared.protocol.wire.jsonrpc import Failure, Malformed
 IDS = [None, 1, "1", "", 0, -5, 2**70]
 
 
-def test_requests_of_any_ids_are_told_apart():
+def test_requests_are_distinguished_by_value_and_type_of_the_id():
     requests = OpenRequests()
     numbers = {id_: requests.open(id_, f"mcp/{id_}", "x", {}).id for id_ in IDS}
     assert len(set(numbers.values())) == len(IDS)
@@ -20,7 +20,7 @@ def test_requests_of_any_ids_are_told_apart():
     assert len(requests) == 0
 
 
-def test_an_id_in_use_is_refused():
+def test_ids_in_use_are_refused():
     for id_ in IDS:
         requests = OpenRequests()
         first = requests.open(id_, "a", "x", {})
@@ -30,7 +30,7 @@ def test_an_id_in_use_is_refused():
         assert requests.open(id_, "b", "x", {}).id != first.id
 
 
-def test_a_refusal_leaves_the_request_with_its_id_alone():
+def test_refusals_do_not_close_the_open_request_with_the_same_id():
     requests = OpenRequests()
     first = requests.open(7, "a", "x", {})
     refused = requests.refuse(Failure(7, -32600, "no", [1]))
@@ -40,7 +40,7 @@ def test_a_refusal_leaves_the_request_with_its_id_alone():
     assert requests.number_of(7) == first.id
 
 
-def test_what_is_over_or_never_was_is_nothing():
+def test_closed_and_unknown_requests_are_not_returned():
     requests = OpenRequests()
     requests.close(requests.open("x", "a", "x", {}).id)
     for number in (None, 5, "1"):
@@ -48,13 +48,13 @@ def test_what_is_over_or_never_was_is_nothing():
         assert requests.close(number) is None
 
 
-def test_other_values_are_no_ids():
+def test_values_other_than_strings_integers_and_null_are_not_ids():
     for value in (True, 1.0, [], {}, "\ud800"):
         assert not is_id(value)
         assert OpenRequests().number_of(value) is None
 
 
-def test_nothing_is_kept_of_what_is_over():
+def test_closed_requests_are_removed():
     requests = OpenRequests()
     for number in range(1_000):
         requests.close(requests.open(number % 7, "a", "x", {}).id)
@@ -63,12 +63,12 @@ def test_nothing_is_kept_of_what_is_over():
     assert requests.open(3, "a", "x", {})
 
 
-def test_an_envelope_names_the_newest_version_and_no_capabilities():
+def test_envelopes_have_the_newest_version_and_no_capabilities():
     meta = add_envelope({"a": 1}, "t")["_meta"]
     assert meta == {PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, "progressToken": "t"}
     assert add_envelope({"_meta": {"progressToken": 0}}, "t")["_meta"]["progressToken"] == 0
 
 
-def test_a_meta_that_is_no_object_is_refused():
+def test_meta_other_than_an_object_is_refused():
     with pytest.raises(InvalidParams, match="_meta"):
         add_envelope({"_meta": []})

@@ -1,4 +1,4 @@
-"""What a client takes in other words than those of the specification, without I/O."""
+"""Spellings of document 003 that a client accepts, without I/O."""
 
 from typing import Any
 
@@ -15,20 +15,20 @@ CALLED = {"name": "my-mcp-server", "version": "1.0.0"}
 
 
 def session() -> ClientSession:
-    """One that declares forms."""
+    """Makes a session that declares elicitation by forms."""
     return ClientSession(
         ClientIdentity({"name": "test", "version": "1"}, {"elicitation": {"form": {}}}), NEWEST_HANDSHAKE
     )
 
 
-def test_questions_of_003_are_those_of_the_specification() -> None:
+def test_questions_of_document_003_become_those_of_the_specification() -> None:
     standards = {"sampling/complete": "sampling/createMessage", "elicitation/request": "elicitation/create"}
     for spelling, standard in {**standards, "roots/list": "roots/list"}.items():
         assert standard_method(spelling) == standard
         assert session().receive(Request("q", spelling)) == [ServerRequest("q", standard, {})]
 
 
-def test_a_form_in_the_words_of_003_keeps_to_the_modes_that_were_declared() -> None:
+def test_undeclared_elicitation_modes_of_document_003_are_refused() -> None:
     made = session()
     assert made.receive(Request("q", "elicitation/request", {"mode": "url"})) == []
     (refused,) = made.outgoing()
@@ -44,7 +44,7 @@ def test_a_form_in_the_words_of_003_keeps_to_the_modes_that_were_declared() -> N
         ({}, None),
     ],
 )
-def test_implementation_stands_in_for_server_info(result: dict[str, Any], info: object) -> None:
+def test_implementation_is_read_where_server_info_is_missing(result: dict[str, Any], info: object) -> None:
     assert server_info(result) == info
     made = session()
     assert made.handle_initialize({"protocolVersion": "2024-11-05", **result})
@@ -52,7 +52,7 @@ def test_implementation_stands_in_for_server_info(result: dict[str, Any], info: 
     assert made.server.info == (info or {})
 
 
-def test_a_title_in_a_change_and_in_contents_reaches_the_user() -> None:
+def test_titles_in_updates_and_contents_are_passed_on() -> None:
     made = session()
     change = {"uri": "file:///main.rs", "title": "Main File"}
     assert made.receive(Notification("notifications/resources/updated", change)) == [
@@ -62,7 +62,7 @@ def test_a_title_in_a_change_and_in_contents_reaches_the_user() -> None:
     assert made.receive(read) == [Answered(read.id, read)]
 
 
-def test_32000_is_an_error_like_any_other() -> None:
+def test_code_32000_is_passed_on_as_an_error() -> None:
     made = session()
     refused = Failure(made.request("tools/list", {}), -32000, "Server error")
     assert made.receive(refused) == [Answered(refused.id, refused)]
