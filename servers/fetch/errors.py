@@ -36,7 +36,7 @@ _ADVICE = {
     "connect": "Check the host and the port of the URL, or try again later.",
     "tls": "Check the host and the port of the URL, or fetch another page: certificates are always verified.",
 }
-"""The advice for the codes of which every failure has the same next step."""
+"""The advice for codes whose failures all have the same next step."""
 GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 

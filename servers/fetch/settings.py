@@ -66,9 +66,9 @@ class Settings(BaseModel):
 
     @field_validator("allow_private", "allow_host", "deny_host", "allow_port")
     @classmethod
-    def _check_rules(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
-        Policy(Rules(**{str(info.field_name): given}))
-        return given
+    def _check_rules(cls, rules: list[Any], info: ValidationInfo) -> list[Any]:
+        Policy(Rules(**{str(info.field_name): rules}))
+        return rules
 
     @field_validator("proxy_url")
     @classmethod
@@ -93,10 +93,10 @@ class Settings(BaseModel):
 
     @field_validator("header")
     @classmethod
-    def _check_headers(cls, given: list[str]) -> list[str]:
-        for text in given:
+    def _check_headers(cls, headers: list[str]) -> list[str]:
+        for text in headers:
             parse_host_header(text)
-        return given
+        return headers
 
     @field_validator("user_agent")
     @classmethod

@@ -118,15 +118,15 @@ def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> It
     switched = {argument.option for argument, value in arguments if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
     for argument, value in arguments:
-        given, mode = value, ""
+        path_text, mode = value, ""
         if argument.type == "string":  # DIR:MODE or NAME=PATH:MODE
             if "=" in (argument.metavar or ""):
-                given = value.partition("=")[2]
-            before, _, after = given.rpartition(":")
-            given, mode = (before, after) if after in _MODES else (given, "")
-        if argument.name in launch.entry.permissions.paths and given and not given.startswith(":"):
-            yield from _check_path(launch, argument, Path(given), "--create" in switched)
-            path = expand_home(given)
+                path_text = value.partition("=")[2]
+            before, _, after = path_text.rpartition(":")
+            path_text, mode = (before, after) if after in _MODES else (path_text, "")
+        if argument.name in launch.entry.permissions.paths and path_text and not path_text.startswith(":"):
+            yield from _check_path(launch, argument, Path(path_text), "--create" in switched)
+            path = expand_home(path_text)
             if writes and mode != "ro" and path.exists() and not os.access(path, os.W_OK):
                 fix = f"chmod u+w '{path}', or remove {launch.entry.permissions.writing} from {launch.file}"
                 yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)

@@ -53,7 +53,7 @@ class TextRead(NamedTuple):
     rest: Cursor | None = None
     notes: tuple[str, ...] = ()
     cursor_suffix: str = ""
-    """What follows the rest in the cursor of a document: the selected pages."""
+    """The selected pages of a document, appended to the rest in its cursor."""
 
     @property
     def cursor(self) -> str | None:

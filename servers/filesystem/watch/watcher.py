@@ -92,7 +92,7 @@ class Watcher:
         self._is_stale = False
         """True if the set of directories to watch may have changed."""
         self._sweep_at = self._paused_until = 0.0
-        """The time of the next check of everything, and the time before which there is none (`time.monotonic`)."""
+        """The time of the next check of all targets, and the time until which checks pause (`time.monotonic`)."""
         self._has_local_targets, self._has_remote_targets = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()

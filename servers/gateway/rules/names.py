@@ -70,7 +70,7 @@ class Rules:
         return self.rename.get(name) or (None if self.is_replaced(name) else name)
 
     def original_name(self, shown_name: str) -> str | None:
-        """Return the server's tool that clients know as `shown_name`; None if there is none."""
+        """Return the original name of the tool that is shown as `shown_name`; None if no tool is."""
         for old, new in self.rename.items():
             if new == shown_name and self.allows(old):
                 return old

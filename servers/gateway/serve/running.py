@@ -89,10 +89,10 @@ def run_all(
 
 
 def _unite_scopes(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
-    """Return the scopes that any of the `members` knows, and those that clients should request first: tools need the
-    same scopes at the joined endpoint."""
-    known, requested_first = zip(*(member.scopes() for member in members), strict=True)
-    return sorted(set().union(*known)), sorted(set().union(*requested_first))
+    """Return the scopes that any of the `members` supports, and those that clients should request first: tools need
+    the same scopes at the joined endpoint."""
+    supported, requested_first = zip(*(member.scopes() for member in members), strict=True)
+    return sorted(set().union(*supported)), sorted(set().union(*requested_first))
 
 
 async def _run(

@@ -41,7 +41,7 @@ class Origin(Protocol):
 
 
 class Libraries:
-    """The prompts of several folders, the first of which has precedence. Thread-safe except for `scan`."""
+    """The prompts of several folders; the first folder has precedence. Thread-safe except for `scan`."""
 
     def __init__(self, roots: Sequence[Path], origins: Mapping[Path, Origin] = MappingProxyType({})) -> None:
         self.origins = origins

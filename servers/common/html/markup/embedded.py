@@ -1,4 +1,4 @@
-"""Embedded content of a page: frames, videos, sounds and other files, each shown as a link with its title.
+"""Embedded frames, videos, sounds and other files of a page, written as links with their titles.
 
 In the tree, each is replaced with a picture (`img`) that has the address in an attribute, so that it is kept wherever
 pictures next to the content are kept. It becomes a link when the content is written: in Markdown by `inline.py`, in
@@ -69,7 +69,7 @@ def show_embedded(root: HtmlElement) -> None:
 
 
 def make_link(element: HtmlElement) -> None:
-    """Turn the picture that stands for embedded content into a link."""
+    """Turn the picture that replaced embedded content into a link."""
     address, words = element.get(EMBEDDED), element.get("alt")
     element.attrib.clear()
     element.tag, element.text = "a", words

@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     first_rows: Sequence[Sequence[str | None]]
     """Some rows in the form in which they will be imported."""
     decisions: Sequence[str]
-    """How the file is read, with the reasons."""
+    """Sentences that explain how the file is read, and why."""
 
 
 class TargetTable(NamedTuple):

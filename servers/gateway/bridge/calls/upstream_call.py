@@ -123,10 +123,10 @@ class UpstreamCall:
 
     def store_answers(self, answers: Mapping[str, Any]) -> None:
         """Store the answers of a round. Raises InvalidParams for an answer that does not match its question."""
-        given = [(key, waiting, answers[key]) for key, waiting in self._pending.items() if key in answers]
-        for _, pending, answer in given:
+        answered = [(key, pending, answers[key]) for key, pending in self._pending.items() if key in answers]
+        for _, pending, answer in answered:
             read_answer(pending.question, answer)
-        for key, pending, answer in given:
+        for key, pending, answer in answered:
             pending.answer = answer
             del self._pending[key]
         self._changed.wake()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from itertools import accumulate, chain
 
-from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of
+from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of, similar_blocks
 
 _MIN_POSTS, _MIN_SHARE = 2, 0.8
 """Minimum number of posts, and the minimum share of them that have a text, and of these that have an author."""
@@ -22,17 +22,13 @@ _MIN_LINK = 0.5
 _MAX_SAME = 0.75
 """Maximum share of posts by the same author; a link that more posts have is an action."""
 _DIRECTORY = re.compile(r"[^/]*\Z|\d+")
-"""What the addresses of different authors differ in."""
+"""The parts of an address that differ between authors: the last segment, and numbers."""
 
 
 def complete_authors(page: Lines, keep: list[bool]) -> None:
     """Keep the authors of kept posts."""
-    posts: dict[Hashable, list[Block]] = {}
-    for block in page.blocks:
-        if block.around is not None and block.end - block.first > 1:
-            posts.setdefault((block.around, kind_of(block.element)), []).append(block)
     texts = [0, *accumulate(map(_is_text, page.lines, keep))]
-    for group in posts.values():
+    for group in similar_blocks(page):
         written = [block for block in group if texts[block.first] < texts[block.end]]
         if len(written) >= max(_MIN_POSTS, _MIN_SHARE * len(group)):
             for number in _names_in(written, page.lines):

@@ -6,7 +6,7 @@ order, and all lines within a block have consecutive numbers. `evidence` examine
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from lxml.html import HtmlElement
@@ -177,3 +177,12 @@ class Lines:
         within = self._texts[0][2]
         self.lines.append(Line(block, text, min(linked, len(text)), links, within, self._pictures, self._fields))
         self._texts.clear()
+
+
+def similar_blocks(page: Lines) -> Iterable[list[Block]]:
+    """Group the blocks of several lines that have a similar element in the same block."""
+    groups: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.around is not None and block.end - block.first > 1:
+            groups.setdefault((block.around, kind_of(block.element)), []).append(block)
+    return groups.values()

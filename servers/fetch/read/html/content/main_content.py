@@ -382,17 +382,17 @@ def _complete_captions(page: Lines, keep: list[bool]) -> None:
 
 def _complete_picture_captions(lines: list[Line], keep: list[bool]) -> None:
     """Keep a short text below a picture between kept paragraphs of the same block."""
-    kept: list[tuple[int, Line]] = [(number, line) for number, line in enumerate(lines) if keep[number]]
+    kept_lines: list[tuple[int, Line]] = [(number, line) for number, line in enumerate(lines) if keep[number]]
     for number, (before, line) in enumerate(pairwise(lines), 1):
         if keep[number] or line.pictures == before.pictures or len(line.text) > _MAX_PICTURE_CAPTION:
             continue
         block = line.block
         while block.around is not None and block.around.end - block.around.first == 1:
             block = block.around
-        place = bisect(kept, number, key=itemgetter(0))
-        beside = (other for _, other in kept[max(0, place - 1) : place + 1])
+        place = bisect(kept_lines, number, key=itemgetter(0))
+        beside = (other for _, other in kept_lines[max(0, place - 1) : place + 1])
         is_text = line.linked < _LINK_SHARE * len(line.text)
-        if is_text and 0 < place < len(kept) and all(_is_text_in(other, block.around) for other in beside):
+        if is_text and 0 < place < len(kept_lines) and all(_is_text_in(other, block.around) for other in beside):
             keep[number] = True
 
 

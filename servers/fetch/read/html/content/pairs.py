@@ -6,7 +6,7 @@ the beginning of similar blocks, as in lists of parameters or of properties, it 
 
 from collections.abc import Hashable
 
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, kind_of
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, similar_blocks
 
 _MIN_PAIRS = 3
 """Minimum number of pairs."""
@@ -43,11 +43,7 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
 
 def complete_names(page: Lines, keep: list[bool]) -> None:
     """Keep the names at the beginning of similar blocks that are kept otherwise."""
-    groups: dict[Hashable, list[Block]] = {}
-    for block in page.blocks:
-        if block.around is not None and block.end - block.first > 1:
-            groups.setdefault((block.around, kind_of(block.element)), []).append(block)
-    for group in groups.values():
+    for group in similar_blocks(page):
         names = [block.first for block in group if _begins_with_name(block, page.lines, keep)]
         if len(names) >= max(_MIN_NAMED, _MIN_SHARE * len(group)):
             for number in names:
