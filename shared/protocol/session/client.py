@@ -26,7 +26,6 @@ from ..types.tasks import TASKS
 from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method
 from ..wire.jsonrpc import (
-    Batch,
     Failure,
     Fate,
     Gap,
@@ -40,6 +39,7 @@ from ..wire.jsonrpc import (
     Unanswered,
     failure,
     id_as_number,
+    messages_of,
     normalize_id,
 )
 from .client_events import ClientEvent, Notified, ServerRequest, Stray, Unusable, Withdrawn, read_input_wanted
@@ -379,8 +379,7 @@ class ClientSession:
     def receive(self, message: Message) -> list[ClientEvent]:
         """Handle one message, and return the events for the application."""
         # A batch is also accepted in versions without batches, since its meaning is clear.
-        messages = message.messages if isinstance(message, Batch) else (message,)
-        return [event for event in map(self._handle, messages) if event is not None]
+        return [event for event in map(self._handle, messages_of(message)) if event is not None]
 
     def _handle(self, message: Message) -> ClientEvent | None:
         match message:

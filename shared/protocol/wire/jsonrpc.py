@@ -112,6 +112,11 @@ class Prepared(dict[str, Any]):
         self.json = json_of(result)
 
 
+def messages_of(message: Message) -> tuple[Message, ...]:
+    """Return the messages of a batch, or `message` alone."""
+    return message.messages if isinstance(message, Batch) else (message,)
+
+
 Answer = TypeVar("Answer", Response, Failure, Response | Failure)
 
 

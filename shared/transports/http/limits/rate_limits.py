@@ -13,7 +13,7 @@ from functools import lru_cache
 from ....contracts import Limiter, Rate
 from ....errors import LimitExceeded
 from ....protocol.http.rules import Refusal, limit_exceeded
-from ....protocol.wire.jsonrpc import Batch, Malformed, Message, Request, failure
+from ....protocol.wire.jsonrpc import Batch, Malformed, Message, Request, failure, messages_of
 from ....stores.memory_limiter import MemoryLimiter
 from .endpoint_limits import ClientLimits
 
@@ -75,7 +75,7 @@ class Allowances:
     async def check_message(self, client: str, message: Message) -> LimitExceeded | None:
         """Take the requests in `message` of `client`, like `check`. A message without requests, such as a
         cancellation, always passes."""
-        requests = sum(isinstance(part, Request) for part in _parts(message))
+        requests = sum(isinstance(part, Request) for part in messages_of(message))
         return await self.check(client, requests) if requests else None
 
     def charge(self, client: str, requests: float) -> None:
@@ -122,12 +122,8 @@ class Allowances:
 def refuse_message(message: Message, error: LimitExceeded) -> Message:
     """Return a replacement for a message whose requests may not be served now: the answers to these requests, and the
     other parts of the message."""
-    requests = [part for part in _parts(message) if isinstance(part, Request)]
+    requests = [part for part in messages_of(message) if isinstance(part, Request)]
     # A malformed request is answered by the session with its id, also within a batch.
     answers = tuple(Malformed(failure(part.id, error), is_call=True) for part in requests)
-    others = tuple(part for part in _parts(message) if not isinstance(part, Request))
+    others = tuple(part for part in messages_of(message) if not isinstance(part, Request))
     return Batch((*answers, *others)) if isinstance(message, Batch) else answers[0]
-
-
-def _parts(message: Message) -> tuple[Message, ...]:
-    return message.messages if isinstance(message, Batch) else (message,)

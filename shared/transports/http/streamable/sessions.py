@@ -26,7 +26,7 @@ from ....protocol.identity import Principal
 from ....protocol.session.events import cancelled_id
 from ....protocol.session.handshake import NEW
 from ....protocol.session.questions import find_asker
-from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response, normalize_id
+from ....protocol.wire.jsonrpc import Failure, Message, Request, RequestId, Response, messages_of, normalize_id
 from ....server.run import Run
 from ....stores.memory import Stores
 from ....telemetry.footprint import return_memory
@@ -166,13 +166,13 @@ class Sessions:
         """Inform other replicas of the changes that `message` makes, and forward the message to the replicas that it
         concerns: the one that asked a question, or the one that serves a cancelled request."""
         await session.publish()
-        for part in _parts(message):
+        for part in messages_of(message):
             await self._forward(session, part)
 
     def take_over(self, session: HttpSession, message: Message) -> None:
         """Stop all other replicas from reporting a resource to which the client has subscribed here with `message`,
         or from which it has unsubscribed."""
-        for part in _parts(message):
+        for part in messages_of(message):
             if isinstance(part, Request) and part.method in _SUBSCRIBING:
                 uri = part.params.get("uri")
                 is_watched = part.method == _SUBSCRIBING[0]
@@ -382,7 +382,3 @@ def log_errors(on_failure: Callable[[], None] | None = None) -> Iterator[None]:
         log.exception("a session failed")
         if on_failure is not None:
             on_failure()
-
-
-def _parts(message: Message) -> Sequence[Message]:
-    return message.messages if isinstance(message, Batch) else (message,)
