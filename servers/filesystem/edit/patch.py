@@ -1,8 +1,9 @@
 """Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
 
 They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, a hunk may
-have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. A patch that does
-more than change existing files is refused.
+have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. There the line
+above a hunk is a line of the file that precedes it, such as `@@ class A`, and several such lines narrow the place. A
+patch that does more than change existing files is refused.
 """
 
 import os
@@ -18,6 +19,7 @@ MAX_FILES = 100
 """Maximum number of files that one patch changes."""
 
 _HUNK = r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*"
+_HEADING = r"@@ +(?!-\d)(\S.*?)(?: @@)?"
 _NOWHERE = "/dev/null"
 _UPDATE = "*** Update File: "
 _NO_END = "\\"
@@ -57,6 +59,7 @@ def read_patch(text: str) -> list[FilePatch]:
     """Return the files of a unified diff, in order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: list[FilePatch] = []
+    headings: list[str] = []
     index, end = 0, -1
     while index < len(lines):
         line = lines[index]
@@ -70,7 +73,12 @@ def read_patch(text: str) -> list[FilePatch]:
             if not files:
                 raise _bad_patch(index, "begins a hunk, but no `+++ b/PATH` line precedes it")
             end = next((end for end in range(index + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
-            files[-1].edits.append(_read_hunk(lines, index, end))
+            heading = re.fullmatch(_HEADING, line)
+            if heading is not None:
+                headings.append(heading[1])
+            if heading is None or end > index + 1 or not "".join(lines[end : end + 1]).startswith("@@"):
+                files[-1].edits.append(_read_hunk(lines, index, end, tuple(headings)))
+                headings.clear()
             index = end
         elif (
             index == end
@@ -133,7 +141,7 @@ def _unquote(path: str) -> str:
     return os.fsdecode(quoted[1].encode("utf-8", "surrogatepass").decode("unicode_escape").encode("latin-1"))
 
 
-def _read_hunk(lines: list[str], index: int, end: int) -> Edit:
+def _read_hunk(lines: list[str], index: int, end: int, headings: tuple[str, ...]) -> Edit:
     body = lines[index + 1 : end]
     # Models leave empty lines between hunks and after the last.
     while body and not body[-1]:
@@ -143,7 +151,8 @@ def _read_hunk(lines: list[str], index: int, end: int) -> Edit:
         raise _bad_patch(index, "has no context lines: include unchanged lines around the addition")
     match = re.fullmatch(_HUNK, lines[index])
     new = "".join(line for mark, line in _split_marks(body) if mark != "-")
-    return Edit(old, new, line=int(match[1]) if match and match[1] else 0)
+    line = int(match[1]) if match and match[1] else 0
+    return Edit(old, new, line=line, headings=() if line else headings)
 
 
 def _split_marks(body: list[str]) -> Iterator[tuple[str, str]]:

@@ -49,14 +49,15 @@ class Edit(NamedTuple):
     """Old text, new text, and the number of places with the old text, all of which are replaced; 0 means any number.
 
     If the number is 1, overlapping places count as well; otherwise they don't. If the edit is a hunk of a diff,
-    `line` is its line number from 1: the old text consists of whole lines, and if there are several places, the one
-    at that line is replaced.
+    `line` is its line number from 1, or 0: the old text consists of whole lines, and if there are several places, the
+    one at that line is replaced, or else the first one from the last of the lines `headings` on.
     """
 
     old: str
     new: str
     places: int = 1
     line: int | None = None
+    headings: tuple[str, ...] = ()
 
 
 def apply_edits(
@@ -161,7 +162,27 @@ def _find_hunk(text: str, edit: Edit) -> list[int]:
                 return places
         if text.startswith(edit.old, start):
             return [start]
+    if len(places) > 1 and edit.headings:
+        lines = text.split("\n")
+        heading = _line_of_heading(lines, edit.headings)
+        start = sum(len(line) + 1 for line in lines[: heading - 1])
+        place = f"\n{text}".find(f"\n{edit.old}", start) if heading else -1
+        return places if place < 0 else [place]
     return places
+
+
+def _line_of_heading(lines: Sequence[str], headings: Sequence[str]) -> int:
+    """Return the line number, from 1, of the last heading, each sought below the one before; 0 if one is missing, or
+    if the first is not the only such line."""
+    stripped = [line.strip() for line in lines]
+    if stripped.count(headings[0]) != 1:
+        return 0
+    number = 0
+    for heading in headings:
+        if heading not in stripped[number:]:
+            return 0
+        number = stripped.index(heading, number) + 1
+    return number
 
 
 def _line_numbers(text: str, places: Sequence[int]) -> list[int]:
@@ -197,6 +218,9 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     numbers = _line_numbers(haystack, places)
     if edit.line in numbers:
         numbers = [edit.line]
+    elif len(numbers) > 1 and edit.headings:
+        heading = _line_of_heading(lines, edit.headings)
+        numbers = [number for number in numbers if number >= heading > 0][:1] or numbers
     _require_count(edit.places, numbers, edit_number)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     # A last line with or without a line ending stays that way.

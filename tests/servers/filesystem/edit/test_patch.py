@@ -132,6 +132,31 @@ def test_file_headers_of_codex_are_read() -> None:
     assert (both.path, len(both.edits)) == ("a.py", 1)
 
 
+@pytest.mark.parametrize("indent", ["    ", "  "])
+@pytest.mark.parametrize(
+    ("headings", "number"),
+    [
+        ("@@ class B:\n@@     def f(self):\n", 2),
+        ("@@ class B:\n", 2),
+        ("@@ class C: @@\n@@ @late\n@@ def f(self):\n", 4),
+        ("@@ def f(self):\n", None),
+        ("@@ class D:\n", None),
+        ("@@ class B:\n@@ def g(self):\n", None),
+        ("@@\n", None),
+    ],
+)
+def test_headings_of_codex_choose_among_several_matches(headings: str, number: int | None, indent: str) -> None:
+    body = "    def f(self):\n        return 0\n"
+    text = f"class A:\n{body}class B:\n{body}class C:\n{body}    @late\n{body}"
+    [file] = read_patch(f"*** Update File: a.py\n{headings}-{indent * 2}return 0\n+{indent * 2}return 1\n")
+    if number is None:
+        assert code(apply_edits, text, file.edits) == "ambiguous_match"
+        return
+    before = text.split("return 0")
+    expected = "return 0".join(before[:number]) + "return 1" + "return 0".join(before[number:])
+    assert apply_edits(text, file.edits).after == expected
+
+
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [
