@@ -20,7 +20,12 @@ from servers.common.files.locks import lock_entries
 from servers.common.files.names import components
 from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.delete import Bounds, Mark, children, empty, is_directory, stat_of
-from servers.filesystem.edit.preconditions import require_file_name, require_free, require_same
+from servers.filesystem.edit.preconditions import (
+    require_file_name,
+    require_free,
+    require_no_other_form,
+    require_same,
+)
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
 from servers.filesystem.history.states import DIRECTORY, State, new_digest
@@ -95,6 +100,7 @@ def move(
                 raise missing_error(old, source.path)
             require_same(status, etag, source.path)
             require_free(stat_entry(new), destination.path)
+            require_no_other_form(rooted, new.place, old.place)
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
@@ -194,6 +200,7 @@ def copy(
         with rooted.locate(destination, follow=False) as new, lock_entries(new):
             rooted.roots.require_writable(new.place)
             require_free(stat_entry(new), destination.path)
+            require_no_other_form(rooted, new.place)
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")

@@ -2,10 +2,17 @@
 
 import os
 import stat
+from contextlib import suppress
+from itertools import islice
 
-from servers.common.files.rooted_files import missing_error, require_regular
+from servers.common.files.names import compose
+from servers.common.files.rooted_files import RootedFiles, missing_error, require_regular
 from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Entry, Place, etag_of, is_writable
+from shared.program.files.system import SYSTEM
+
+_MAX_NAMES = 10_000
+"""Maximum number of names in a directory that are compared with a new one."""
 
 
 def require_file_name(place: Place) -> None:
@@ -34,6 +41,26 @@ def require_free(status: os.stat_result | None, path: str) -> None:
     """Raise `already_exists` unless `status` is None."""
     if status is not None:
         raise FilesError("already_exists", path, "already exists", "Choose another name.")
+
+
+def require_no_other_form(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:
+    """Raise `already_exists` if the directory of `new`, which does not exist, has the same name with its accents
+    composed otherwise, unless that is `source`, which is renamed.
+
+    macOS decomposes accents and models compose them, so a second file would be created that looks like the first.
+    """
+    if not new.parts or new.parts[-1].isascii():
+        return
+    directory, name = new._replace(parts=new.parts[:-1]), compose(new.parts[-1])
+    same: list[Place] = []
+    with suppress(FilesError), rooted.open_directory(directory) as opened, SYSTEM.scan(opened) as entries:
+        names = (entry.name for entry in islice(entries, _MAX_NAMES))
+        same = [directory.child(other) for other in names if not other.isascii() and compose(other) == name]
+    for other in same:
+        is_source = source is not None and (source.root_index, source.parts) == (other.root_index, other.parts)
+        if not is_source and not rooted.roots.denies(other):
+            reason = "already exists under a name whose accents are composed otherwise"
+            raise FilesError("already_exists", new.path, reason, f"Use {rooted.roots.uri(other)}.")
 
 
 def require_replaceable(entry: Entry, status: os.stat_result | None, path: str, protected: bool) -> None:

@@ -3,10 +3,13 @@
 import os
 import re
 import stat
+import sys
 
 import pytest
 
-from servers.filesystem.edit.write import WriteOptions, write_file
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import WriteOptions, create_directory, write_file
+from servers.filesystem.errors import FilesError
 from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, replace_as_another
 
@@ -59,3 +62,25 @@ def test_the_etag_of_a_write_is_not_that_of_a_later_version(files, root, at, mon
 
 def test_quick_writes_have_different_etags(write):
     assert len({write("file", str(i % 10)).etag for i in range(30)}) == 30
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there both forms of an accent are one name")
+def test_no_second_name_is_created_whose_accents_are_only_composed_otherwise(files, root, at):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    (root / decomposed).write_text("old")
+    (root / "other").write_text("other")
+    for act in (
+        lambda: write_file(files, at(composed), "new"),
+        lambda: write_file(files, at(composed), "new", "create"),
+        lambda: create_directory(files, at(f"{composed}/inner")),
+        lambda: move(files, at("other"), at(composed)),
+        lambda: copy(files, at(decomposed), at(composed)),
+    ):
+        with pytest.raises(FilesError, match="accents are composed otherwise") as caught:
+            act()
+        assert caught.value.code == "already_exists"
+        assert caught.value.suggestion == f"Use {(root / decomposed).as_uri()}."
+    assert sorted(os.listdir(root)) == sorted([decomposed, "other"])
+    move(files, at(decomposed), at(composed))
+    assert write_file(files, at(composed), "new").created is False
+    assert write_file(files, at("caf\u00ea"), "new").created
