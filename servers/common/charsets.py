@@ -67,6 +67,8 @@ WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Codecs whose characters take more than one byte, even ASCII ones."""
 EVIDENCE = 4_000
 """Number of bytes of lines with non-ASCII bytes that suffices to detect a charset."""
+_MIN_ASCII = 4
+"""Minimum number of ASCII characters of a text in UTF-16 or UTF-32 without spaces and line endings."""
 _WIDE_SAMPLE = 2_048
 """Number of bytes at the start of a file that are tried as UTF-16 and UTF-32."""
 
@@ -81,8 +83,8 @@ class Likely(NamedTuple):
 def wide_codec(start: bytes) -> str | None:
     """Return the form of UTF-16 or UTF-32 in which the start of a file is text, or None.
 
-    The characters must be printable and mostly ASCII. Numbers in a binary file can look like Chinese, but a text has
-    spaces or line endings.
+    The characters must be printable. Numbers in a binary file can look like Chinese, but a text has spaces or line
+    endings, or at least half of it is ASCII.
     """
     sample = start[:_WIDE_SAMPLE]
     best, best_length = None, 0
@@ -93,7 +95,8 @@ def wide_codec(start: bytes) -> str | None:
             continue
         ascii_only = text.encode("ascii", "ignore")
         is_printable = all(part.isprintable() for part in text.split())
-        if len(ascii_only) > best_length and not {32, 10}.isdisjoint(ascii_only) and is_printable:
+        is_text = not {32, 10}.isdisjoint(ascii_only) or len(ascii_only) >= max(_MIN_ASCII, len(text) / 2)
+        if len(ascii_only) > best_length and is_text and is_printable:
             best, best_length = name, len(ascii_only)
     return best
 

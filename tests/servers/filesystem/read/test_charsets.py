@@ -171,9 +171,11 @@ def test_bytes_valid_as_utf_8_by_chance_do_not_hide_cp866():
 
 
 def test_utf_16_of_other_scripts_is_detected_without_a_byte_order_mark():
-    for text in (JAPANESE, RUSSIAN, "中文 文本\n", "a 😀\n"):
+    for text in (JAPANESE, RUSSIAN, "中文 文本\n", "a 😀\n", "1.10.0", "Überprüfung"):
         for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
             assert decode(text.encode(codec), "file") == (text, Charset(codec))
+    for number in range(33, 127):
+        assert refusal(bytes([number, 0]) * 3)
 
 
 def test_a_part_may_split_a_character_and_has_a_byte_order_mark_only_at_offset_0():
