@@ -233,9 +233,10 @@ class ColumnSurvey:
             reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
             if self._has_comma and all(by_mark.values()) and not mark.is_sure:
                 return reading, "1,234 is read as 1234"
-            if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
+            is_new_decimal = is_new and reading.kind == "decimal"
+            if is_new_decimal and self._has_bare_exponent and not self._has_point:
                 return None, "codes or numbers, such as 1e5"
-            if reading.kind == "decimal" and is_new and self._has_tenth and self._has_padded:
+            if is_new_decimal and self._has_tenth and self._has_padded:
                 return None, "versions or numbers, such as 3.9 and 3.10: specify the type decimal"
             return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:

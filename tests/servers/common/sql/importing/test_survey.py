@@ -57,11 +57,13 @@ def test_an_ambiguous_number_for_an_existing_numeric_column_is_refused(field: st
     assert (raised.value.suggestion, raised.value.quoted) == ('Specify "." or "," as decimal.', ("column a",))
 
 
-def test_decimals_like_version_numbers_fit_an_existing_numeric_column() -> None:
+@pytest.mark.parametrize(("first", "last"), [("3,9", "3,10"), ("1e5", "2e6")])
+def test_decimals_like_versions_or_codes_fit_an_existing_numeric_column(first: str, last: str) -> None:
     there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
-    plan = survey_all("a;b\n3,9;3,9\n3,10;3,10\nNA;x\n", there)
+    plan = survey_all(f"a;b\n{first};{first}\n{last};{last}\nNA;x\n", there)
     assert [column.kind for column in plan.columns] == ["decimal", "text"]
-    assert plan.first_rows == [("3.9", "3,9"), ("3.10", "3,10"), (None, "x")]
+    as_numbers = [field.replace(",", ".") for field in (first, last)]
+    assert plan.first_rows == [(as_numbers[0], first), (as_numbers[1], last), (None, "x")]
 
 
 @pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
