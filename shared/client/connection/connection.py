@@ -148,7 +148,7 @@ class Connection:
         self._ready = Signal()
         self._waiter_ended = Signal()
         self._close_reason: str | None = "the client is not open"
-        self._has_logged_stray = False
+        self._stray = ""
         self._tasks: TaskGroup
 
     @property
@@ -172,6 +172,9 @@ class Connection:
                     self._close_reason = "the client is closed"
                 await self._transport.aclose()
                 self.closed.set()
+                if self._stray and self.session.server is None:
+                    # A server that works may print a greeting, but here it is all that the server has sent.
+                    _log.warning("the server sent nothing but output that answers no request: %s", self._stray)
 
     def lose(self, reason: str) -> None:
         """End the connection; pending requests fail with `reason`."""
@@ -419,9 +422,9 @@ class Connection:
                 for subscription in tuple(self.subscriptions):
                     subscription.on_gap()
                 self._on_message(event, bool(self.subscriptions))
-            case Stray(text) if not self._has_logged_stray:
-                self._has_logged_stray = True
-                _log.info("the server sent something that answers no request: %s", plain(text[:200]))
+            case Stray(text) if not self._stray:
+                self._stray = plain(text[:200])
+                _log.info("the server sent something that answers no request: %s", self._stray)
 
     def _handle_notification(self, event: Notified) -> None:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:

@@ -242,6 +242,15 @@ async def test_an_answer_to_another_id_is_logged_and_the_call_times_out(caplog: 
     assert caplog.messages == [f"the server sent something that answers no request: {reason}"]
 
 
+async def test_a_server_that_only_prints_indented_json_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    program = """import json; print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}, indent=2))"""
+    with anyio.fail_after(30), pytest.raises(ConnectionError):
+        async with connect_stdio([sys.executable, "-I", "-S", "-c", program]):
+            pass
+    [record] = [record for record in caplog.records if record.name == "shared.client.connection"]
+    assert (record.levelname, "in a stream, a message must be one line" in record.message) == ("WARNING", True)
+
+
 async def _break_off(exchange: Exchange) -> None:
     await exchange.send(STREAM if exchange.method == "POST" else b"\x81\x70{")
 
