@@ -41,7 +41,7 @@ from .calls.pool import Pool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessCalls
 from .forwarding import drop_era_fields, error_for, lost_error
-from .repairs import repair
+from .repairs import OutputSchemas, repair
 from .session_messages import SessionMessages
 from .tasks import UpstreamTasks, declare_tasks, has_tasks
 from .upstream import Upstream
@@ -76,6 +76,7 @@ class Bridge:
         self._stateless = StatelessCalls(self.base)
         self._pool = Pool(upstream, self.tasks, self.base.on_server_message)
         self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
+        self._output_schemas = OutputSchemas()
         self.base.listen(self._upstream_tasks.on_server_message)
         self._shared.join(self.base, self.session_messages.level)
 
@@ -131,8 +132,11 @@ class Bridge:
             result = repair(method, drop_era_fields(await self.session_kind(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
+        if method == "tools/call":
+            return self._output_schemas.add_structured(self.upstream.name, params.name, result)
         if method != "tools/list":
             return result
+        self._output_schemas.learn(result)
         self._upstream_tasks.learn(result)
         return declare_tasks(result) if self.base.stateless and self.has_tasks else result
 

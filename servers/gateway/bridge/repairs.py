@@ -4,9 +4,15 @@ Many hosts validate strictly: one tool whose `annotations` are null makes them r
 may include the tools of other servers. Programs in Go, Java and C# write an absent field as null.
 """
 
+import logging
 from typing import Any
 
+from pydantic_core import from_json
+
 from shared.protocol.wire.jsonrpc import json_of
+from shared.text import display_name
+
+_log = logging.getLogger("shared.gateway.bridge.repairs")
 
 _METHODS = frozenset(
     {
@@ -59,6 +65,40 @@ def repair(method: str, result: dict[str, Any]) -> dict[str, Any]:
     if ("structuredContent" in result and content is None) or (not content and structured is not None):
         content = {"type": "text", "text": json_of(structured).decode()}
     return {**result, "content": [content]} if isinstance(content, dict) else result
+
+
+class OutputSchemas:
+    """The tools of a server that have an output schema. Hosts refuse a result of theirs without structured content,
+    which programs omit that write it as text alone."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._reported: set[str] = set()
+
+    def learn(self, listed: dict[str, Any]) -> None:
+        """Store which tools of a page have an output schema."""
+        for tool in filter(lambda tool: isinstance(tool, dict), listed.get("tools") or ()):
+            change = self._names.add if isinstance(tool.get("outputSchema"), dict) else self._names.discard
+            change(str(tool.get("name")))
+
+    def add_structured(self, server: str, tool: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result with the object in its only text as structured content, if its tool requires that and it
+        is missing."""
+        content = result.get("content")
+        if tool not in self._names or not content or result.get("isError") or "structuredContent" in result:
+            return result
+        texts = [item.get("text") for item in content if isinstance(item, dict)]
+        try:
+            structured = from_json(texts[0], allow_inf_nan=False) if len(texts) == 1 and texts[0] else None
+        except ValueError:
+            structured = None
+        if isinstance(structured, dict):
+            return {**result, "structuredContent": structured}
+        if tool not in self._reported:
+            self._reported.add(tool)
+            words = "%s: the tool %s has an output schema but returned no structured content, so hosts may refuse it"
+            _log.warning(words, server, display_name(tool))
+        return result
 
 
 def repair_log(params: dict[str, Any]) -> dict[str, Any]:
