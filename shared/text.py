@@ -53,20 +53,15 @@ def make_marks(kind: str, description: str) -> tuple[str, str]:
     Both contain an unpredictable word, so the text between them can't end the block and continue as if it were the
     server.
     """
-    mark = f"{kind}-{_make_word()}"
-    return f"<{mark}> {description}", f"</{mark}>"
-
-
-def _make_word() -> str:
-    """Return eight hexadecimal digits that can't be guessed and are used only once."""
     try:
-        return _unused_words.pop()
+        word = _unused_words.pop()
     except IndexError:
         # A system call is slow, and takes as long for one word as for many.
         digits = os.urandom(4 * _BATCH_SIZE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
         _unused_words.extend(rest)
-        return word
+    mark = f"{kind}-{word}"
+    return f"<{mark}> {description}", f"</{mark}>"
 
 
 def code_block(text: str, language: str = "") -> str:

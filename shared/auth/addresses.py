@@ -89,20 +89,18 @@ class Addresses:
             return ()
         addresses = await self._resolve_host(parts)
         if origin is not None and origin.hostname != parts.hostname:
-            await self._check_exposure(addresses, parts, origin)
+            exposure = max(map(_exposure, addresses))
+            if exposure != _PUBLIC:
+                # Of several addresses the most public counts for the document, and the least public for the URL that
+                # it names: an attacker may choose either.
+                origin_exposure = (
+                    _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._resolve_host(origin)))
+                )
+                if exposure > origin_exposure or exposure == _FORBIDDEN:
+                    raise ForbiddenAddress(
+                        f"{parts.hostname} is on a more private network than {origin.hostname}, which refers to it"
+                    )
         return () if is_proxied else addresses
-
-    async def _check_exposure(self, addresses: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
-        exposure = max(map(_exposure, addresses))
-        if exposure == _PUBLIC:
-            return
-        # Of several addresses the most public counts for the document, and the least public for the URL that it
-        # names: an attacker may choose either.
-        origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._resolve_host(origin)))
-        if exposure > origin_exposure or exposure == _FORBIDDEN:
-            raise ForbiddenAddress(
-                f"{parts.hostname} is on a more private network than {origin.hostname}, which refers to it"
-            )
 
     async def _resolve_host(self, parts: SplitResult) -> Sequence[str]:
         host = parts.hostname or ""

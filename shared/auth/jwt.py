@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from ..protocol.records import record
 from .claims import ClaimRules, Grant, grant
 from .issuers import Issuer
-from .jose import ALGORITHMS, BadToken, SignedToken, read_signed, verify
+from .jose import ALGORITHMS, BadToken, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _FORBIDDEN_PARAMETERS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
@@ -39,10 +39,6 @@ class JwtTokens:
         kid = signed.header.get("kid")
         if not isinstance(kid, str | None):
             raise BadToken("its kid is not a string")
-        await self._check_signature(signed, issuer, kid)
-        return granted
-
-    async def _check_signature(self, signed: SignedToken, issuer: Issuer, kid: str | None) -> None:
         algorithm = signed.header["alg"]
         if algorithm not in self.algorithms:
             raise BadToken("the algorithm is not allowed")
@@ -53,5 +49,5 @@ class JwtTokens:
             except BadToken as error:
                 fault = error
             else:
-                return
+                return granted
         raise fault

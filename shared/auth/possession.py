@@ -5,7 +5,7 @@ from hmac import compare_digest
 from typing import Literal
 
 from ..protocol.http.protected import ProtectedResource
-from ..protocol.http.rules import Claim, Denial, HttpRequest
+from ..protocol.http.rules import Denial, HttpRequest
 from .claims import Grant
 from .dpop import WINDOW_SECONDS, BadProof, Proof, check_proof
 from .jose import ALGORITHMS
@@ -47,9 +47,19 @@ class Possession:
         except BadProof as error:
             return _refuse(resource, BadProof.code, str(error))
         fault = self._check_use(resource, granted, proof, now)
-        if fault is None and request.claim is not None:
-            fault = await _check_claim(resource, request.claim, proof, now)
-        return fault
+        if fault is not None or request.claim is None:
+            return fault
+        # The proof is new here, but may have been used on another replica. The second window is for replicas whose
+        # clock is behind this one's, which accept the proof for longer.
+        seconds = proof.at + WINDOW_SECONDS - now + WINDOW_SECONDS
+        try:
+            # An id is unique for its key only: two clients may choose the same one.
+            key_and_id = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
+            is_new = await request.claim(f"proof:{sha256(key_and_id).hexdigest()}", seconds)
+        except OSError:
+            # Another replica may have seen the proof, and an attacker with a copy would wait for this moment.
+            return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
+        return None if is_new else _refuse(resource, BadProof.code, "the proof was already used")
 
     def _check_use(self, resource: ProtectedResource, granted: Grant, proof: Proof, now: float) -> Denial | None:
         thumbprint = granted.thumbprint or ""
@@ -63,20 +73,6 @@ class Possession:
         if not self._seen.add(proof, granted.principal.key, now):
             return _refuse(resource, BadProof.code, "the proof was already used")
         return None
-
-
-async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
-    """Return the refusal of a proof that is new here but was used on another replica."""
-    # The second window is for replicas whose clock is behind this one's, which accept the proof for longer.
-    seconds = proof.at + WINDOW_SECONDS - now + WINDOW_SECONDS
-    try:
-        # An id is unique for its key only: two clients may choose the same one.
-        key_and_id = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
-        is_new = await claim(f"proof:{sha256(key_and_id).hexdigest()}", seconds)
-    except OSError:
-        # Another replica may have seen the proof, and an attacker with a copy would wait for this moment.
-        return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
-    return None if is_new else _refuse(resource, BadProof.code, "the proof was already used")
 
 
 def _refuse(

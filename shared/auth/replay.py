@@ -53,7 +53,16 @@ class SeenProofs:
         # once a window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept_at > (SWEEP_SECONDS if lacks_room else WINDOW_SECONDS):
-            self._sweep(now)
+            # Delete the proofs that are too old to be accepted.
+            self._swept_at = now
+            for thumbprint, proofs_of_key in list(self._keys.items()):
+                recent = {digest: at for digest, at in proofs_of_key.proofs.items() if now - at <= WINDOW_SECONDS}
+                self._count -= len(proofs_of_key.proofs) - len(recent)
+                proofs_of_key.proofs = recent
+                if not recent and now - proofs_of_key.floor > WINDOW_SECONDS:
+                    del self._keys[thumbprint]
+                    self._owners[proofs_of_key.owner] -= 1
+            self._owners += Counter()  # removes owners without keys
         seen = self._keys.get(proof.thumbprint)
         if seen is None:
             if self._is_full(owner):
@@ -79,18 +88,6 @@ class SeenProofs:
         first = next(iter(seen.proofs))
         seen.floor = max(seen.floor, seen.proofs.pop(first))
         self._count -= 1
-
-    def _sweep(self, now: float) -> None:
-        """Delete the proofs that are too old to be accepted."""
-        self._swept_at = now
-        for thumbprint, seen in list(self._keys.items()):
-            recent = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW_SECONDS}
-            self._count -= len(seen.proofs) - len(recent)
-            seen.proofs = recent
-            if not recent and now - seen.floor > WINDOW_SECONDS:
-                del self._keys[thumbprint]
-                self._owners[seen.owner] -= 1
-        self._owners += Counter()  # removes owners without keys
 
 
 class Nonces:

@@ -23,7 +23,6 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_bytes
-from typing import Any
 
 from ..protocol.identity import Principal
 from ..protocol.records import record
@@ -74,26 +73,22 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
     owners: dict[str, str] = {}
     for name, entry in content.items():
         try:
-            token = _read_entry(name, entry)
+            if not _NAME.fullmatch(name):
+                raise ValueError("a name must be one word of at most 128 printable ASCII characters")
+            if not isinstance(entry, dict) or not entry.keys() <= {"digest", "scopes", "expires"}:
+                raise ValueError("must be a table with digest, scopes and expires")
+            digest, expires = entry.get("digest"), entry.get("expires")
+            if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+                raise ValueError("digest must be 'sha256:' and 64 lower-case hexadecimal digits")
+            if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
+                raise ValueError("expires must be a time with a time zone, such as 2027-01-01T00:00:00Z")
+            token = NamedToken(name, digest, read_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
         except ValueError as error:
             raise ValueError(f"{path}: {name!r}: {error}") from None
         if token.digest in owners:
             raise ValueError(f"{path}: {name!r} has the same token as {owners[token.digest]!r}")
         tokens[name], owners[token.digest] = token, name
     return tokens
-
-
-def _read_entry(name: str, entry: Any) -> NamedToken:
-    if not _NAME.fullmatch(name):
-        raise ValueError("a name must be one word of at most 128 printable ASCII characters")
-    if not isinstance(entry, dict) or not entry.keys() <= {"digest", "scopes", "expires"}:
-        raise ValueError("must be a table with digest, scopes and expires")
-    digest, expires = entry.get("digest"), entry.get("expires")
-    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise ValueError("digest must be 'sha256:' and 64 lower-case hexadecimal digits")
-    if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
-        raise ValueError("expires must be a time with a time zone, such as 2027-01-01T00:00:00Z")
-    return NamedToken(name, digest, read_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
 
 
 class TokensFile:

@@ -106,7 +106,16 @@ class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOpti
 
 def token_of(options: Options) -> str | None:
     """Return the token that HTTP requests must carry. Raises ValueError if it is missing but needed, or unusable."""
-    token = options.token if options.token_file is None else _read_token(options.token_file)
+    token, path = options.token, options.token_file
+    if path is not None:
+        from ..auth.tokens_file import read_token
+
+        try:
+            token = read_token(path.read_bytes().decode("ascii", "replace"), path)
+        except OSError as error:
+            raise ValueError(f"--token-file: {path}: {error.strerror}") from None
+        except ValueError as error:
+            raise ValueError(f"--token-file: {error}") from None
     # Programs of this user on this machine can already do what the server does.
     if options.transport == "stdio" or options.host in LOOPBACK:
         return token
@@ -121,17 +130,6 @@ def token_of(options: Options) -> str | None:
             "for it"
         )
     return token
-
-
-def _read_token(path: Path) -> str:
-    from ..auth.tokens_file import read_token
-
-    try:
-        return read_token(path.read_bytes().decode("ascii", "replace"), path)
-    except OSError as error:
-        raise ValueError(f"--token-file: {path}: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"--token-file: {error}") from None
 
 
 def _check_network(text: str) -> str:

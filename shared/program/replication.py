@@ -45,17 +45,13 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
     from ..stores.redis.address import client_factory
     from ..stores.redis.stores import Stores
 
-    connect = client_factory(options.store, _read_password(options.store_password_file))
+    password, path = None, options.store_password_file
+    if path is not None:
+        try:
+            password = path.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"--store-password-file: {path}: {getattr(error, 'strerror', error)}") from None
+        if not password:
+            raise ValueError(f"--store-password-file: {path} is empty")
+    connect = client_factory(options.store, password)
     return Stores(connect, options.store_prefix, options.store_lease, key.encode()).for_server
-
-
-def _read_password(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        password = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--store-password-file: {path}: {getattr(error, 'strerror', error)}") from None
-    if not password:
-        raise ValueError(f"--store-password-file: {path} is empty")
-    return password

@@ -50,7 +50,7 @@ from .process import (
 from .replication import StoresOf, stores_of
 from .rules import rule_extensions
 from .settings.option_parser import OptionParser
-from .settings.options import FileValue, Group, Words, option_spellings, read_options
+from .settings.options import FileValue, Group, option_spellings, read_options
 from .worker import has_workers
 
 if TYPE_CHECKING:
@@ -149,7 +149,17 @@ def read_arguments(
     one-line message for a bad value; errors that only occur at startup are not detected.
     """
     words = _make_parser(app, program, epilog).read(arguments)
-    file, exposed = _read_settings(app, words, environment)
+    file: Mapping[str, FileValue] = {}
+    exposed = None
+    path = words.get("settings", environment.get("MCP_SETTINGS") or None)
+    if path is not None:
+        from .settings.settings_file import read_settings_file
+        from .settings.tables import TABLES
+
+        # It can't name another such file.
+        common_fields = {name: field for name, field in Options.model_fields.items() if name != "settings"}
+        fields = {**app.settings_model.model_fields, **common_fields, **TABLES}
+        file, exposed = read_settings_file(Path(str(path)), fields)
     # Most servers are started without any, and what validates a hundred options takes 3 % of a start and 1 MiB.
     options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
     settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
@@ -167,13 +177,21 @@ def own_prefix(app: Server[Any]) -> str:
 
 
 def _make_parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
-    _check_settings(app.settings_model)
+    model = app.settings_model
+    common = {"--help", "--help-all", "--version", *option_spellings(Options.model_fields)}
+    for field_name, field in model.model_fields.items():
+        if field_name in Options.model_fields or not common.isdisjoint(option_spellings({field_name: field})):
+            with locate_errors(None):
+                raise DeclarationError(
+                    f"{model.__name__}.{field_name}: every server has an option with this name; give the field "
+                    f"another name, such as own_{field_name}"
+                )
     implementation = app.implementation
     name = implementation.name
     parser = OptionParser(
         program,
         [
-            Group(app.settings_model.model_fields, f"{name} options", own_prefix(app)),
+            Group(model.model_fields, f"{name} options", own_prefix(app)),
             Group(Options.model_fields, "common server options", "MCP"),
         ],
         implementation.description,
@@ -181,35 +199,6 @@ def _make_parser(app: Server[Any], program: str, epilog: str = "") -> OptionPars
     )
     parser.version = f"{name} {implementation.version}"
     return parser
-
-
-def _check_settings(model: type[BaseModel]) -> None:
-    """Raise DeclarationError, with the author's file and line, for a field that is also an option of every server,
-    or that has the same spelling on a command line."""
-    common = {"--help", "--help-all", "--version", *option_spellings(Options.model_fields)}
-    for name, field in model.model_fields.items():
-        if name in Options.model_fields or not common.isdisjoint(option_spellings({name: field})):
-            with locate_errors(None):
-                raise DeclarationError(
-                    f"{model.__name__}.{name}: every server has an option with this name; give the field another "
-                    f"name, such as own_{name}"
-                )
-
-
-def _read_settings(
-    app: Server[Any], words: Words, environment: Mapping[str, str]
-) -> tuple[Mapping[str, FileValue], str | None]:
-    """Return the values in the file of settings, and the secret in it that others can read, if any. Raises
-    ValueError."""
-    path = words.get("settings", environment.get("MCP_SETTINGS") or None)
-    if path is None:
-        return {}, None
-    from .settings.settings_file import read_settings_file
-    from .settings.tables import TABLES
-
-    # It can't name another such file.
-    common_fields = {name: field for name, field in Options.model_fields.items() if name != "settings"}
-    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **common_fields, **TABLES})
 
 
 def open_trace(options: Options) -> Any:

@@ -137,23 +137,19 @@ class WorkerProcess:
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_MAX_LINE)
         # A reset also counts as the end, and so does a line that is too long.
         with suppress(ConnectionError, ValueError):
-            while message := await reader.readline():
-                if (number := self._process_message(message)) is not None:
-                    tasks.start_soon(self._answer, ask, number)
-
-    def _process_message(self, data: bytes) -> int | None:
-        """Process a message; return the number of its request, if it was one."""
-        try:
-            message: dict[str, Any] = json.loads(data)
-        except ValueError:
-            return None  # cut off by its end
-        if "figures" in message:
-            self.figures = from_json(message["figures"])
-            self._reported.set()
-        elif "ready" in message:
-            self.is_ready, self.announcement, self._drain_seconds = True, message["ready"], message["drain"]
-            self.settled.set()
-        return message.get("ask")
+            while line := await reader.readline():
+                try:
+                    message: dict[str, Any] = json.loads(line)
+                except ValueError:
+                    continue  # cut off by its end
+                if "figures" in message:
+                    self.figures = from_json(message["figures"])
+                    self._reported.set()
+                elif "ready" in message:
+                    self.is_ready, self.announcement, self._drain_seconds = True, message["ready"], message["drain"]
+                    self.settled.set()
+                if "ask" in message:
+                    tasks.start_soon(self._answer, ask, message["ask"])
 
     async def _answer(self, ask: Ask, number: int) -> None:
         totals = await ask()

@@ -218,8 +218,12 @@ def _has_changes(kind: str, version: Version) -> bool:
 def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     if not _has_changes(kind, version):
         return value
-    if kind == "ContentBlock":
-        value = _fit_block(value, version)
+    first = _BLOCKS_SINCE.get(str(value.get("type"))) if kind == "ContentBlock" else None
+    if first is not None and version.order < first.order:
+        text = f"[{value.get('mimeType')} left out: this protocol version has no audio]"
+        if value["type"] == "resource_link":
+            text = f"{value.get('name')}: {value.get('uri')}"
+        value = {"type": "text", "text": text}
     unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
     fitted = {name: item for name, item in value.items() if name not in unknown}
     if "_meta" in unknown and isinstance(meta := value.get("_meta"), dict):
@@ -235,15 +239,6 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     if not version.stateless and (not isinstance(schema, dict) or schema.get("type") != "object"):
         fitted.pop("outputSchema", None)
     return fitted
-
-
-def _fit_block(block: dict[str, Any], version: Version) -> dict[str, Any]:
-    first = _BLOCKS_SINCE.get(str(block.get("type")))
-    if first is None or version.order >= first.order:
-        return block
-    if block["type"] == "resource_link":
-        return {"type": "text", "text": f"{block.get('name')}: {block.get('uri')}"}
-    return {"type": "text", "text": f"[{block.get('mimeType')} left out: this protocol version has no audio]"}
 
 
 def _fit_field(field: dict[str, Any]) -> dict[str, Any]:

@@ -152,7 +152,13 @@ class Opening:
         instead of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
         level of messages that clients receive before they set a level, if it differs from the server's."""
         server, active = self._run.server, self._run.conditions.active
-        implementation = server.implementation if info is None else _read_implementation(info)
+        implementation = server.implementation
+        if info is not None:
+            try:
+                implementation = Implementation.model_validate(info)
+            except ValidationError:
+                name, version = (str(info.get(key) or "unknown")[:200] for key in ("name", "version"))
+                implementation = Implementation(name=name, version=version)
         level = log_level or server.log_level
         self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, active))
 
@@ -168,12 +174,3 @@ class Opening:
     def extend(self, extension: Extension[Any]) -> None:
         """Add `extension` to this run, before the lifespan yields. Raises DeclarationError for duplicates."""
         _extend(self._run, extension)
-
-
-def _read_implementation(info: Mapping[str, Any]) -> Implementation:
-    """Return the name and version of another server, or "unknown" if they are malformed."""
-    try:
-        return Implementation.model_validate(info)
-    except ValidationError:
-        name, version = (str(info.get(key) or "unknown")[:200] for key in ("name", "version"))
-        return Implementation(name=name, version=version)

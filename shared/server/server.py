@@ -67,18 +67,8 @@ class Server(Declaration[State]):
                 run.replication.join(replica)
             run.state = await stack.enter_async_context(self.open_lifespan(Opening(run)))
             stack.push_async_callback(run.calls.close)
-            async with _open_extensions(run):
-                yield run
-
-
-@asynccontextmanager
-async def _open_extensions(run: Run[Any]) -> AsyncIterator[None]:
-    """Keep the lifespans of all extensions of `run` open during the block."""
-    async with AsyncExitStack() as stack:
-        for extension in run.extensions:
-            if extension.lifespan is not None:
-                run.opened[extension.name] = await stack.enter_async_context(extension.lifespan(run))
-        try:
-            yield
-        finally:
-            run.stop()
+            for extension in run.extensions:
+                if extension.lifespan is not None:
+                    run.opened[extension.name] = await stack.enter_async_context(extension.lifespan(run))
+            stack.callback(run.stop)
+            yield run

@@ -39,9 +39,15 @@ def call_line(
     request: str, outcome: Outcome | Failure | BaseException | None, seconds: float, raw: dict[str, Any]
 ) -> str:
     """Return the line of a request with the fields `request` and the params `raw`."""
+    if isinstance(outcome, Prepared):
+        result_bytes = len(outcome.json)
+    elif isinstance(outcome, CachedResult):
+        result_bytes = outcome.size
+    else:
+        result_bytes = len(json_of(outcome)) if isinstance(outcome, dict) else 0
     return (
         f'{{"time":"{_now()}",{request},"outcome":{_outcome_json(outcome)},"ms":{seconds * 1_000:.3f},'
-        f'"bytes_in":{len(json_of(raw))},"bytes_out":{_result_bytes(outcome)}}}\n'
+        f'"bytes_in":{len(json_of(raw))},"bytes_out":{result_bytes}}}\n'
     )
 
 
@@ -131,15 +137,6 @@ def _outcome_json(outcome: Outcome | Failure | BaseException | None) -> str:
             return f'{_json(outcome.kind or "error")},"code":{outcome.code}'
         case _:
             return '"error"'
-
-
-def _result_bytes(outcome: object) -> int:
-    """Return the number of bytes in a result; 0 for an error."""
-    if isinstance(outcome, Prepared):
-        return len(outcome.json)
-    if isinstance(outcome, CachedResult):
-        return outcome.size
-    return len(json_of(outcome)) if isinstance(outcome, dict) else 0
 
 
 def _now() -> str:

@@ -53,7 +53,12 @@ class Telemetry:
     def __init__(self, url: str, service: str, version: str) -> None:
         """`url` is the URL of the receiver, without `/v1/traces`. `service` is the name of the program, unless a
         variable sets another. Raises ValueError for variables of the SDK that can't be used."""
-        resource, base = _make_resource(service, version), url.rstrip("/")
+        resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
+        is_named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+        # The operator's variables have priority.
+        if not (is_named or os.environ.get("OTEL_SERVICE_NAME")):
+            resource = resource.merge(Resource({"service.name": service}))
+        base = url.rstrip("/")
         outage = _Outage(url)
         exporter = _SpanExporter(outage, endpoint=f"{base}/v1/traces")
         # At interpreter exit the library would wait for an unavailable collector; `close` waits for a limited time.
@@ -96,15 +101,6 @@ class Telemetry:
 
     def _record_duration(self, server: str, labels: Labels, seconds: float) -> None:
         self._duration.record(seconds, dict(zip(REQUEST_LABELS, (server, *labels), strict=True)))
-
-
-def _make_resource(service: str, version: str) -> Resource:
-    """Return the description of the sender; the operator's variables have priority."""
-    resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
-    is_named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    if is_named or os.environ.get("OTEL_SERVICE_NAME"):
-        return resource
-    return resource.merge(Resource({"service.name": service}))
 
 
 def _observe(

@@ -71,8 +71,19 @@ class KeyringTokens:
         """Store `value`. Raises AuthError if the keyring or the file does not accept it."""
         secrets = {name: value[name] for name in SECRETS if name in value}
         entry = dict(value)
-        if secrets and await self._try_store(_user_name(key), json.dumps(secrets)):
-            entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
+        if secrets:
+            user_name, text = _user_name(key), json.dumps(secrets)
+            try:
+                await self._call_keyring(self._backend.set_password, SERVICE, user_name, text)
+            except TokensUnavailable as error:
+                # A keyring that accepts nothing has failed; if the text is merely too long for it, the file takes it
+                # instead.
+                if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringClosed):
+                    raise
+                with suppress(TokensUnavailable):
+                    await self._call_keyring(self._delete_password, user_name)  # it may have an older value
+            else:
+                entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
         await self._file.put(key, entry)
 
     async def delete(self, key: Key) -> None:
@@ -95,21 +106,6 @@ class KeyringTokens:
             self._backend.delete_password(SERVICE, name)
         except PasswordDeleteError:  # it was removed in the meantime
             return
-
-    async def _try_store(self, name: str, text: str) -> bool:
-        """Store `text` in the keyring. Returns False if it is too long for it; raises TokensUnavailable if the
-        keyring can't be used."""
-        try:
-            await self._call_keyring(self._backend.set_password, SERVICE, name, text)
-        except TokensUnavailable as error:
-            # A keyring that accepts nothing has failed; if the text is merely too long for it, the file takes it
-            # instead.
-            if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringClosed):
-                raise
-            with suppress(TokensUnavailable):
-                await self._call_keyring(self._delete_password, name)  # it may have an older value
-            return False
-        return True
 
     async def _call_keyring(self, call: Any, *arguments: str) -> Any:
         # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have their own errors.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from urllib.parse import urlsplit
 
-from ...auth.metadata import IssuerMetadata, canonical, covers
+from ...auth.metadata import canonical, covers
 from ...auth.web import Web
 from ...errors import AuthError
 from ...protocol.records import record
@@ -212,19 +212,14 @@ class OAuth:
         elif grant.metadata_url is not None and issuer.client_id_metadata_document_supported:
             client = ClientInformation(grant.metadata_url, method="none")
         else:
-            client = await self._register(issuer, list(grant.redirect.redirect_uris), grant.name, scopes)
+            key, uris = registration_key(issuer.issuer), list(grant.redirect.redirect_uris)
+            stored = await self._tokens.get(key)
+            if stored is not None and stored.get("redirect_uris") == uris:
+                client = ClientInformation.from_json(stored, issuer.issuer)
+            else:
+                client = await register(self._web, issuer, uris, grant.name, sorted(scopes))
+                await self._tokens.put(key, {**client.to_json(), "redirect_uris": uris})
         return Login(login.discovery, client, login.key, login.proofs)
-
-    async def _register(
-        self, issuer: IssuerMetadata, uris: list[str], name: str, scopes: frozenset[str]
-    ) -> ClientInformation:
-        key = registration_key(issuer.issuer)
-        stored = await self._tokens.get(key)
-        if stored is not None and stored.get("redirect_uris") == uris:
-            return ClientInformation.from_json(stored, issuer.issuer)
-        client = await register(self._web, issuer, uris, name, sorted(scopes))
-        await self._tokens.put(key, {**client.to_json(), "redirect_uris": uris})
-        return client
 
 
 def _same_origin(url: str, other: str) -> bool:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,10 @@ class FileTokens:
         with self._convert_errors():
             self._make_folder()
             file_lock = filelock.FileLock(self._folder / f"{digest}.lock", timeout=0, mode=0o600)
-        while not self._try_acquire(file_lock):  # noqa: ASYNC110 - no event says that another process has released it
+        while True:
+            with self._convert_errors(), suppress(filelock.Timeout):
+                file_lock.acquire()
+                break
             await anyio.sleep(POLL_SECONDS)
         try:
             yield
@@ -95,14 +98,6 @@ class FileTokens:
         return {
             (issuer, resource): value for issuer, values in contents.items() for resource, value in values.items()
         }
-
-    def _try_acquire(self, lock: filelock.BaseFileLock) -> bool:
-        with self._convert_errors():
-            try:
-                lock.acquire()
-            except filelock.Timeout:
-                return False
-        return True
 
     @contextmanager
     def _change(self) -> Iterator[Entries]:

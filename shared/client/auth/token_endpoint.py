@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeGuard
+from typing import Any
 from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from authlib.oauth2.auth import ClientAuth
@@ -79,11 +79,14 @@ class TokenEndpoint:
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer issued a token that is not bound to the client's key")
         lifetime, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
+        expires = None
+        if isinstance(lifetime, int | float) and not isinstance(lifetime, bool) and 0 < lifetime <= _MAX_SECONDS:
+            expires = self.now() + lifetime
         return Token(
             access,
             kind,
             frozenset(granted.split()) if isinstance(granted, str) and granted else scopes,
-            self.now() + lifetime if _is_duration(lifetime) else None,
+            expires,
             refresh if is_visible_ascii(refresh) else None,
         )
 
@@ -97,9 +100,17 @@ class TokenEndpoint:
         document = answer.document
         if not isinstance(document, dict):
             raise AuthError(f"the issuer answered a token request with HTTP {answer.status} and no JSON")
-        if answer.status != 200 or "error" in document:
-            raise self._refusal(answer, body)
-        return document
+        if answer.status == 200 and "error" not in document:
+            return document
+        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC_FIELDS]
+        secrets = [value for name, value in private if not name.endswith("_type")]
+        # An issuer's text may repeat the request, and this text is shown and logged.
+        secrets += [self._client.secret or ""] if self._client else []
+        unknown, description = f"HTTP {answer.status}", document.get("error_description")
+        error = _redact(secrets, str(document.get("error", unknown)), unknown)[:100]
+        reason = _redact(secrets, description, "")[:300] if isinstance(description, str) else ""
+        text = f"the issuer refused to issue a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
+        raise TokenRefused(error, text)
 
     async def revoke(self, token: Token) -> bool:
         """Ask the issuer to revoke `token` and its refresh token. Returns True if the issuer confirms (RFC 7009);
@@ -162,28 +173,12 @@ class TokenEndpoint:
         except (JoseError, ValueError, TypeError):
             raise AuthError("the client's private key can't sign with an algorithm that the issuer accepts") from None
 
-    def _refusal(self, answer: Answer, body: str) -> TokenRefused:
-        description = answer.document.get("error_description")
-        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC_FIELDS]
-        secrets = [value for name, value in private if not name.endswith("_type")]
-        # An issuer's text may repeat the request, and this text is shown and logged.
-        secrets += [self._client.secret or ""] if self._client else []
-        unknown = f"HTTP {answer.status}"
-        error = _redact(secrets, str(answer.document.get("error", unknown)), unknown)[:100]
-        reason = _redact(secrets, description, "")[:300] if isinstance(description, str) else ""
-        text = f"the issuer refused to issue a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
-        return TokenRefused(error, text)
-
 
 def _redact(secrets: Iterable[str], text: str, otherwise: str) -> str:
     """Return the issuer's text, or `otherwise` if the text repeats a secret, plain or form-encoded."""
     # A value of three letters occurs in many words, and is not a secret.
     significant = [secret for secret in secrets if len(secret) > 3]
     return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
-
-
-def _is_duration(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_SECONDS
 
 
 @contextmanager

@@ -105,7 +105,19 @@ class CachedRequests:
         if on_progress is not None:
             with self._cache.track(cache_key) as pending:
                 return await self._send(pending, partial(self._request, timeout=timeout, on_progress=on_progress))
-        return await self._share(cache_key, timeout)
+        deadline = math.inf if timeout is None else anyio.current_time() + timeout
+        while True:
+            shared_pending, shared_request = self._shared_requests.get(cache_key, _NO_SHARED_REQUEST)
+            remaining = None if timeout is None else deadline - anyio.current_time()
+            # A result that was requested before a change must not be given to callers that ask later.
+            if shared_pending is None or shared_request is None or shared_pending.is_stale:
+                return await self._lead(cache_key, remaining)
+            with anyio.move_on_after(remaining) as timeout_scope:
+                result = await shared_request.follow()
+            if timeout_scope.cancelled_caught:
+                raise TimeoutError(f"the server did not answer within {timeout:g} s")
+            if result is not None:
+                return result
 
     # Notifications from the client
 
@@ -156,21 +168,6 @@ class CachedRequests:
         if len(params) > (param in params) or not isinstance(target, str | None):
             return None
         return CacheKey(self._server, self._owner, method, target)
-
-    async def _share(self, cache_key: CacheKey, seconds: float | None) -> dict[str, Any]:
-        deadline = math.inf if seconds is None else anyio.current_time() + seconds
-        while True:
-            pending, shared_request = self._shared_requests.get(cache_key, _NO_SHARED_REQUEST)
-            remaining = None if seconds is None else deadline - anyio.current_time()
-            # A result that was requested before a change must not be given to callers that ask later.
-            if pending is None or shared_request is None or pending.is_stale:
-                return await self._lead(cache_key, remaining)
-            with anyio.move_on_after(remaining) as timeout_scope:
-                result = await shared_request.follow()
-            if timeout_scope.cancelled_caught:
-                raise TimeoutError(f"the server did not answer within {seconds:g} s")
-            if result is not None:
-                return result
 
     async def _lead(self, cache_key: CacheKey, seconds: float | None) -> dict[str, Any]:
         shared_request = _SharedRequest()

@@ -238,7 +238,9 @@ class Connection:
         on_notice: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        params = _add_trace_context(params)
+        # A gateway passes on the context of its own client.
+        if (context := current.get()) is not None and TRACEPARENT not in (meta := params.get("_meta") or {}):
+            params = {**params, "_meta": {**meta, **context.to_fields()}}
         if caller is None:
             id_ = self.session.request(method, params, progress=on_notice is not None)
         else:
@@ -450,13 +452,3 @@ class Connection:
     def _relay_of(self, question: ServerRequest) -> Relay | None:
         waiter = None if question.stream is None else self._waiting.get(question.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
-
-
-def _add_trace_context(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the params of a request with the current trace context, unless they already contain one."""
-    context = current.get()
-    if context is None:
-        return params
-    meta = params.get("_meta") or {}
-    # A gateway passes on the context of its own client.
-    return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.to_fields()}}

@@ -72,8 +72,13 @@ class RetryPolicy:
     ) -> float | None:
         """Return the seconds to wait before repeating a request that has failed `failures` times, most recently with
         `error`, and must end within `remaining` seconds; None if it is not to be repeated."""
-        if failures >= MAX_ATTEMPTS or not self._may_repeat(method, params, error):
+        if failures >= MAX_ATTEMPTS:
             return None
+        if not isinstance(error, Unreached):
+            may_pass = isinstance(error, ConnectionError) or (isinstance(error, PeerError) and error.code in BUSY)
+            is_tool = method == "tools/call" and params.get("name") in self._tools
+            if not (may_pass and (is_tool or method in _IDEMPOTENT_METHODS)):
+                return None
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
         if isinstance(error, SessionLost) and failures == 1:
             return 0.0
@@ -83,10 +88,3 @@ class RetryPolicy:
         if isinstance(retry_after, int | float):
             seconds = max(seconds, retry_after)  # not a float yet: an integer may be too large for one
         return float(seconds) if seconds < (MAX_RETRY_AFTER_SECONDS if remaining is None else remaining) else None
-
-    def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
-        if isinstance(error, Unreached):
-            return True
-        if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in BUSY):
-            return False
-        return method in _IDEMPOTENT_METHODS or (method == "tools/call" and params.get("name") in self._tools)

@@ -11,7 +11,7 @@ from ...concurrency import background
 from ...errors import PeerError
 from ...protocol.session.client_events import Notified
 from ...protocol.wire.jsonrpc import Failure
-from .connection import Connection, Waiter, result_of
+from .connection import Connection, result_of
 from .opening import OPENING_SECONDS
 
 ChangeKind = Literal["resource", "tools", "prompts", "resources", "missed"]
@@ -133,24 +133,19 @@ async def _listen(
     with connection.send(id_, subscription.on_notice) as waiter:
         waiter.is_stream = True
         with anyio.move_on_after(OPENING_SECONDS) as patience:
-            await _wait_for_acknowledgement(subscription, waiter)
+
+            async def raise_refusal() -> None:
+                answer = await waiter.wait()
+                if isinstance(answer, Failure):
+                    result_of(answer)
+                raise ConnectionError("the server ended the stream before it began")
+
+            async with background() as tasks:
+                tasks.start_soon(raise_refusal)
+                await subscription.acknowledged.wait()
         if patience.cancelled_caught:
             raise TimeoutError(f"the server did not acknowledge the subscription within {OPENING_SECONDS:g} s")
         yield waiter.wait
-
-
-async def _wait_for_acknowledgement(subscription: Subscription, waiter: Waiter) -> None:
-    """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError if there is none."""
-
-    async def raise_refusal() -> None:
-        answer = await waiter.wait()
-        if isinstance(answer, Failure):
-            result_of(answer)
-        raise ConnectionError("the server ended the stream before it began")
-
-    async with background() as tasks:
-        tasks.start_soon(raise_refusal)
-        await subscription.acknowledged.wait()
 
 
 @asynccontextmanager

@@ -120,14 +120,10 @@ def _iter_applied(schema: Schema, root: Schema) -> Iterator[tuple[bool, Schema]]
         elif keyword in _UNSUPPORTED_KEYWORDS or (keyword == "$id" and schema is not root):
             raise UnusableSchema(f"it has {keyword}, which is not supported")
         elif keyword in _PART_KEYWORDS or keyword in _IN_PLACE_KEYWORDS:
-            yield from ((keyword in _PART_KEYWORDS, part) for part in _schemas(keyword, value))
-
-
-def _schemas(keyword: str, value: object) -> Iterator[Schema]:
-    candidates: Iterable[object] = value if isinstance(value, list) else (value,)
-    if isinstance(value, dict) and keyword in _KEYWORDS_BY_NAME:
-        candidates = value.values()
-    return (candidate for candidate in candidates if isinstance(candidate, dict))
+            parts: Iterable[object] = value if isinstance(value, list) else (value,)
+            if isinstance(value, dict) and keyword in _KEYWORDS_BY_NAME:
+                parts = value.values()
+            yield from ((keyword in _PART_KEYWORDS, part) for part in parts if isinstance(part, dict))
 
 
 def _resolve(reference: object, root: Schema) -> Schema:

@@ -157,7 +157,13 @@ class LoadedSkill:
         self._require_intact()
         try:
             data = _read_content(uri, read_result("resources/read", ReadResourceResult, result))
-            self._verify(uri, data)
+            if self._listed:
+                check_file(self._listed[uri], data)
+                self._read[uri] = data
+            else:
+                self._bytes_read += len(data)
+                if self._bytes_read > MAX_BYTES:
+                    raise SkillRefused(self.entry.uri, "limits", f"it has more than {MAX_BYTES:,} bytes")
         except SkillRefused as refusal:
             self._refusal = refusal
             raise
@@ -166,15 +172,6 @@ class LoadedSkill:
     def _require_intact(self) -> None:
         if self._refusal is not None:
             raise SkillRefused(self.entry.uri, self._refusal.check, f"no more of it will be read: {self._refusal}")
-
-    def _verify(self, uri: str, data: bytes) -> None:
-        if self._listed:
-            check_file(self._listed[uri], data)
-            self._read[uri] = data
-            return
-        self._bytes_read += len(data)
-        if self._bytes_read > MAX_BYTES:
-            raise SkillRefused(self.entry.uri, "limits", f"it has more than {MAX_BYTES:,} bytes")
 
 
 def _read_entry(skill: dict[str, Any]) -> SkillEntry:

@@ -99,15 +99,11 @@ def read_state(method: str, report: Mapping[str, Any]) -> TaskState:
     if status is None:
         raise InvalidResult(method, "status", "a task can't have it", dict(report))
     text = message if isinstance(message, str) else None
-    return TaskState(id_, status, text, _poll_seconds(report), report)
-
-
-def _poll_seconds(report: Mapping[str, Any]) -> float:
-    milliseconds = report.get("pollIntervalMs", report.get("pollInterval"))
-    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool) or not milliseconds > 0:
-        return POLL_SECONDS
-    # An integer may be too large for a float.
-    return max(MIN_POLL_SECONDS, min(milliseconds, MAX_POLL_SECONDS * 1_000) / 1_000)
+    milliseconds, seconds = report.get("pollIntervalMs", report.get("pollInterval")), POLL_SECONDS
+    if isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool) and milliseconds > 0:
+        # An integer may be too large for a float.
+        seconds = max(MIN_POLL_SECONDS, min(milliseconds, MAX_POLL_SECONDS * 1_000) / 1_000)
+    return TaskState(id_, status, text, seconds, report)
 
 
 async def fetch_state(channel: TaskChannel, id: str) -> TaskState:

@@ -95,9 +95,14 @@ async def read_resource(run: Run[Any], context: Context[Any], params: Params) ->
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
     arguments = read_params(context, _ReadParams)
     uri, values = arguments.resource_id, texts_of(arguments.query)
-    if "{" in uri and (template := await _find_template(run, context, uri)) is not None:
-        uri = template.expand(values)
-        values = {name: value for name, value in values.items() if name not in template.names}
+    if "{" in uri:
+        template = run.features.resources.template(uri)
+        if template is None:
+            templates = await list_all(run, context, "resources/templates/list", "resourceTemplates")
+            template = _compile(uri) if any(entry["uriTemplate"] == uri for entry in templates) else None
+        if template is not None:
+            uri = template.expand(values)
+            values = {name: value for name, value in values.items() if name not in template.names}
     request = ReadResourceParams(uri=add_query(uri, values))
     result = await call_method(run, context, "resources/read", request)
     contents = result["contents"]
@@ -132,15 +137,6 @@ def _is_own(run: Run[Any], tool_id: str) -> bool:
     """Return True unless `tool_id` names another server."""
     server = tool_id.rpartition("/")[0]
     return not server or _normalize(server) == _normalize(_name_of(run))
-
-
-async def _find_template(run: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
-    """Return the template with that exact text; None if the server has none."""
-    declared = run.features.resources.template(uri)
-    if declared is not None:
-        return declared
-    templates = await list_all(run, context, "resources/templates/list", "resourceTemplates")
-    return _compile(uri) if any(entry["uriTemplate"] == uri for entry in templates) else None
 
 
 def _compile(uri: str) -> UriTemplate | None:

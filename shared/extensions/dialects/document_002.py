@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from ...errors import ResourceNotFound
@@ -55,20 +56,11 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
     times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
     modified = max((time for time in times if isinstance(time, str)), default=None)
     if modified is None:
-        modified = _declared_time(running, request.uri)
+        with suppress(ResourceNotFound):  # it belongs to another server
+            annotations = running.features.resources.match(request.uri)[0].entry.annotations
+            modified = None if annotations is None else annotations.last_modified
     meta = {} if modified is None else {"lastModified": modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
-
-
-def _declared_time(running: Run[Any], uri: str) -> str | None:
-    """Return the time of the resource's last change according to its declaration; None if the declaration has none,
-    or belongs to another server."""
-    try:
-        resource, _ = running.features.resources.match(uri)
-    except ResourceNotFound:
-        return None
-    annotations = resource.entry.annotations
-    return None if annotations is None else annotations.last_modified
 
 
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}

@@ -36,19 +36,15 @@ def help_text(
                 parser.usage = f"{parser.usage} [{metavar} ...]"
                 section.add_argument(name, nargs="*", metavar=metavar, help=text)
             elif not is_secret(field):
-                section.add_argument(flag_of(name), **_argument_keywords(name, field), help=_help(field, variable))
+                default = field.get_default(call_default_factory=True, validated_data={})
+                shown_default = "" if default in (None, False, []) else f" (default: {default})"
+                suffix = " (required)" if field.is_required() else shown_default
+                repetition = "; may be repeated" if get_origin(field.annotation) is list else ""
+                text = _with_variable(f"{field.description or ''}{repetition}{suffix}".lstrip("; "), variable)
+                section.add_argument(flag_of(name), **_argument_keywords(name, field), help=text)
     if usage is not None:
         parser.usage = f"%(prog)s {usage}"
     return parser.format_help()
-
-
-def _help(field: FieldInfo, variable: str | None) -> str:
-    default = field.get_default(call_default_factory=True, validated_data={})
-    suffix = "" if default in (None, False, []) else f" (default: {default})"
-    if field.is_required():
-        suffix = " (required)"
-    repetition = "; may be repeated" if get_origin(field.annotation) is list else ""
-    return _with_variable(f"{field.description or ''}{repetition}{suffix}".lstrip("; "), variable)
 
 
 def _with_variable(text: str, variable: str | None) -> str:

@@ -72,10 +72,19 @@ def read_rules(
         name: _read_entitlement(_check_mapping(*value_and_source), path, None, f'principal."{name}".')
         for name, value_and_source in _read_table(common).items()
     }
-    return Rules(
-        {key: _read_needed_scopes(key, *value_and_source) for key, value_and_source in scopes.items()},
-        _unite(own_entitlements, limits),
-    )
+    scopes_by_key = {}
+    for key, (value, source) in scopes.items():
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"{source}: must be the name of a tool, resource:SCHEME or prompt:NAME")
+        scopes_by_key[key] = _read_scopes_at(value, source)
+    entitlements: dict[str, Entitlement] = {}
+    for name in {**limits, **own_entitlements}:
+        # Both apply: the entry for this server, and the one for all servers.
+        own, shared = (
+            entries.get(name) or entries.get("*") or Entitlement() for entries in (own_entitlements, limits)
+        )
+        entitlements[name] = Entitlement((*own.ceilings, *shared.ceilings), own.settings)
+    return Rules(scopes_by_key, entitlements)
 
 
 def _read_table(file_value: FileValue | None) -> dict[str, tuple[Any, str]]:
@@ -90,12 +99,6 @@ def _check_mapping(value: Any, source: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) and key for key in value):
         raise ValueError(f"{source}: must be a table of names and values")
     return value
-
-
-def _read_needed_scopes(key: str, value: Any, source: str) -> frozenset[str]:
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"{source}: must be the name of a tool, resource:SCHEME or prompt:NAME")
-    return _read_scopes_at(value, source)
 
 
 def _read_scopes_at(value: Any, source: str) -> frozenset[str]:
@@ -118,12 +121,3 @@ def _read_entitlement(content: dict[str, Any], path: Path, settings: object, wit
         return Entitlement(ceilings, narrowable.narrow(narrowing))
     except ValueError as error:
         raise ValueError(f"{path}: {within.removesuffix('.')}: {error}") from None
-
-
-def _unite(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
-    """Combine the entries for one server with the entries for all servers: both apply."""
-    entitlements: dict[str, Entitlement] = {}
-    for name in {**common, **own}:
-        mine, ours = (entries.get(name) or entries.get("*") or Entitlement() for entries in (own, common))
-        entitlements[name] = Entitlement((*mine.ceilings, *ours.ceilings), mine.settings)
-    return entitlements

@@ -43,17 +43,14 @@ def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
         elif annotation.lower() in seen:
             error = "has the header name of another argument"
         if error is not None:
-            return f"its {ANNOTATION} at {_format_path(path)} {error}"
+            parts: list[str] = []
+            position = path
+            while position is not None:
+                position, *last = position
+                parts = [*map(str, last), *parts]
+            return f"its {ANNOTATION} at {''.join(f'/{part}' for part in parts) or 'the root'} {error}"
         seen.add(annotation.lower())
     return None
-
-
-def _format_path(path: _Path) -> str:
-    parts: list[str] = []
-    while path is not None:
-        path, *last = path
-        parts = [*map(str, last), *parts]
-    return "".join(f"/{part}" for part in parts) or "the root"
 
 
 def _iterate_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any], bool]]:

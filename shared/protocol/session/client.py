@@ -422,23 +422,19 @@ class ClientSession:
     def _handle_response(self, answer: Response) -> ClientEvent | None:
         sent = self._sent.pop(answer.id, None)
         if sent is None:
-            self._cancel_task(answer)
+            # A cancelled call may have become a task, because its server received the cancellation too late.
+            if answer.id in self._abandoned:
+                caller = self._abandoned.pop(answer.id)
+                created = answer.result if self._mode.stateless else answer.result.get("task")
+                id_ = created.get("taskId") if isinstance(created, dict) else None
+                if isinstance(id_, str):
+                    self.request("tasks/cancel", {"taskId": id_}, caller=caller)
             return None
         kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
         input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return input_wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of unknown type")
-
-    def _cancel_task(self, answer: Response) -> None:
-        """Cancel the task that a cancelled call became because its server received the cancellation too late."""
-        if answer.id not in self._abandoned:
-            return
-        caller = self._abandoned.pop(answer.id)
-        created = answer.result if self._mode.stateless else answer.result.get("task")
-        id_ = created.get("taskId") if isinstance(created, dict) else None
-        if isinstance(id_, str):
-            self.request("tasks/cancel", {"taskId": id_}, caller=caller)
 
     def _drop_unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
@@ -450,7 +446,19 @@ class ClientSession:
     def _handle_notification(self, message: Notification) -> ClientEvent | None:
         method, params = message.method, message.params
         if method == "notifications/cancelled":
-            return self._handle_cancellation(_as_id(params.get("requestId")), params.get("reason"))
+            # In a session, the server cancels its question; in the stateless era, this client's listen stream.
+            id_, reason = _as_id(params.get("requestId")), params.get("reason")
+            if id_ is None:
+                return None
+            if self._mode.stateless:
+                listen_id = id_as_number(id_)
+                listen = self._sent.get(listen_id)
+                is_listen = listen is not None and listen.method == "subscriptions/listen"
+                return self._drop_unusable(listen_id, "the server ended the stream") if is_listen else None
+            if id_ not in self._questions:
+                return None
+            self._questions.discard(id_)
+            return Withdrawn(id_, reason if isinstance(reason, str) else None)
         if method == "notifications/progress":
             token = _as_id(params.get("progressToken"))
             if token in self._tokens:
@@ -463,20 +471,6 @@ class ClientSession:
         stream = _as_id(_meta(params)[SUBSCRIPTION_ID])
         stream = None if stream is None else id_as_number(stream)
         return Notified(method, params, stream) if stream in self._sent else None
-
-    def _handle_cancellation(self, id: RequestId | None, reason: object) -> ClientEvent | None:
-        """Handle a cancellation: in a session, of the server's question; in the stateless era, of this client's
-        listen stream."""
-        if id is None:
-            return None
-        if self._mode.stateless:
-            sent = self._sent.get(number := id_as_number(id))
-            is_listen = sent is not None and sent.method == "subscriptions/listen"
-            return self._drop_unusable(number, "the server ended the stream") if is_listen else None
-        if id not in self._questions:
-            return None
-        self._questions.discard(id)
-        return Withdrawn(id, reason if isinstance(reason, str) else None)
 
     def _handle_request(self, request: Request) -> ServerRequest | None:
         if self._mode.stateless:

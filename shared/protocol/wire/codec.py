@@ -170,7 +170,13 @@ class Codec:
         dialect has no form for it."""
         value: Any
         if self.dialect is not None:
-            value = _write_dialect(self.dialect, message)
+            try:
+                value = self.dialect.write(message)
+            except _BUGS:
+                log.exception("a message could not be written in the dialect of document %s", self.dialect.name)
+                value = None
+                if isinstance(message, Response):
+                    value = self.dialect.write(failure(message.id, InternalError("internal error")))
             if value is None:
                 return b""
         elif not isinstance(message, Response):
@@ -408,17 +414,6 @@ _BUGS = (
     *(MemoryError, OSError, RuntimeError, TypeError, ValueError),
 )
 """The errors that a fault of our own raises, such as for a result of an unexpected form."""
-
-
-def _write_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
-    """Return `message` in the form of `dialect`; an internal error instead of a result that can't be converted."""
-    try:
-        return dialect.write(message)
-    except _BUGS:
-        log.exception("a message could not be written in the dialect of document %s", dialect.name)
-    if not isinstance(message, Response):
-        return None
-    return dialect.write(failure(message.id, InternalError("internal error")))
 
 
 def json_value(message: Message) -> Any:

@@ -35,7 +35,12 @@ class LineBuffer:
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
         """Return the lines that `chunk` completes, and a replacement for a line that is already too long."""
         if self._is_at_start:
-            chunk = self._strip_mark(chunk)
+            start = bytes(self._buffer) + chunk
+            # The mark may also be cut, so nothing is passed on while the bytes may still become a mark.
+            if len(start) >= len(_BOM) or not _BOM.startswith(start):
+                self._is_at_start = False
+                self._buffer.clear()
+                chunk = start.removeprefix(_BOM)
         # `splitlines` on text would also split at U+2028, which JSON allows inside strings.
         *complete, tail = chunk.split(b"\n")
         first: list[bytes | Oversized] = []
@@ -86,15 +91,6 @@ class LineBuffer:
         is_known = oversized.id is not None or oversized.answered is not None
         self._is_reported = is_known or not self._buffer.lstrip().startswith(b"{")
         return [oversized] if self._is_reported else []
-
-    def _strip_mark(self, chunk: bytes) -> bytes:
-        start = bytes(self._buffer) + chunk
-        # The mark may also be cut, so nothing is passed on while the bytes may still become a mark.
-        if len(start) < len(_BOM) and _BOM.startswith(start):
-            return chunk
-        self._is_at_start = False
-        self._buffer.clear()
-        return start.removeprefix(_BOM)
 
 
 def _make_oversized(limit: int, head: bytes, tail: bytes) -> Oversized:

@@ -223,7 +223,13 @@ class Context(Generic[State]):
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
-        self._check_keys(questions)
+        asked = self.call.asked = self.call.asked or {}
+        for key, question in questions.items():
+            # The id of an elicitation is new each time.
+            params = {name: value for name, value in question.params.items() if name != "elicitationId"}
+            if asked.setdefault(key, (question.method, params)) != (question.method, params):
+                # In 2026-07-28 the client's answer to the first question would be used for the second.
+                raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
         async with self._send_questions(questions) as answers_by_key:
             for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
@@ -233,16 +239,6 @@ class Context(Generic[State]):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
                 answers_by_key[key] = read_answer(questions[key], answer.result)
             return answers_by_key
-
-    def _check_keys(self, questions: Mapping[str, Question]) -> None:
-        """Raise DeclarationError if a key named another question in this call."""
-        asked = self.call.asked = self.call.asked or {}
-        for key, question in questions.items():
-            # The id of an elicitation is new each time.
-            params = {name: value for name, value in question.params.items() if name != "elicitationId"}
-            if asked.setdefault(key, (question.method, params)) != (question.method, params):
-                # In 2026-07-28 the client's answer to the first question would be used for the second.
-                raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
 
     @property
     def _task(self) -> CallTask | None:

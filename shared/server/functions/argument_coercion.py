@@ -44,21 +44,18 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
     """
     changed = False
     for error in errors:
-        if _is_left_out(arguments, error, is_optional):
+        name = str(error["loc"][0]) if error["loc"] else ""
+        if error["type"] == "extra_forbidden":
+            is_left_out = len(error["loc"]) == 1 and name in _HOST_ARGUMENTS
+        else:
+            is_left_out = arguments.get(name, error) is None and is_optional(name)
+        if is_left_out:
             changed |= arguments.pop(error["loc"][0], error) is not error
             continue
         value = _convert(error["type"], error["input"])
         if value is not error["input"]:
             changed |= _replace(arguments, error["loc"], error["input"], value)
     return changed
-
-
-def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str], bool]) -> bool:
-    """Return True for null instead of an optional argument, and for an argument of the host."""
-    name = str(error["loc"][0]) if error["loc"] else ""
-    if error["type"] == "extra_forbidden":
-        return len(error["loc"]) == 1 and name in _HOST_ARGUMENTS
-    return arguments.get(name, error) is None and is_optional(name)
 
 
 def _convert(kind: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ validated as a value, and by the warnings of pydantic's serializer.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from inspect import isgenerator
@@ -127,7 +127,11 @@ class Output:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             location = "".join(f"{part}: " for part in first["loc"])
-            reason = _NO_NUMBER if _is_not_finite(data, first["loc"]) else first["msg"]
+            # The location may also contain names of parts of a schema.
+            for key in first["loc"]:
+                with suppress(LookupError, TypeError):
+                    data = data[key]
+            reason = _NO_NUMBER if isinstance(data, float) and not isfinite(data) else first["msg"]
             detail = "" if first["type"] in _AUTHOR_ERRORS else f": {location}{reason}"
         return make_refusal(self._what, value, self._declared, detail)
 
@@ -139,15 +143,6 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
     text = f"{what} returned {type(value).__name__}, but declares {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)
-
-
-def _is_not_finite(data: Any, location: Iterable[int | str]) -> bool:
-    """Return True if `data` has NaN or Infinity at this location, which may also contain names of parts of a
-    schema."""
-    for part in location:
-        with suppress(LookupError, TypeError):
-            data = data[part]
-    return isinstance(data, float) and not isfinite(data)
 
 
 def _iterate_parts(schema: object) -> Iterator[dict[str, Any]]:

@@ -65,7 +65,11 @@ class ClientDialect:
         if request is None:
             return [self.refuse(failure(None, InvalidRequest("not an answer to one of our requests")))]
         if "error" in value:
-            return [_read_failure(request.id, value["error"])]
+            error = value["error"]
+            code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
+            if type(code) is not int or not isinstance(message, str):
+                return [failure(request.id, InternalError("the server returned a malformed error"))]
+            return [Failure(request.id, code, message, error.get("data"))]
         try:
             result = value["result"]
             form = self.forms.get(request.method)
@@ -105,13 +109,6 @@ class ClientDialect:
             case Failure(id_):
                 return {"jsonrpc": "2.0", "id": id_, "error": error_object(message)}
         return None
-
-
-def _read_failure(id: RequestId, error: Any) -> Failure:
-    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
-    if type(code) is not int or not isinstance(message, str):
-        return failure(id, InternalError("the server returned a malformed error"))
-    return Failure(id, code, message, error.get("data"))
 
 
 def description(info: Fields, capabilities: Fields, instructions: Any) -> Fields:

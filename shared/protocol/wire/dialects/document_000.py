@@ -84,7 +84,12 @@ class Document000:
             )
         params = _name_params(method, value.get("params"))
         if "id" not in value:
-            return self._read_notification(method.removeprefix(_PREFIX), params)
+            name = method.removeprefix(_PREFIX)
+            if name == "notifications/cancelled" and "requestId" in params:
+                number = self._requests.number_of(params["requestId"])
+                self._requests.close(number)
+                params = {**params, "requestId": number}
+            return [Notification(name, params)]
         if not is_id(value["id"]):
             raise InvalidRequest('"id" must be a string, an integer or null')
         id_ = value["id"]
@@ -115,13 +120,6 @@ class Document000:
         if standard == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self._log_level = params["level"]
         return request
-
-    def _read_notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:
-        if method == "notifications/cancelled" and "requestId" in params:
-            number = self._requests.number_of(params["requestId"])
-            self._requests.close(number)
-            params = {**params, "requestId": number}
-        return [Notification(method, params)]
 
     # Messages to the peer
 

@@ -159,7 +159,17 @@ class Endpoint:
             return await self._post(http, sessions)
         # Before the era is checked: a WebSocket is open to peers of both.
         if method == "GET" and is_upgrade(http.headers):
-            return await self._upgrade(http, sessions.sessions)
+            if self._sockets is None:
+                if find_spec("websockets") is None:
+                    return _NO_WEBSOCKETS
+                from ..websocket.sessions import WebSocketSessions
+
+                self._sockets = WebSocketSessions(
+                    self._running, sessions.sessions, self._bodies, self._limits, self.allowances
+                )
+                self._sockets.on_limited = self._count_limited
+                self._all_sessions.append(self._sockets)
+            return await self._sockets.upgrade(http)
         if is_stateless(http.headers):  # 2026-07-28, Streamable HTTP: neither GET nor DELETE
             return refuse(405, "this protocol version supports only POST", Allow="POST")
         match method:
@@ -192,18 +202,6 @@ class Endpoint:
         if is_stateless(http.headers, message):
             return await self._stateless.post(http, message, codec)
         return await sessions.post(http, message)
-
-    async def _upgrade(self, http: HttpExchange, sessions: Sessions) -> Refusal | None:
-        """Serve a peer of either era on a WebSocket."""
-        if self._sockets is None:
-            if find_spec("websockets") is None:
-                return _NO_WEBSOCKETS
-            from ..websocket.sessions import WebSocketSessions
-
-            self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits, self.allowances)
-            self._sockets.on_limited = self._count_limited
-            self._all_sessions.append(self._sockets)
-        return await self._sockets.upgrade(http)
 
 
 def _fits_both_forms(message: Message) -> bool:

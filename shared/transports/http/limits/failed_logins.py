@@ -7,8 +7,9 @@ accepted before.
 
 import math
 from collections import Counter
+from contextlib import suppress
 
-from ....contracts import Authenticator, CachingAuthenticator, Limiter, Rate
+from ....contracts import Authenticator, CachingAuthenticator, Rate
 from ....protocol.http.rules import Denial, HttpRequest, Refusal, limit_exceeded
 from ....protocol.identity import Principal
 from .client_shares import client_name
@@ -52,7 +53,11 @@ class FailedLogins:
         key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
         # Pending checks count as well: otherwise ten thousand simultaneous ones would all start before the first has
         # failed.
-        wait = await _wait(limiter, key) or float(self._pending[key] >= RATE.burst)
+        wait = 0.0
+        with suppress(OSError):
+            # Nothing is taken yet: a valid token costs nothing.
+            wait = await limiter.take(key, RATE, 0.0)
+        wait = wait or float(self._pending[key] >= RATE.burst)
         if not is_known:
             if wait:
                 return _deny(wait)
@@ -83,14 +88,6 @@ class FailedLogins:
 
 def _knows_nobody(_request: HttpRequest) -> bool:
     return False
-
-
-async def _wait(limiter: Limiter, key: str) -> float:
-    try:
-        # Nothing is taken yet: a valid token costs nothing.
-        return await limiter.take(key, RATE, 0.0)
-    except OSError:
-        return 0.0
 
 
 def _deny(seconds: float) -> Denial:

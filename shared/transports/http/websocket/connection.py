@@ -186,8 +186,12 @@ class WebSocket(UpgradedProtocol):
         self._protocol.receive_data(bytes(data))
         frames = self._protocol.events_received()
         for frame in frames:
-            if isinstance(frame, Frame):
-                self._process(frame)
+            if not isinstance(frame, Frame) or self.is_closed:
+                continue
+            if frame.opcode is Opcode.BINARY:
+                self._protocol.fail(CloseCode.UNSUPPORTED_DATA, "a message must be a text frame")
+            elif frame.opcode is Opcode.TEXT or frame.opcode is Opcode.CONT:
+                self._process_text(frame)
         return len(frames)
 
     def _end_turn(self) -> None:
@@ -197,14 +201,6 @@ class WebSocket(UpgradedProtocol):
         elif self._message_began is None:
             self._message_began = asyncio.get_running_loop().time()
         self._update_reading()
-
-    def _process(self, frame: Frame) -> None:
-        if self.is_closed:
-            return
-        if frame.opcode is Opcode.BINARY:
-            self._protocol.fail(CloseCode.UNSUPPORTED_DATA, "a message must be a text frame")
-        elif frame.opcode is Opcode.TEXT or frame.opcode is Opcode.CONT:
-            self._process_text(frame)
 
     def _process_text(self, frame: Frame) -> None:
         """Process a message, or a part of one. `websockets` enforces the limit of all parts combined."""
