@@ -26,6 +26,7 @@ from shared.protocol.types.tools import ListParams, Tool
 from shared.server.dispatch.context import Context
 from shared.server.dispatch.listings import FRESH_MS
 
+from .argument_schemas import flatten
 from .part import Part
 
 _log = logging.getLogger("shared.gateway")
@@ -211,8 +212,8 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
 
 
 def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the valid entries. Clients refuse a whole list because of one that is invalid, and here it would include
-    the lists of other servers."""
+    """Return the valid entries, with arguments of tools that the APIs of models accept. Clients refuse a whole list
+    because of one that is invalid, and here it would include the lists of other servers."""
     valid: list[dict[str, Any]] = []
     for entry in entries:
         if not isinstance(entry, dict):
@@ -226,5 +227,5 @@ def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, A
             text = "the tool %s was omitted from the list of all servers: its arguments are no object"
             _log.info(text, entry["name"])
             continue
-        valid.append(entry)
+        valid.append({**entry, "inputSchema": flatten(entry["inputSchema"])} if model is Tool else entry)
     return valid

@@ -1,0 +1,64 @@
+"""The schemas of a third-party tool's arguments, in the form that the APIs of models accept.
+
+The APIs of Anthropic, OpenAI and Google refuse a request with a tool whose schema has `oneOf`, `anyOf`, `allOf`,
+`not`, `enum` or `$ref` at the top level, which JSON Schema and MCP allow; hosts leave such a tool out or fail with it.
+The properties of the alternatives are offered together here, and the tool itself checks which of them belong together.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+_ALTERNATIVES = ("anyOf", "oneOf")
+_REFUSED = frozenset({*_ALTERNATIVES, "allOf", "enum", "not", "$ref"})
+_MAX_PARTS = 100
+"""Maximum number of alternatives, also nested ones, whose properties are offered."""
+
+
+def flatten(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object without the keywords that APIs refuse at its top level. A property that the
+    alternatives describe in several ways may have any of these forms. The argument is not changed."""
+    if _REFUSED.isdisjoint(schema):
+        return schema
+    forms: dict[str, list[Any]] = {}
+    required: dict[str, None] = {}
+    for part, is_certain in _parts(schema, schema, [_MAX_PARTS], is_certain=True):
+        properties, names = part.get("properties"), part.get("required")
+        for name, form in properties.items() if isinstance(properties, dict) else ():
+            known = forms.setdefault(name, [])
+            if form not in known:
+                known.append(form)
+        if is_certain and isinstance(names, list):
+            required |= dict.fromkeys(name for name in names if isinstance(name, str))
+    result = {keyword: value for keyword, value in schema.items() if keyword not in _REFUSED}
+    own = schema.get("properties")
+    result["properties"] = {
+        **{name: known[0] if len(known) == 1 else {"anyOf": known} for name, known in forms.items()},
+        **(own if isinstance(own, dict) else {}),
+    }
+    return {**result, "required": list(required)} if required else result
+
+
+def _parts(
+    schema: dict[str, Any], root: dict[str, Any], left: list[int], *, is_certain: bool
+) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the schema and its alternatives, each with True if all arguments must match it."""
+    left[0] -= 1
+    if left[0] < 0:
+        return
+    yield schema, is_certain
+    groups: list[tuple[Any, bool]] = [([_definition(schema.get("$ref"), root)], True), (schema.get("allOf"), True)]
+    groups += [(schema.get(keyword), False) for keyword in _ALTERNATIVES]
+    for members, are_all in groups:
+        for member in members if isinstance(members, list) else ():
+            if isinstance(member, dict):
+                yield from _parts(member, root, left, is_certain=is_certain and (are_all or len(members) == 1))
+
+
+def _definition(reference: Any, root: dict[str, Any]) -> Any:
+    """Return the part of the root schema that a `$ref` names; None if there is none."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    part: Any = root
+    for key in reference[2:].split("/"):
+        part = part.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(part, dict) else None
+    return part
