@@ -99,7 +99,7 @@ def move(
             if status is None:
                 raise missing_error(old, source.path)
             require_same(status, etag, source.path)
-            require_free(stat_entry(new), destination.path)
+            require_free(stat_entry(new), destination.path, old.place)
             require_no_other_form(rooted, new.place, old.place)
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
@@ -199,7 +199,7 @@ def copy(
             require_file_name(destination)
         with rooted.locate(destination, follow=False) as new, lock_entries(new):
             rooted.roots.require_writable(new.place)
-            require_free(stat_entry(new), destination.path)
+            require_free(stat_entry(new), destination.path, old.place)
             require_no_other_form(rooted, new.place)
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:

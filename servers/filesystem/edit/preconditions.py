@@ -10,6 +10,7 @@ from servers.common.files.rooted_files import RootedFiles, missing_error, requir
 from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Entry, Place, etag_of, is_writable
 from shared.program.files.system import SYSTEM
+from shared.text import quote_name
 
 _MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared with a new one."""
@@ -37,10 +38,14 @@ def require_same(status: os.stat_result | None, etag: str | None, path: str) -> 
         raise FilesError("changed", path, reason, "Read it again.")
 
 
-def require_free(status: os.stat_result | None, path: str) -> None:
-    """Raise `already_exists` unless `status` is None."""
-    if status is not None:
-        raise FilesError("already_exists", path, "already exists", "Choose another name.")
+def require_free(status: os.stat_result | None, path: str, source: Place | None = None) -> None:
+    """Raise `already_exists` unless `status` is None. A directory may be meant as the new parent of `source`."""
+    if status is None:
+        return
+    if source is not None and source.parts and stat.S_ISDIR(status.st_mode):
+        suggestion = f"To put it in there, add {quote_name('/' + source.parts[-1])} to the path."
+        raise FilesError("already_exists", path, "already exists and is a directory", suggestion)
+    raise FilesError("already_exists", path, "already exists", "Choose another name.")
 
 
 def require_no_other_form(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:

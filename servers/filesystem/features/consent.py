@@ -80,7 +80,7 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
 async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to move, if the user agrees."""
     status = await _require_status(ctx, source)
-    require_free(await _find_status(ctx, destination), destination.path)
+    require_free(await _find_status(ctx, destination), destination.path, source)
     await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination, source)
     await ctx.confirm(f"Move {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
@@ -90,7 +90,7 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to copy, if the user agrees."""
     # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
-    require_free(await _find_status(ctx, destination), destination.path)
+    require_free(await _find_status(ctx, destination), destination.path, source)
     await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination)
     await ctx.confirm(f"Copy {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)

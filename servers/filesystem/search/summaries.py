@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # a listing does not load the search
     from .tree import Tree, TreeNode
 
 _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
+_BACKSLASHES = re.compile(r"(?!.*(?:\.[*+]|\\[.dws]\b|[\^$|])).*[\w*]\\[\w*]")
+"""Windows separators in a pattern that is no regular expression."""
 _WILDCARD = re.compile(r"[*?\[{]")
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MAX_NAMED_FILES = 3
@@ -82,7 +84,9 @@ def search_text(result: "FileSearch", pattern: str) -> str:
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
     notes = _notes(result)
     if not paths and not result["stopped"]:
-        if _EXPRESSION.search(pattern):
+        if _BACKSLASHES.match(pattern):
+            notes += "\n[a slash separates directories in a pattern, as in src/*.css]"
+        elif _EXPRESSION.search(pattern):
             notes += "\n[a pattern is a glob such as **/*.css, not a regular expression]"
         elif not _WILDCARD.search(pattern):
             notes += "\n[a pattern without a wildcard is a whole name; *name* finds it within names]"

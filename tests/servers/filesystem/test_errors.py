@@ -67,6 +67,7 @@ MISSING = "does not exist. List the parent directory to see what is there."
 DANGLING = "is a link to something that does not exist"
 SPECIAL = "is neither a regular file nor a directory"
 TAKEN = "already exists. Choose another name."
+PARENT = "already exists and is a directory. To put it in there, add /file to the path."
 SLASH = "ends with a slash, but only the path of a directory can. Omit the slash."
 
 
@@ -165,6 +166,8 @@ UNCHANGED = [
     (taking_paths(delete, "file/"), f"bad_path: file/: {SLASH}"),
     (taking_paths(move, "no", "new"), f"not_found: no: {MISSING}"),
     (taking_paths(move, "file", "twin"), f"already_exists: twin: {TAKEN}"),
+    (taking_paths(move, "file", "dir"), f"already_exists: dir: {PARENT}"),
+    (taking_paths(copy, "file", "dir"), f"already_exists: dir: {PARENT}"),
     (taking_paths(copy, "no", "new"), f"not_found: no: {MISSING}"),
     (taking_paths(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
     (taking_paths(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would contain its own copy"),

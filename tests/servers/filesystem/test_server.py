@@ -58,6 +58,14 @@ READING: list[tuple[str, Mapping[str, Any], str]] = [
         {"path": "src", "pattern": r".*\.css"},
         "No matches found\n[a pattern is a glob such as **/*.css, not a regular expression]",
     ),
+    *(
+        (
+            "search_files",
+            {"path": "src", "pattern": pattern},
+            "No matches found\n[a slash separates directories in a pattern, as in src/*.css]",
+        )
+        for pattern in (r"src\*.py", r"src\docs\a.py", r"**\*.py")
+    ),
     ("search_files", {"path": "src", "pattern": "*.css"}, "No matches found"),
 ]
 
