@@ -27,7 +27,7 @@ from servers.postgres.engine.pool import Pool
 from servers.postgres.engine.sharing import is_shared
 from servers.postgres.engine.statement_text import ChangeError, find_kind, find_parameters
 from servers.postgres.engine.target import Target
-from servers.postgres.errors import BAD_TEXT, DENIED, PostgresError
+from servers.postgres.errors import BAD_TEXT, BAD_TIME, DENIED, NOT_UNIQUE, PostgresError
 from servers.postgres.health.health import check_health, format_health
 from servers.postgres.query import plans, rows
 from servers.postgres.query.columns import ColumnTypes
@@ -270,6 +270,8 @@ class PostgresDatabase:
         values = query.parameters.values() if isinstance(query.parameters, Mapping) else query.parameters
         if error.state == BAD_TEXT and any(isinstance(value, list) for value in values):
             return "A list becomes an array: write = ANY($1) instead of IN ($1)."
+        if error.state in (NOT_UNIQUE, BAD_TIME) and values:
+            return "A parameter has the type that its place implies, unless a cast names it, as in $1::interval."
         if error.position is None:
             return ""
         async with self._session() as session:

@@ -12,6 +12,8 @@ from servers.common.sql.errors import NO_NAME, SqlError
 
 DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
+NOT_UNIQUE, BAD_TIME = "42725", "22007"
+"""The SQLSTATEs for an operator or function that several types have, and for text that is not a time."""
 BAD_TEXT = "22P02"
 """The SQLSTATE for a string that is not a value of its type (invalid_text_representation)."""
 _MAX_MESSAGE_LENGTH = 500
@@ -44,6 +46,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "40P01": ("busy", "two transactions waited for each other, and this one was rolled back", _AGAIN),
     DENIED: ("denied", "", "The operator can grant it to the role of this server."),
     "42P02": ("bad_parameters", "", "Pass one value for each of $1, $2 and so on."),
+    "42P18": ("bad_statement", "", "Add the type of the parameter, as in $1::text."),
     "53": ("busy", "the database is out of resources", "Try again later."),
     "53100": ("no_space", "the disk of the database is full", ""),
     "53200": ("too_large", "the database is out of memory", _LESS),

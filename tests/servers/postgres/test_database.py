@@ -71,6 +71,21 @@ async def test_a_list_for_in_gets_advice_to_use_any(sample: Database) -> None:
     assert len(rows["rows"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("query", "value", "cast"),
+    [
+        ("SELECT 1 WHERE $1 IS NOT NULL", 1, "$1::text."),
+        ("SELECT date '2024-01-01' + $1", 3, "$1::interval."),
+        ("SELECT now() - $1", "1 day", "$1::interval."),
+    ],
+)
+async def test_a_parameter_of_an_unknown_type_gets_advice_to_cast_it(
+    sample: Database, query: str, value: object, cast: str
+) -> None:
+    async with inside(sample.reader) as peer:
+        assert (await peer.error("read_query", query=query, parameters=[value])).endswith(cast)
+
+
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 async def test_work_stops_at_the_time_limit_of_its_job(sample: Database, tmp_path: Path, act: Act) -> None:
     database = PostgresDatabase(parse_target(sample.owner, True), Limits(), 2)
