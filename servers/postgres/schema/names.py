@@ -5,13 +5,23 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import ONLY_NAMES, SqlName, fence, find_nearest, format_name, format_names, shorten
+from servers.common.sql.texts import (
+    NEEDS_QUOTES,
+    ONLY_NAMES,
+    SqlName,
+    fence,
+    find_nearest,
+    format_name,
+    format_names,
+    shorten,
+)
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SEEN, Relation, read_relations
 
 _PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_PART)
 _QUALIFIED = re.compile(rf"({_PART})(?:\s*\.\s*({_PART}))?(?:\s*\.\s*({_PART}))?")
+_WORD = re.compile(r"\w+")
 _MAX_SHOWN = 5
 """Maximum number of names, and of function signatures, that are shown."""
 _MAX_TABLES = 3
@@ -130,10 +140,13 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
     """Suggest names similar to the name at character `position` in a statement, depending on the SQLSTATE of its
-    error.
+    error, or the name there that needs quotes.
 
-    Return "" if no name is similar.
+    Return "" if there is none.
     """
+    if state == "42601":
+        word = _WORD.match(sql, max(position, 0))
+        return "" if word is None else await _suggest_quotes(ask, word[0].lower())
     match = _QUALIFIED.match(sql, max(position, 0))
     parts = [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
     if not parts:
@@ -153,6 +166,12 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
             names = [name for (name,) in await ask(_FUNCTIONS)]
             return _format_suggestion([format_name(similar) for similar in find_nearest(function, names)])
     return ""
+
+
+async def _suggest_quotes(ask: Ask, word: str) -> str:
+    names = [*await ask(_TABLE_NAMES), *await ask(_COLUMN_NAMES, None)]
+    quoted = {SqlName(name) for name, *_ in names if _unquote(name).lower() == word and name.startswith('"')}
+    return f"{NEEDS_QUOTES}\n{fence([format_name(name) for name in sorted(quoted)])}" if quoted else ""
 
 
 def _split(name: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from servers.common.sql.errors import SqlError
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.schema.script import join_statements
-from servers.common.sql.texts import fence, find_nearest, format_name
+from servers.common.sql.texts import NEEDS_QUOTES, fence, find_nearest, format_name
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
@@ -35,6 +35,8 @@ _MAX_LENGTH = 500
 """Maximum number of characters in SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 _NO_FUNCTION = "no such function: "
+_BAD_TOKEN = re.compile(r'near "(\w+)": syntax error|unrecognized token: "(\w+)"')
+"""SQLite's message for a keyword or a number where only a name may be."""
 
 # A name that is not UTF-8 can't be sent, and no statement can use it.
 _SURROGATES = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
@@ -230,9 +232,15 @@ def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: S
 
 
 def suggest_names(connection: sqlite3.Connection, words: str, is_hidden: IsHidden) -> str:
-    """Return the most similar names as a suggestion, between data marks; empty if no name is similar or the search
-    fails."""
+    """Return the most similar names as a suggestion, between data marks, or the name that needs quotes; empty if
+    there is none or the search fails."""
+    bad_token = _BAD_TOKEN.fullmatch(words)
     try:
+        if bad_token is not None:
+            token = (bad_token[1] or bad_token[2]).lower()
+            pairs = islice(_list_tables_and_columns(connection, is_hidden), _MAX_COLUMNS)
+            quoted = {quote(name) for pair in pairs for name in pair if name.lower() == token}
+            return f"{NEEDS_QUOTES}\n{fence(sorted(quoted))}" if quoted else ""
         nearest = _find_similar(connection, words[:_MAX_LENGTH], is_hidden)
     except sqlite3.Error:
         return ""
@@ -251,19 +259,7 @@ def _find_similar(connection: sqlite3.Connection, words: str, is_hidden: IsHidde
     if words.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
         name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
-        tables = [
-            candidate
-            for candidate in list_entries(connection)
-            if candidate.kind != "view" and not is_hidden(candidate.name)
-        ]
-        return _format_nearest(
-            name,
-            (
-                (candidate.name, column)
-                for candidate in tables
-                for column in _list_columns(connection, candidate.name)
-            ),
-        )
+        return _format_nearest(name, _list_tables_and_columns(connection, is_hidden))
     if words.startswith(_NO_FUNCTION):
         functions = fetch_rows(
             connection, "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-zA-Z]*'"
@@ -276,6 +272,14 @@ def _find_similar(connection: sqlite3.Connection, words: str, is_hidden: IsHidde
         if separator
         else ()
     )
+
+
+def _list_tables_and_columns(connection: sqlite3.Connection, is_hidden: IsHidden) -> Iterator[tuple[str, str]]:
+    """Yield the name of each table that is not hidden with each of its columns."""
+    for candidate in list_entries(connection):
+        if candidate.kind != "view" and not is_hidden(candidate.name):
+            for column in _list_columns(connection, candidate.name):
+                yield candidate.name, column
 
 
 def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import NEEDS_QUOTES
 from tests.servers.sqlite.schemas import made, outside_the_marks
 from tests.servers.sqlite.serving import inside
 
@@ -75,6 +76,15 @@ async def test_an_unknown_name_has_the_nearest_suggested(shop: Path) -> None:
             assert "nearest" not in await peer.error("read_query", query=query)
         lines = (await peer.error("write_query", query="INSERT INTO orders (totl) VALUES (2)")).splitlines()
     assert lines[-2:-1] == ["total (in orders)"]
+
+
+@pytest.mark.parametrize(("query", "name"), [("SELECT order FROM odd", '"Order"'), ("SELECT 1 FROM 2nd", '"2nd"')])
+async def test_a_name_that_needs_quotes_is_suggested_with_them(shop: Path, query: str, name: str) -> None:
+    made(shop, 'CREATE TABLE odd ("Order"); CREATE TABLE "2nd" (a);')
+    async with inside(shop) as peer:
+        lines = (await peer.error("read_query", query=query)).splitlines()
+        assert (lines[-4], lines[-2]) == (NEEDS_QUOTES, name)
+        assert NEEDS_QUOTES not in await peer.error("read_query", query="SELECT FROM odd")
 
 
 async def test_names_that_no_statement_may_read_are_not_suggested(shop: Path) -> None:

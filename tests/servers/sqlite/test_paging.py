@@ -38,7 +38,7 @@ def test_the_cells_of_a_large_row_are_cut() -> None:
 
 def test_a_row_beyond_the_limit_is_refused() -> None:
     names = [str(n) for n in range(100)]
-    with pytest.raises(SqlError) as raised:
+    with pytest.raises(SqlError, match="one row of 100 columns is larger") as raised:
         fill_page(names, iter([("x" * 100,) * 100]), AnswerLimits(10, 2_000, 10_000))
     assert raised.value.code == "too_large"
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.common.sql.errors import SqlError
+from shared.text import format_count
 
 Row = tuple[Any, ...]
 Encode = Callable[[Sequence[Row], int], list[Row]]
@@ -102,7 +103,10 @@ class PageBuilder:
             if size <= self.left or not encoded:
                 return encoded, size
             if cell_bytes == _MIN_CELL_BYTES:
-                raise SqlError("too_large", "one row is larger than the limit for an answer", "Select fewer columns.")
+                reason = (
+                    f"one row, with {format_count(len(rows[0]), 'column')}, is larger than the limit for an answer"
+                )
+                raise SqlError("too_large", reason, "Select fewer columns.")
             # The first row alone, with its values cut shorter.
             rows, cell_bytes = rows[:1], max(cell_bytes // 4, _MIN_CELL_BYTES)
 

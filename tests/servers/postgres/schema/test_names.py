@@ -3,11 +3,12 @@
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import ONLY_NAMES
+from servers.common.sql.texts import NEEDS_QUOTES, ONLY_NAMES
 from servers.postgres.errors import PostgresError
 from servers.postgres.schema.names import find_relation, suggest_names
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
+from tests.servers.postgres.serving import inside
 
 NAMES = [
     ("customer", "customer"),
@@ -99,3 +100,10 @@ async def test_a_text_in_double_quotes_gets_advice_on_single_quotes(sample: Data
         async with asking(sample.reader) as ask:
             suggestions.append(await suggest_names(ask, caught.value.state, sql, caught.value.position))
     assert [one.startswith(ONLY_NAMES) for one in suggestions] == [True, False]
+
+
+@pytest.mark.parametrize(("sql", "name"), [("SELECT * FROM Order", '"order"'), ("SELECT * FROM where", "")])
+async def test_a_name_that_needs_quotes_is_suggested_with_them(sample: Database, sql: str, name: str) -> None:
+    async with inside(sample.reader) as peer:
+        lines = (await peer.error("read_query", query=sql)).splitlines()
+    assert [line for line in lines if line in (NEEDS_QUOTES, name)] == ([NEEDS_QUOTES, name] if name else [])
