@@ -103,9 +103,8 @@ class PageBuilder:
             if size <= self.left or not encoded:
                 return encoded, size
             if cell_bytes == _MIN_CELL_BYTES:
-                reason = (
-                    f"one row, with {format_count(len(rows[0]), 'column')}, is larger than the limit for an answer"
-                )
+                columns = format_count(len(rows[0]), "column")
+                reason = f"one row of {columns} is larger than the limit for an answer"
                 raise SqlError("too_large", reason, "Select fewer columns.")
             # The first row alone, with its values cut shorter.
             rows, cell_bytes = rows[:1], max(cell_bytes // 4, _MIN_CELL_BYTES)
