@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 NAME = "mcp-server-bundle"
@@ -39,7 +39,20 @@ class Installation(NamedTuple):
         """Return the installation whose packages are in `site`."""
         record = next(site.glob(_dist_info_glob("direct_url.json")), None)
         direct_url = json.loads(record.read_text(encoding="utf-8")) if record is not None else {}
-        return cls(python, _source(direct_url), direct_url.get("dir_info", {}).get("editable", False), site)
+        url = direct_url.get("url")
+        source = url if isinstance(url, str) else None
+        parts = urlsplit(source or "")
+        if parts.scheme == "file":
+            path = unquote(parts.path)
+            # On Windows there is a slash before the letter of the drive.
+            source = str(Path(path[1:] if re.match(r"/[A-Za-z]:", path) else path))
+        elif source is not None:
+            if repository := direct_url.get("vcs_info"):
+                revision = repository.get("requested_revision") or repository["commit_id"]
+                source = f"{repository['vcs']}+{source}@{revision}"
+            if "subdirectory" in direct_url:
+                source = f"{source}#subdirectory={direct_url['subdirectory']}"
+        return cls(python, source, direct_url.get("dir_info", {}).get("editable", False), site)
 
     @property
     def is_ephemeral(self) -> bool:
@@ -124,17 +137,3 @@ def shell_line(words: Sequence[str]) -> str:
 
 def _dist_info_glob(file: str) -> str:
     return f"{NAME.replace('-', '_')}-*.dist-info/{file}"
-
-
-def _source(direct_url: dict[str, Any]) -> str | None:
-    url = direct_url.get("url")
-    if not isinstance(url, str):
-        return None
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        path = unquote(parts.path)
-        # On Windows there is a slash before the letter of the drive.
-        return str(Path(path[1:] if re.match(r"/[A-Za-z]:", path) else path))
-    if repository := direct_url.get("vcs_info"):
-        url = f"{repository['vcs']}+{url}@{repository.get('requested_revision') or repository['commit_id']}"
-    return f"{url}#subdirectory={direct_url['subdirectory']}" if "subdirectory" in direct_url else url

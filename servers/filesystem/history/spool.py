@@ -14,7 +14,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,40 +117,33 @@ def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record],
         return None
     begun: list[tuple[int, Sequence[Any], bytes]] = []
     marks: dict[int, bool] = {}
-    end = 0
-    for start, encoded, data in _parse(content):
-        if encoded:
-            begun.append((start, json.loads(encoded.decode()), data))
-        else:
-            number, done = _MARK.unpack(data)
-            marks[number] = done
-        end = start + _HEADER.size + len(encoded) + len(data)
-    records: list[Record] = []
-    unfinished: list[int] = []
-    for start, facts, data in begun:
-        number, time, act, changed, before, after, size, has_data = facts
-        if number not in marks and is_alive:
-            unfinished.append(start)
-            continue
-        image = Image(size, data if has_data else None) if size >= 0 else None
-        step = Step(changed, State(*before), State(*after), image)
-        records.append(Record(time, act, step, "done" if marks.get(number) else "pending"))
-    return records, position + min(unfinished, default=end)
-
-
-def _record(facts: bytes, data: bytes) -> bytes:
-    body = facts + data
-    return _HEADER.pack(zlib.crc32(body), len(facts), len(data)) + body
-
-
-def _parse(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield the start, the facts and the data of each whole record."""
     start = 0
     while len(content) - start >= _HEADER.size:
         checksum, facts_size, data_size = _HEADER.unpack_from(content, start)
         begin = start + _HEADER.size
         end = begin + facts_size + data_size
         if end > len(content) or zlib.crc32(content[begin:end]) != checksum:
-            return
-        yield start, content[begin : begin + facts_size], content[begin + facts_size : end]
+            break
+        encoded, data = content[begin : begin + facts_size], content[begin + facts_size : end]
+        if encoded:
+            begun.append((start, json.loads(encoded.decode()), data))
+        else:
+            number, done = _MARK.unpack(data)
+            marks[number] = done
         start = end
+    records: list[Record] = []
+    unfinished: list[int] = []
+    for record_start, facts, data in begun:
+        number, time, act, changed, before, after, size, has_data = facts
+        if number not in marks and is_alive:
+            unfinished.append(record_start)
+            continue
+        image = Image(size, data if has_data else None) if size >= 0 else None
+        step = Step(changed, State(*before), State(*after), image)
+        records.append(Record(time, act, step, "done" if marks.get(number) else "pending"))
+    return records, position + min(unfinished, default=start)
+
+
+def _record(facts: bytes, data: bytes) -> bytes:
+    body = facts + data
+    return _HEADER.pack(zlib.crc32(body), len(facts), len(data)) + body

@@ -121,23 +121,19 @@ class Walk:
             matches, children = self._match_directory(directory, listed)
             yield directory.path, matches
             if self.stopped is None:
-                self._finish_directory(directory, listed)
+                after_names = directory.after
+                if listed and (not after_names or (len(after_names) == 1 and listed[-1].name >= after_names[0])):
+                    self._last = directory.path, listed[-1].name
+                self._control.examined += len(listed)
+                self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
+                self.stopped = self._control.stop_reason()
+                if self.stopped is None and self._steps > self._scope.max_steps:
+                    self.stopped = "budget"
             pending += reversed(children)
 
     def finish(self, path: Names, name: str) -> None:
         """Note that this match in the directory is finished, and those before it."""
         self._last = path, name
-
-    def _finish_directory(self, directory: _Directory, listed: list["os.DirEntry[str]"]) -> None:
-        """Note that a directory is finished, and stop the walk if a limit is reached."""
-        after = directory.after
-        if listed and (not after or (len(after) == 1 and listed[-1].name >= after[0])):
-            self._last = directory.path, listed[-1].name
-        self._control.examined += len(listed)
-        self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
-        self.stopped = self._control.stop_reason()
-        if self.stopped is None and self._steps > self._scope.max_steps:
-            self.stopped = "budget"
 
     def _match_directory(
         self, directory: _Directory, listed: list["os.DirEntry[str]"]

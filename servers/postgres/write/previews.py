@@ -154,7 +154,13 @@ class _Preview:
 
     async def _pair_rows(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
         """Return the first changed rows, each before and after."""
-        removed = [] if is_new or not counts.updated + counts.deleted else await self._find_removed(table)
+        removed: list[_ChangedRow] = []
+        if not is_new and counts.updated + counts.deleted:
+            candidates = await self._find_rows(self._reader, table.select_changed("xmax"))
+            # A row that is only locked looks the same to other connections, so check whether it still exists.
+            existing = await self._find_rows(self._link, table.select_visible(), [row.position for row in candidates])
+            positions = {row.position for row in existing}
+            removed = [row for row in candidates if row.position not in positions]
         removed = removed[: _MAX_ROWS if table.key or not counts.inserted + counts.updated else _MAX_ROWS // 2]
         before = await self._read(self._reader, table, removed)
         after: dict[str, tuple[Any, ...]] = {}
@@ -174,14 +180,6 @@ class _Preview:
                 for row in (await self._read(self._link, table, new_rows[: _MAX_ROWS - len(pairs)])).values()
             ]
         return pairs
-
-    async def _find_removed(self, table: _Table) -> list[_ChangedRow]:
-        """Return rows that existed before and no longer do."""
-        candidates = await self._find_rows(self._reader, table.select_changed("xmax"))
-        # A row that is only locked looks the same to other connections, so check whether it still exists.
-        still = await self._find_rows(self._link, table.select_visible(), [row.position for row in candidates])
-        positions = {row.position for row in still}
-        return [row for row in candidates if row.position not in positions]
 
     async def _find_added(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
         """Return rows that exist now and did not before; without a key, also changed rows."""

@@ -186,23 +186,19 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     entries = list_all_entries(connection)
     # NOCASE compares names as SQLite does: only the case of ASCII letters is ignored.
     query = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
-    for candidate in (name, _unquote_identifier(name)):
-        names = {match for (match,) in fetch_schema_rows(connection, query, candidate)}
+    candidates, match = [name], _IDENTIFIER.fullmatch(name.strip())
+    if match is not None:
+        # The name as in a statement: it may be quoted and have `main.` before it.
+        quoted = match[1]
+        candidates.append(quoted[1:-1].replace(quoted[-1] * 2, quoted[-1]) if quoted[0] in '"`[' else quoted)
+    for candidate in candidates:
+        names = {row_name for (row_name,) in fetch_schema_rows(connection, query, candidate)}
         entry = next((entry for entry in entries if entry.name in names), None)
         if entry is not None:
             return entry
     nearest = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
     suggestion = f"The nearest names are:\n{fence(nearest)}" if nearest else "list_tables lists those that exist."
     raise SqlError("not_found", "there is no table or view with that name", suggestion)
-
-
-def _unquote_identifier(identifier: str) -> str:
-    """Return the name that `identifier` means in a statement. It may be quoted and have `main.` before it."""
-    match = _IDENTIFIER.fullmatch(identifier.strip())
-    if match is None:
-        return identifier
-    quoted = match[1]
-    return quoted[1:-1].replace(quoted[-1] * 2, quoted[-1]) if quoted[0] in '"`[' else quoted
 
 
 def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:

@@ -47,7 +47,16 @@ class Pool(pool.Pool[Connection]):
 
     def give(self, connection: Connection) -> None:
         """Return a connection to the pool. One that is still busy becomes available when its work has ended."""
-        connection.when_idle(lambda: self._make_available(connection))
+
+        def make_available() -> None:
+            self.on_returned()
+            self._idle.append(connection)
+            if connection in self._unavailable:
+                self._unavailable.remove(connection)
+            else:
+                self._slots.release()
+
+        connection.when_idle(make_available)
         if connection not in self._idle and len(self._unavailable) < self.size:
             self._unavailable.add(connection)
             self._slots.release()
@@ -56,11 +65,3 @@ class Pool(pool.Pool[Connection]):
         """Close all connections."""
         for connection in self._all:
             await connection.close()
-
-    def _make_available(self, connection: Connection) -> None:
-        self.on_returned()
-        self._idle.append(connection)
-        if connection in self._unavailable:
-            self._unavailable.remove(connection)
-        else:
-            self._slots.release()

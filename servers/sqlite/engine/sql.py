@@ -102,14 +102,14 @@ def find_parameters(query: str) -> list[str]:
 
 def replace_double_quotes(query: str) -> str:
     """Return the query with backquotes instead of double quotes around names."""
-    return _TOKENS.sub(lambda token: _backquote(token[0]), query) if '"' in query else query
 
+    def backquote(token: re.Match[str]) -> str:
+        if not token[0].startswith('"'):
+            return token[0]
+        name = token[0][1:].removesuffix('"').replace('""', '"')
+        return "`" + name.replace("`", "``") + "`"
 
-def _backquote(token: str) -> str:
-    if not token.startswith('"'):
-        return token
-    name = token[1:].removesuffix('"').replace('""', '"')
-    return "`" + name.replace("`", "``") + "`"
+    return _TOKENS.sub(backquote, query) if '"' in query else query
 
 
 def replace_parameters(query: str) -> str:

@@ -167,9 +167,7 @@ class OAuth:
             return
         scopes = login.discovery.choose_scopes(requested, current.requested, needs_person=self._grant.needs_person)
         missing_scopes = requested if more_scopes else frozenset()
-        await self._log_in(await self._add_client(login, scopes, missing_scopes), scopes)
-
-    async def _log_in(self, login: Login, scopes: frozenset[str]) -> None:
+        login = await self._add_client(login, scopes, missing_scopes)
         issuer = login.discovery.issuer
         endpoint = TokenEndpoint(self._web, issuer, login.client, self._options.now, login.proofs)
         request = TokenRequest(self._web, issuer, endpoint, login.client, login.discovery.resource, scopes)
@@ -181,8 +179,8 @@ class OAuth:
             raise
         self._consecutive_logins += 1
         self._ungranted_scopes = (self._ungranted_scopes | scopes) - token.scopes
-        self._current.requested = scopes
-        await self._current.store_login(login, token)
+        current.requested = scopes
+        await current.store_login(login, token)
 
     async def _find_login(self, challenge: Challenge | None) -> Login:
         if self._bound_credential is not None and self._bound_issuer is None:

@@ -209,26 +209,8 @@ class Connection:
         Raises PeerError for an error answer, TimeoutError if none arrives in `seconds`, and ConnectionError if the
         connection is lost or the answer can't be used.
         """
-        run = self._call if spans.tracer is None else self._call_in_span
-        return run(method, params, seconds, on_notice, caller)
-
-    async def _call_in_span(
-        self,
-        method: str,
-        params: dict[str, Any],
-        seconds: float | None,
-        on_notice: Callable[[Notified], None] | None,
-        caller: Caller | None,
-    ) -> dict[str, Any] | InputWanted:
-        # OpenTelemetry, semantic conventions for MCP.
-        span_name, attributes, name = method, {"mcp.method.name": method}, params.get("name")
-        if isinstance(name, str) and method in ("tools/call", "prompts/get"):
-            span_name = f"{method} {name[:128]}"
-            attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = name[:128]
-        if span_name != method and method == "tools/call":
-            attributes["gen_ai.operation.name"] = "execute_tool"
-        with spans.span(span_name, attributes, kind="client"):
-            return await self._call(method, params, seconds, on_notice, caller)
+        call = self._call(method, params, seconds, on_notice, caller)
+        return call if spans.tracer is None else _trace(call, method, params)
 
     async def _call(
         self,
@@ -452,3 +434,17 @@ class Connection:
     def _relay_of(self, question: ServerRequest) -> Relay | None:
         waiter = None if question.stream is None else self._waiting.get(question.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
+
+
+async def _trace(
+    call: Coroutine[Any, Any, dict[str, Any] | InputWanted], method: str, params: dict[str, Any]
+) -> dict[str, Any] | InputWanted:
+    """Run `call`, which begins now, in a span (OpenTelemetry, semantic conventions for MCP)."""
+    span_name, attributes, name = method, {"mcp.method.name": method}, params.get("name")
+    if isinstance(name, str) and method in ("tools/call", "prompts/get"):
+        span_name = f"{method} {name[:128]}"
+        attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = name[:128]
+    if span_name != method and method == "tools/call":
+        attributes["gen_ai.operation.name"] = "execute_tool"
+    with spans.span(span_name, attributes, kind="client"):
+        return await call

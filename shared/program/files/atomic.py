@@ -108,8 +108,12 @@ def prepare_replacement(
         on_failure.callback(discard, fresh)
         try:
             write_all(descriptor, data)
+            lost: list[str] = []
             if existing is not None:
-                _copy_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
+                lost = set_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
+            # The system may not allow the owner and the group to be set.
+            if required := {*lost} - {"owner", "group"}:
+                raise MetadataError(f"its attribute {min(required)}")
             # The clock of the file system may stand still for milliseconds: two versions could then have the same
             # etag.
             SYSTEM.touch(descriptor, fresh.directory, fresh.name)
@@ -263,11 +267,3 @@ def sync_directory(entry: Entry) -> None:
             sync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _copy_metadata(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
-    """Give a file the metadata of another file, except for owner and group if the system does not allow that. Raises
-    MetadataError, OSError."""
-    lost = {*set_metadata(descriptor, existing, attributes)} - {"owner", "group"}
-    if lost:
-        raise MetadataError(f"its attribute {min(lost)}")

@@ -4,7 +4,7 @@ The user is asked if the operator requires it. Each call is one transaction, and
 as data.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -152,7 +152,15 @@ def _make_statements(
     if not parameters:
         return [Statement(sql) for sql in parts]
     if isinstance(parameters, dict) and isinstance(query, str):
-        return [*_share(dialect, source, parts, parameters)]
+        # Each statement of a script gets the parameters that it uses.
+        values = {name.lstrip(":@$"): value for name, value in parameters.items()}
+        names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
+        if unknown := values.keys() - set().union(*names):
+            raise SqlError("bad_parameters", f"no statement has :{min(unknown)[:_MAX_NAME]}")
+        return [
+            Statement(sql, source.bind({name: value for name, value in values.items() if name in used}))
+            for sql, used in zip(parts, names, strict=True)
+        ]
     if not isinstance(parameters, list) or len(parameters) != len(parts):
         reason = f"for {len(parts)} statements, parameters must be a list of {len(parts)} entries"
         raise SqlError(
@@ -161,18 +169,6 @@ def _make_statements(
             "Pass one list or object per statement; use [] for a statement without parameters.",
         )
     return [Statement(sql, _bind_one(source, values)) for sql, values in zip(parts, parameters, strict=True)]
-
-
-def _share(
-    dialect: Dialect, source: Database, parts: Sequence[str], parameters: dict[str, Any]
-) -> Iterator[Statement]:
-    """Yield the statements of a script, each with the `parameters` that it uses. Raises SqlError."""
-    values = {name.lstrip(":@$"): value for name, value in parameters.items()}
-    names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
-    if unknown := values.keys() - set().union(*names):
-        raise SqlError("bad_parameters", f"no statement has :{min(unknown)[:_MAX_NAME]}")
-    for sql, used in zip(parts, names, strict=True):
-        yield Statement(sql, source.bind({name: value for name, value in values.items() if name in used}))
 
 
 def _bind_one(source: Database, values: Any) -> Parameters:

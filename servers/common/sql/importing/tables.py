@@ -80,7 +80,15 @@ def open_table(opener: Opener, request: FormatRequest, codec: str | None = None)
         encoding, why = (
             (codec, "the most likely one for its letters") if codec else _find_encoding(start, request.encoding)
         )
-        text, whole = _decode(start, encoding), len(start) < _HEAD_BYTES
+        try:
+            # The start may be cut within a character.
+            text = codecs.getincrementaldecoder(encoding)().decode(start)
+        except UnicodeDecodeError as undecodable:
+            reason = f"the text is not {encoding} (byte {undecodable.start:,})"
+            raise SqlError("bad_csv", reason, "Specify encoding.") from None
+        except LookupError:
+            raise SqlError("bad_csv", f"there is no charset {encoding}") from None
+    whole = len(start) < _HEAD_BYTES
     if not whole:
         # A line that is cut would be too short.
         text = text[: max(map(text.rfind, _ENDS)) + 1] or text
@@ -175,13 +183,3 @@ def guess_encoding(file: BinaryIO) -> str:
             "bad_csv", "the file is not valid text in UTF-8 or any other encoding that could be detected", advice
         )
     return likely[0].codec
-
-
-def _decode(start: bytes, encoding: str) -> str:
-    """Decode the start of a text, which may be cut within a character."""
-    try:
-        return codecs.getincrementaldecoder(encoding)().decode(start)
-    except UnicodeDecodeError as error:
-        raise SqlError("bad_csv", f"the text is not {encoding} (byte {error.start:,})", "Specify encoding.") from None
-    except LookupError:
-        raise SqlError("bad_csv", f"there is no charset {encoding}") from None

@@ -63,7 +63,14 @@ class TablePage(NamedTuple):
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:
     """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError with code
     `bad_cursor`."""
-    after = None if page.cursor is None else _parse_cursor(page.cursor)
+    after = None
+    if page.cursor is not None:
+        try:
+            after = urlsafe_b64decode(page.cursor + "=" * (-len(page.cursor) % 4)).decode()
+        except ValueError:
+            raise SqlError(
+                "bad_cursor", "this cursor is not from list_tables", "Omit the cursor to start from the beginning."
+            ) from None
     budget = ByteBudget(page.bytes - _FRAME_BYTES)
     following = [entry for entry in entries if after is None or entry.name > after]
     tables: list[ListedTable] = []
@@ -89,15 +96,6 @@ def format_tables(listed: TableList) -> str:
 def _format_line(table: ListedTable) -> str:
     rows = table["rows_estimated"]
     return f"{table['kind']} {format_name(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
-
-
-def _parse_cursor(cursor: str) -> str:
-    try:
-        return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except ValueError:
-        raise SqlError(
-            "bad_cursor", "this cursor is not from list_tables", "Omit the cursor to start from the beginning."
-        ) from None
 
 
 class TableSummary(TypedDict):

@@ -23,7 +23,7 @@ from ....errors import LimitExceeded, ParseError
 from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrade, limit_exceeded, refuse
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
-from ....protocol.wire.jsonrpc import Malformed, Message, Notification
+from ....protocol.wire.jsonrpc import Malformed, Notification
 from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
@@ -191,9 +191,11 @@ class Endpoint:
         if self._closed is not None or sessions is not self._sessions:
             # If the server has failed since the message arrived, its client has no session with the reopened server.
             return refusal or self._closed or _STARTING
-        # A dialect has no such headers, so their refusal does not apply; it does not apply either to an invalid
-        # message, or to one without an answer, which may be in either form.
-        if codec.dialect is not None or (refusal is not None and _fits_both_forms(message)):
+        # A dialect has no such headers, so their refusal does not apply. It does not apply either to invalid JSON and
+        # to notifications, which may be in either form.
+        is_invalid_json = isinstance(message, Malformed) and message.failure.code == ParseError.code
+        fits_both_forms = is_invalid_json or isinstance(message, Notification)
+        if codec.dialect is not None or (refusal is not None and fits_both_forms):
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:
             return refusal
@@ -202,10 +204,3 @@ class Endpoint:
         if is_stateless(http.headers, message):
             return await self._stateless.post(http, message, codec)
         return await sessions.post(http, message)
-
-
-def _fits_both_forms(message: Message) -> bool:
-    """Return True for messages that may belong to either form of the protocol: notifications, and invalid JSON."""
-    if isinstance(message, Malformed):
-        return message.failure.code == ParseError.code
-    return isinstance(message, Notification)
