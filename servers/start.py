@@ -1,7 +1,8 @@
 """Fast start of a server with little memory: the work of its `__main__` before it loads other modules of the bundle.
 
 A host waits for every server that it starts, and keeps all of them running, even those that are never called. So the
-garbage collector is off until `run` configures it, and modules that others import long before they use them are lazy.
+garbage collector is off until `run` configures it, modules that others import long before they use them are lazy, and
+classes of libraries are defined cheaply.
 This module itself imports only the standard library.
 """
 
@@ -27,6 +28,9 @@ _CALLED = (
 )
 """Packages whose modules are only used by calls: together they take 6 % of a start and 1.1 MiB."""
 
+_OF_BACKEND = ("anyio.streams.memory", "anyio.streams.stapled")
+"""Modules with data classes that anyio imports when it runs."""
+
 
 def start(package: str, *, epilog: str = "") -> NoReturn:
     """Run the `app` of the module `server` in `package`, such as `servers.filesystem`, and exit with its code.
@@ -44,21 +48,27 @@ def make_modules_lazy() -> None:
     """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
     program if the `shared` on the path does not belong to the bundle."""
     refuse_foreign()
+    from shared.lazy_classes import lazy_dataclasses, plain_typed_dicts
     from shared.lazy_modules import WITH_OPENSSL, LazyFinder, preset
 
     finder = LazyFinder((*WITH_OPENSSL, *_UNUSED), _CALLED)
     if finder in sys.meta_path:
         return
     sys.meta_path.insert(0, finder)
-    # anyio 4.16 imports this class by its name, and uses it only as a type annotation.
-    with preset("ssl", "SSLContext", Any):
-        import_module("anyio.streams.tls")
-    # For its first model pydantic looks for plugins in the metadata of every installed package, and remembers that it
-    # has none. A plugin that another program needs would slow down every message.
-    with preset("importlib.metadata", "entry_points", lambda group: ()):
-        from pydantic import create_model
+    with plain_typed_dicts():
+        import_module("pydantic_core")
+    with lazy_dataclasses():
+        # anyio 4.16 imports this class by its name, and uses it only as a type annotation.
+        with preset("ssl", "SSLContext", Any):
+            import_module("anyio.streams.tls")
+        for module in _OF_BACKEND:
+            import_module(module)
+        # For its first model pydantic looks for plugins in the metadata of every installed package, and remembers
+        # that it has none. A plugin that another program needs would slow down every message.
+        with preset("importlib.metadata", "entry_points", lambda group: ()):
+            from pydantic import create_model
 
-        create_model("First")
+            create_model("First")
 
 
 def refuse_foreign() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 # Independent of the protocol, even of its errors: workers load only these, and any file of a server may.
-PLAIN = {"text", "steps", "concurrency", "coded_errors", "lazy_modules", "tracing", "yaml"}
+PLAIN = {"text", "steps", "concurrency", "coded_errors", "lazy_classes", "lazy_modules", "tracing", "yaml"}
 # The import ladder: a part may import parts on its own step or lower. "" is shared/__init__.py.
 LADDER = [
     {"errors", "version", *PLAIN},

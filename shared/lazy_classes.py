@@ -1,0 +1,89 @@
+"""Cheap definitions of the classes of libraries: a start defines all of them, and uses few.
+
+`dataclass` compiles the methods of a class from their text, and pydantic and anyio have 60 of these classes. The 88
+types of dictionaries of `pydantic_core` are only read by type checkers. Together they took 12 % of a start.
+"""
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import RLock
+from typing import Any
+
+import typing_extensions
+
+_dataclass = dataclasses.dataclass
+_lock = RLock()
+
+
+@contextmanager
+def lazy_dataclasses() -> Iterator[None]:
+    """Make the data classes of modules that are imported meanwhile lazy: their methods are compiled when the first
+    instance is created, or their fields are read.
+
+    They have no slots, since a class gets them only when it is created. Comparing two of the classes themselves, or
+    their methods, is not a use.
+    """
+    with _replaced(dataclasses, "dataclass", _lazy_dataclass):
+        yield
+
+
+@contextmanager
+def plain_typed_dicts() -> Iterator[None]:
+    """Make the `TypedDict`s of modules that are imported meanwhile subclasses of `dict` without types of keys."""
+    with _replaced(typing, "TypedDict", _PlainDict), _replaced(typing_extensions, "TypedDict", _PlainDict):
+        yield
+
+
+@contextmanager
+def _replaced(module: object, name: str, value: object) -> Iterator[None]:
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+class _PlainDict(dict[str, Any]):
+    def __init_subclass__(cls, *, total: bool = True) -> None:
+        super().__init_subclass__()
+
+
+def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:
+    if cls is None:
+        return partial(_lazy_dataclass, **options)
+    if cls.__new__ is not object.__new__:
+        return _dataclass(cls, **options)
+    fields = _Fields(cls, {name: value for name, value in options.items() if name not in ("slots", "weakref_slot")})
+
+    # It stays: `object.__new__` refuses arguments in a class that had a `__new__` once.
+    def __new__(created: Any, /, *_: Any, **__: Any) -> Any:  # noqa: N807
+        fields.complete()
+        return object.__new__(created)
+
+    cls.__new__, cls.__dataclass_fields__ = __new__, fields
+    return cls
+
+
+class _Fields:
+    """The fields of a lazy data class, until they are read."""
+
+    def __init__(self, cls: Any, options: dict[str, Any]) -> None:
+        self._cls = cls
+        self._options: dict[str, Any] | None = options
+
+    def complete(self) -> None:
+        """Compile the methods of the class, unless that is done. Other threads wait."""
+        if self._options is None:
+            return
+        with _lock:
+            if self._options is not None:
+                _dataclass(self._cls, **self._options)
+                self._options = None
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        self.complete()
+        return self._cls.__dataclass_fields__
