@@ -2,11 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
+
+import pytest
+
+from shared.auth.addresses import Addresses
 
 
 @dataclass
@@ -47,6 +51,20 @@ class Silence:
         self.received.set()
         await asyncio.Event().wait()
         return NOT_FOUND
+
+
+class Naming:
+    """The requested URLs, each with that of the document that names it, against which its addresses are checked."""
+
+    def __init__(self, patched: pytest.MonkeyPatch) -> None:
+        self.urls: set[tuple[str, str | None]] = set()
+        find = Addresses.find
+
+        def record(addresses: Addresses, url: str, referrer: str | None = None) -> Awaitable[Sequence[str]]:
+            self.urls.add((url, referrer))
+            return find(addresses, url, referrer)
+
+        patched.setattr(Addresses, "find", record)
 
 
 NOT_FOUND = Answer(404, b"not found")

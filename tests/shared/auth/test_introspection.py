@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from shared.auth.authenticators import OAuthTokens
 from shared.auth.claims import ClaimRules
 from shared.auth.introspection import Introspection
@@ -12,7 +14,8 @@ from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
 from tests.clock import forward
 from tests.shared.auth.issuing import RESOURCE, Clock, bear, issuing
-from tests.shared.auth.sites import Answer, Silence, as_json
+from tests.shared.auth.sites import Answer, Naming, Silence, as_json
+from tests.shared.auth.test_issuers import METADATA
 
 
 def introspecting(url: str, clock: Clock, patience: float = 2) -> OAuthTokens:
@@ -21,15 +24,17 @@ def introspecting(url: str, clock: Clock, patience: float = 2) -> OAuthTokens:
     return OAuthTokens(checker, Possession(), keep=60, clock=clock)
 
 
-async def test_an_opaque_token_is_introspected_once() -> None:
+async def test_an_opaque_token_is_introspected_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async with issuing() as issuer:
         issuer.active["opaque"] = {"active": True, "aud": RESOURCE, "sub": "alice", "scope": "x"}
         tokens = introspecting(issuer.url, Clock())
+        naming = Naming(monkeypatch)
         result = [await bear(tokens, "opaque") for _ in range(3)]
         received = [one for one in issuer.site.received if one.path == "/introspect"]
     assert isinstance(result[0], Principal)
     assert result[0].scopes == {"x"}
     assert [one.headers["authorization"] for one in received] == ["Basic dGhlK3NlcnZlcjphJTJCc2VjcmV0"]
+    assert naming.urls == {(f"{issuer.url}{METADATA}", None), (f"{issuer.url}/introspect", issuer.url)}
 
 
 async def test_concurrent_requests_share_an_introspection() -> None:

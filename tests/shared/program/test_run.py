@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ from pydantic import create_model
 
 from servers.filesystem.server import app as filesystem
 from shared import Implementation, Server
-from shared.contracts import TaskLimits
 from shared.errors import DeclarationError
-from shared.program.process import Failed, set_limits
+from shared.program.process import Failed, http_options, set_limits
 from shared.program.run import Options, own_prefix, run, run_app
 from tests.raw import (
     FILES,
@@ -36,7 +36,7 @@ from tests.raw import (
     stateless,
     with_length,
 )
-from tests.shared.program.options_given import SECRETS
+from tests.shared.program.options_given import GIVEN, SECRETS
 
 CALLED = "python -m tests.slow_server"
 
@@ -394,15 +394,67 @@ def test_version_and_help_are_printed(capfd: pytest.CaptureFixture[str]) -> None
     assert "MCP_FILESYSTEM_ROOTS" in output.out
 
 
-def test_limit_options_apply_to_the_server() -> None:
-    app = Server[Any](Implementation(name="limited", version="1"))
-    tasks = {"max_tasks": 4, "max_client_tasks": 3, "max_task_results": 2_000, "task_seconds": 1}
-    set_limits(app, Options(max_result=5_000, max_seconds=2, max_entries=6, max_calls=7, **tasks))
-    assert (app.budget.result_bytes, app.budget.seconds, app.budget.entries) == (5_000, 2, 6)
-    assert app.limits.concurrent_calls == 7
-    assert app.task_limits == TaskLimits(total=4, of_one_client=3, result_bytes=2_000, seconds=1.0)
-    set_limits(app, Options(max_message=1_000_000_000))
-    assert app.limits.call_bytes >= 4_000_000_000  # several of the largest messages at once
+REACHED = {
+    "max_result": ("budget.page_bytes", "budget.result_bytes"),
+    "max_text": ("budget.page_bytes", "budget.text_bytes"),
+    "max_seconds": ("budget.seconds",),
+    "max_entries": ("budget.entries",),
+    "max_calls": ("limits.concurrent_calls",),
+    "question_seconds": ("limits.question_seconds",),
+    "max_tasks": ("task_limits.total",),
+    "max_client_tasks": ("task_limits.of_one_client",),
+    "max_task_results": ("task_limits.result_bytes",),
+    "task_seconds": ("task_limits.seconds",),
+    **{name: (f"http.{name}",) for name in ("host", "port", "path", "public_url", "cards", "access_log")},
+    "allowed_host": ("http.allowed_hosts",),
+    "allowed_origin": ("http.allowed_origins",),
+    "trusted_proxy": ("http.trusted_proxies",),
+    "dialects": ("http.limits.dialects",),
+    "max_message": ("http.limits.body_bytes",),
+    "max_sessions": ("http.limits.sessions.sessions",),
+    "idle_seconds": ("http.limits.sessions.idle_seconds",),
+    "max_rate": ("http.limits.clients.per_second",),
+    "max_burst": ("http.limits.clients.burst",),
+    "max_client_calls": ("http.limits.clients.calls",),
+    "max_client_sessions": ("http.limits.clients.sessions",),
+    "max_client_bytes": ("http.limits.clients.day_bytes",),
+}
+"""The values of a server or its listener that an option sets; no other option sets any, except those for tokens."""
+
+
+def values_below(part: Any, path: str) -> dict[str, Any]:
+    """Returns the values of nested records by their paths."""
+    if not is_dataclass(part):
+        return {path: part}
+    inner = [values_below(getattr(part, field.name), f"{path}.{field.name}") for field in fields(part)]
+    return {name: value for values in inner for name, value in values.items() if name != "http.authenticator"}
+
+
+def values_with(**options: Any) -> dict[str, Any]:
+    """Returns the values of a server and its listener with these options."""
+    app, read = Server[Any](Implementation(name="limited", version="1")), Options(**options)
+    set_limits(app, read)
+    parts = {"budget": app.budget, "limits": app.limits, "task_limits": app.task_limits}
+    parts["http"] = http_options(read, None)
+    return {name: value for path, part in parts.items() for name, value in values_below(part, path).items()}
+
+
+def test_each_option_sets_its_values_and_no_others() -> None:
+    defaults, reached = values_with(), {}
+    for name, given in GIVEN.items():
+        if name.startswith("auth_") or name == "tokens_file":
+            continue
+        values = {
+            path: value for path, value in values_with(**{name: given.value}).items() if value != defaults[path]
+        }
+        if values:
+            reached[name] = tuple(sorted(values))
+            value = tuple(given.value) if isinstance(given.value, list) else given.value
+            assert {*values.values()} == {{"off": False, ("10.0.0.1",): ("10.0.0.1/32",)}.get(value, value)}
+    assert reached == REACHED
+    assert defaults["http.limits.body_bytes"] == 4 * 1024**2
+    # Several of the largest messages at once.
+    assert values_with(max_message=1_000_000_000)["limits.call_bytes"] >= 4_000_000_000
 
 
 # The process. Hostile clients are in `tests/checks/faults`.

@@ -26,6 +26,8 @@ async def test_client_credentials_authenticate_with_a_signed_assertion(world: Wo
     key = ECKey.generate_key("P-256").as_pem(private=True).decode()
     assert await world.get(world.client(ClientCredentials(ClientInformation("me", private_key=key)))) == 200
     (form,) = world.issuer.forms
+    kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    assert (form["client_id"], form["client_assertion_type"]) == ("me", kind)
     assertion = claims(form["client_assertion"])
     assert (assertion["iss"], assertion["sub"], assertion["aud"]) == ("me", "me", world.issuer.site.url)
     assert assertion["exp"] == world.now + 60
@@ -35,6 +37,17 @@ async def test_an_invalid_private_key_is_an_error_that_does_not_show_it(world: W
     with pytest.raises(AuthError, match="private key") as caught:
         await world.get(world.client(ClientCredentials(ClientInformation("me", private_key="no key"))))
     assert "no key" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("bound", "reason"), [(True, "not registered with this issuer"), (False, "HTTP 404")])
+async def test_the_origin_of_a_server_without_metadata_gets_no_secret_of_an_issuer(
+    world: World, bound: bool, reason: str
+) -> None:
+    world.resource = None
+    client = ClientInformation("me", "secret", issuer=world.issuer.site.url if bound else None)
+    with pytest.raises(AuthError, match=reason):
+        await world.get(world.client(ClientCredentials(client)))
+    assert world.site.count("/token") == (not bound)
 
 
 async def test_an_expired_token_of_client_credentials_is_replaced(world: World) -> None:
@@ -90,7 +103,7 @@ async def test_each_token_request_sends_a_new_workload_identity(world: World) ->
     assert {form["grant_type"] for form in world.issuer.forms} == {JWT_BEARER}
 
 
-def _demand_nonces(world: World) -> None:
+def demand_nonces(world: World) -> None:
     """Makes the issuer and the server refuse proofs without their nonce."""
 
     def nonce(received: Received, expected: str) -> bool:
@@ -106,13 +119,14 @@ def _demand_nonces(world: World) -> None:
     world.issuer.answers["/token"], world.judge = at_issuer, at_server
 
 
-def _bound(world: World) -> None:
+def bind_tokens(world: World) -> None:
+    """Makes the issuer bind its tokens to the client's key, and the server require it."""
     world.issuer.token["token_type"] = "DPoP"
     world.challenge = world.challenge.replace("Bearer", "DPoP")
 
 
 async def test_each_request_with_a_bound_token_has_its_own_dpop_proof(world: World) -> None:
-    _bound(world)
+    bind_tokens(world)
     client = world.client()
     await world.get(client)
     await world.get(client)
@@ -125,8 +139,8 @@ async def test_each_request_with_a_bound_token_has_its_own_dpop_proof(world: Wor
 
 
 async def test_dpop_nonces_of_the_issuer_and_the_server_are_remembered(world: World) -> None:
-    _bound(world)
-    _demand_nonces(world)
+    bind_tokens(world)
+    demand_nonces(world)
     client = world.client()
     assert await world.get(client) == 200
     before = len(world.site.received)
@@ -136,7 +150,7 @@ async def test_dpop_nonces_of_the_issuer_and_the_server_are_remembered(world: Wo
 
 
 async def test_the_dpop_key_is_stored_with_its_token(world: World) -> None:
-    _bound(world)
+    bind_tokens(world)
     tokens = MemoryTokens()
     await world.get(world.client(tokens=tokens))
     await world.get(world.client(tokens=tokens))
@@ -147,7 +161,7 @@ async def test_the_dpop_key_is_stored_with_its_token(world: World) -> None:
 
 
 async def test_an_unbound_token_is_refused_if_proofs_are_required(world: World) -> None:
-    _bound(world)
+    bind_tokens(world)
     world.issuer.token["token_type"] = "Bearer"
     with pytest.raises(AuthError, match="not bound"):
         await world.get(world.client())

@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from shared.auth.web import Web
-from shared.client.auth import AuthorizationCode, OAuth
+from shared.client.auth import AuthorizationCode, MemoryTokens, OAuth
+from shared.client.auth.stored_login import read_login
+from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.errors import AuthError
-from tests.shared.auth.sites import Answer, as_json
+from tests.shared.auth.sites import Answer, Naming, as_json
+from tests.shared.client.auth.test_grants import bind_tokens, demand_nonces
 from tests.shared.client.auth.world import Person, World
 
 METADATA = "/.well-known/oauth-authorization-server"
@@ -67,6 +70,28 @@ async def test_a_misbehaving_issuer_or_server_gets_no_token_and_one_line_is_rais
     assert str(caught.value).isprintable()
     assert not world.other.site.received
     assert not [one for one in world.site.received if "authorization" in one.headers]
+
+
+@pytest.mark.parametrize("has_proofs", [False, True])
+async def test_each_url_is_checked_against_the_document_that_names_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, has_proofs: bool
+) -> None:
+    issuer = world.issuer.site.url
+    world.issuer.metadata["revocation_endpoint"] = f"{issuer}/revoke"
+    if has_proofs:
+        bind_tokens(world)
+        demand_nonces(world)
+    naming, tokens = Naming(monkeypatch), MemoryTokens()
+    assert await world.get(world.client(tokens=tokens)) == 200
+    stored = await read_login(tokens, world.url, None, lambda: world.now)
+    assert stored is not None
+    endpoint = TokenEndpoint(Web(), stored.login.discovery.issuer, stored.login.client, lambda: world.now)
+    await endpoint.revoke(stored.token)
+    assert naming.urls == {
+        (f"{world.site.url}/.well-known/oauth-protected-resource/mcp", world.url),
+        (f"{issuer}/.well-known/oauth-authorization-server", world.url),
+        *((f"{issuer}/{path}", issuer) for path in ("register", "token", "revoke")),
+    }
 
 
 async def test_a_public_server_may_not_name_an_issuer_in_a_private_network() -> None:

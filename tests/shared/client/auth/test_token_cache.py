@@ -65,6 +65,19 @@ async def test_an_idle_client_refreshes_with_the_newest_stored_refresh_token(wor
     assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
 
 
+async def test_a_refresh_token_outlives_a_temporary_error(world: World) -> None:
+    world.issuer.token = {"refresh_token": "first"}
+    client = world.client()
+    await world.get(client)
+    world.now += HOUR
+    world.issuer.answers["/token"] = lambda received: as_json({"error": "temporarily_unavailable"}, 400)
+    with pytest.raises(AuthError, match="temporarily_unavailable"):
+        await world.get(client)
+    del world.issuer.answers["/token"]
+    assert await world.get(client) == 200
+    assert world.grants == ["authorization_code", "refresh_token"]
+
+
 async def test_the_result_of_a_cancelled_refresh_is_stored(world: World) -> None:
     rotate(world)
     tokens = MemoryTokens()

@@ -94,8 +94,8 @@ class World:
     issuer: Issuer
     other: Issuer
     site: Site = field(default_factory=lambda: Site(0))
-    resource: dict[str, Any] = field(default_factory=dict)
-    """Overrides members of the metadata of the server."""
+    resource: Any = field(default_factory=dict)
+    """Overrides members of the metadata of the server; None for a server without metadata."""
     judge: Callable[[Received, str], Answer | None] = lambda received, token: None
     """The server's answer to a request with a token; None means 200."""
     now: float = 1_000_000.0
@@ -111,7 +111,7 @@ class World:
         return [form["grant_type"] for form in self.issuer.forms]
 
     async def answer(self, received: Received) -> Answer:
-        if received.path == "/.well-known/oauth-protected-resource/mcp":
+        if received.path == "/.well-known/oauth-protected-resource/mcp" and self.resource is not None:
             return as_json({"resource": self.url, "authorization_servers": [self.issuer.site.url], **self.resource})
         if received.path != "/mcp":
             return NOT_FOUND

@@ -72,6 +72,11 @@ def app() -> Server[Any]:
         picture = ImageContent(data="eA==", mime_type="image/png")
         return CallToolResult(content=[picture], structured_content={"May": 3})
 
+    @made.tool()
+    async def fail() -> CallToolResult:
+        """Fails with two texts."""
+        return CallToolResult(content=[TextContent(text="no"), TextContent(text="luck")], is_error=True)
+
     @made.resource("note://all", mime_type="text/plain")
     async def notes() -> str:
         """All notes."""
@@ -125,7 +130,7 @@ async def test_every_method_of_initialize_is_served():
 async def test_list_tools_returns_all_tools_as_an_array():
     async with talking(app()) as talk:
         tools = await talk.ask("mcp/listTools")
-    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw"]
+    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw", "test/fail"]
     assert tools[0]["description"] == "Reads a file."
     assert tools[0]["inputSchema"]["required"] == ["path"]
 
@@ -152,6 +157,7 @@ async def test_failed_calls_and_reads_return_error_codes():
     async with talking(app()) as talk:
         for params, code, message in (
             ({"toolId": "readFile", "inputs": {"path": "gone"}}, -32603, "no such file"),
+            ({"toolId": "fail", "inputs": {}}, -32603, "no\nluck"),
             ({"toolId": "readFile", "inputs": {}}, -32602, "path"),
             ({"toolId": "nothing", "inputs": {}}, -32602, "unknown tool: nothing"),
             ({"toolId": "readFile"}, -32602, "inputs"),

@@ -13,6 +13,12 @@ from tests.shared.server.peer import ERAS, server, talking
 
 def app() -> Server[Any]:
     served = server()
+    served.page_size = 1
+
+    @served.tool(read_only=True)
+    async def first() -> str:
+        """Fill the first page."""
+        return "first"
 
     @served.tool(read_only=True)
     async def read_text_file() -> str:

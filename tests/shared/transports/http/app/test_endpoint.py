@@ -75,6 +75,17 @@ async def test_one_large_body_is_decoded_per_turn_of_the_event_loop(stateless: b
     assert len(set(read)) == COUNT
 
 
+async def test_unread_bodies_of_a_client_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)
+    async with served(limits=EndpointLimits(body_bytes=120_000)) as site, AsyncExitStack() as stack:
+        lines = [*(f"{name}: {value}" for name, value in merged({})), "Content-Length: 100001"]
+        for _ in range(2):
+            await stack.enter_async_context(site.raw(*lines, body=LARGE.encode()))
+        # The first ones may come before the two bodies are read.
+        answers = [await site.post(LARGE.encode()) for _ in range(COUNT)]
+        assert (answers[-1].status_code, "too many bytes" in answers[-1].text) == (429, True)
+
+
 async def test_room_for_large_bodies_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)  # the minimum: four of the largest bodies
     async with served(limits=EndpointLimits(body_bytes=120_000)) as site:
