@@ -40,6 +40,7 @@ from .calls.own_sessions import OwnSession, OwnSessions
 from .calls.pool import Pool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessCalls
+from .description import announces_changes
 from .forwarding import drop_era_fields, error_for, lost_error
 from .repairs import OutputSchemas, repair
 from .session_messages import SessionMessages
@@ -110,8 +111,10 @@ class Bridge:
 
     @property
     def differs_by_client(self) -> bool:
-        """True if lists may differ by client."""
-        return self._has_own()
+        """True if lists may differ by client. Those of a server that announces no changes count as such, since a
+        stored one would never be replaced."""
+        description = self.base.description
+        return self._has_own() or (description is not None and not announces_changes(description))
 
     def greet(self, link: Connection) -> None:
         """Open the session of a client after its handshake, since the server may notify it before its first

@@ -22,6 +22,11 @@ UNKNOWN: Mapping[str, Any] = {
 learns of any other capabilities."""
 
 
+def announces_changes(description: ServerDescription) -> bool:
+    """Return True if a server declares that it announces the changes to all its lists."""
+    return all(description.can(name, "listChanged") for name in _LISTS if description.can(name))
+
+
 def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:
     """Return the capabilities that a bridge declares for a server, `stateless` or not.
 

@@ -253,10 +253,6 @@ class Directory:
     async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
         """Return the place of `name` in the current list, or at a server that is not open and had the name; None if
         there is no such entry."""
-        for cache in self._caches[kind.what]:
-            # Servers that declare `listChanged` announce new entries themselves.
-            if not cache.part.has(kind.row.capability[0], "listChanged"):
-                self.forget(cache.part, [kind.what])
         await self.joined_list(kind, context)
         place = self.find_known(kind, name, context)
         if place is None:

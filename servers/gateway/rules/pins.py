@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from shared.program.files.atomic import prepare_replacement, put_in_place, temporary_entry
+from shared.program.files.atomic import prepare_replacement, put_in_place
 from shared.program.files.entries import entry_at, stat_entry
 
 log = logging.getLogger("shared.gateway")
@@ -118,9 +118,7 @@ class Pins:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(self.path.resolve())
         existing = stat_entry(entry)
-        put_in_place(
-            prepare_replacement(entry, text.encode(), existing, temporary_entry(entry), 0o600), entry, existing
-        )
+        put_in_place(prepare_replacement(entry, text.encode(), existing, mode=0o600), entry, existing)
         self._stamp = _stamp_of(self.path)
 
     @staticmethod

@@ -57,6 +57,12 @@ def test_footnotes_are_at_the_end_and_comments_counted():
     assert document.notes == ("Left out: comments (1).",)
 
 
+@pytest.mark.parametrize("name", ["text:tracked-changes", "text:sequence-decls", "office:forms"])
+def test_deleted_text_and_declarations_are_not_shown(name):
+    body = f"<{name}><text:p>Gone.</text:p></{name}><text:p>Here.</text:p>"
+    assert read_opendocument(opened("text", body)).html == "<p>Here.</p>"
+
+
 def test_formulas_and_picture_descriptions_are_kept():
     formula = '<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>x</mi></math>'
     body = (

@@ -96,7 +96,10 @@ async def test_only_hosts_of_apps_get_links_to_self_contained_pages(served: Serv
         assert "ui://" not in str((await other.request("resources/list"))["result"])
         for uri in sorted(set(LINKED[served.name].values())):
             (content,) = (await host.request("resources/read", {"uri": uri}))["result"]["contents"]
-            assert (content["uri"], content["mimeType"], content["_meta"]["ui"]["csp"]) == (uri, MIME_TYPE, {})
+            ui = {"csp": {}, "prefersBorder": served.name != "fetch"}
+            if not uri.endswith(("/edit", "/schema")):
+                ui["permissions"] = {"clipboardWrite": {}}
+            assert (content["uri"], content["mimeType"], content["_meta"]["ui"]) == (uri, MIME_TYPE, ui)
             assert content["text"].startswith("<!doctype html>")
             assert not re.search(r"<(link|script|img)[^>]+(src|href)=", content["text"])
         for tool, arguments in CALLS.get(served.name, []):

@@ -78,7 +78,7 @@ def test_a_text_without_the_words_and_a_question_without_words_are_refused() -> 
     assert caught.value.code == "not_found"
     with pytest.raises(FetchError, match="no word") as caught:
         find_passages(MANUAL, '?! "', 500)
-    assert caught.value.code == "bad_argument"
+    assert (caught.value.code, caught.value.suggestion) == ("bad_argument", "Describe in words what to find.")
 
 
 def test_query_syntax_in_a_question_is_literal() -> None:

@@ -115,9 +115,13 @@ async def test_every_listed_resource_can_be_read(root, version):
     contents |= {"long name ' .md": b"x\n" * 100_000}
     for name, data in contents.items():
         (root / name).write_bytes(data)
-    async with talking(app, version, settings=Settings(roots=[root])) as peer:
+    other = root.with_name("other")
+    other.mkdir()
+    (other / "h.txt").write_text("h")
+    async with talking(app, version, settings=Settings(roots=[root, other])) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
-        assert len(listed) == len(contents) + 1
+        paths = [root, other, *(root / name for name in contents), other / "h.txt"]
+        assert sorted(resource["uri"] for resource in listed) == sorted(path.as_uri() for path in paths)
         for resource in listed:
             answer = await peer.request("resources/read", {"uri": resource["uri"]})
             assert answer["result"]["contents"][0]["uri"] == resource["uri"]

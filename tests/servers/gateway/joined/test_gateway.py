@@ -16,8 +16,9 @@ from shared.extensions.tasks import tasks
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
 from shared.protocol.types.tasks import TASKS
+from shared.server.extension import Capability, Extension
 from shared.telemetry.audit import Audit, audit_calls
-from tests.servers.gateway.bridge.upstreams import Behind, Endless
+from tests.servers.gateway.bridge.upstreams import NEW, Behind, Endless
 from tests.servers.gateway.changes import hear_lists, listening
 from tests.servers.gateway.joined.members import (
     Door,
@@ -289,3 +290,19 @@ async def test_requests_succeed_as_soon_as_a_member_returns(monkeypatch: pytest.
         after = (await peer.request("tools/list"))["result"]["tools"]
     assert [tool["name"] for tool in before] == ["a_tool"]
     assert len(after) > 1
+
+
+async def test_new_tools_of_a_bridged_server_that_announces_nothing_are_listed_and_called() -> None:
+    server = small("b", extensions=[Extension("silent", declares=[Capability(("tools",), lambda _: {})])])
+    server.tool(name="old")(prompt)
+    behind = Behind(server, NEW)
+    async with (
+        behind.serving() as upstream,
+        joined(with_tools("a", "a_tool"), Door("b", bridge(upstream))) as running,
+        talking(running) as peer,
+    ):
+        assert await names(peer) == ["a_tool", "old"]
+        behind.running.features.tool(name="new")(prompt)
+        assert await peer.text("new") == "something"
+        behind.running.features.tool(name="newer")(prompt)
+        assert await names(peer) == ["a_tool", "old", "new", "newer"]

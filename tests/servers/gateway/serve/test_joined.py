@@ -20,8 +20,10 @@ from servers.gateway.rules.names import Rules as Names
 from servers.gateway.serve.joined import joined_server, principal_extensions, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
+from shared.contracts import TaskLimits
 from shared.program.rules import rule_extensions
 from shared.protocol.identity import Principal
+from shared.server.dispatch.limits import CallLimits, Limits
 from shared.server.run import Run
 from shared.telemetry.supervised import SupervisedServer
 from tests.servers.bundle.commands.test_serve import metrics
@@ -101,6 +103,18 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     finally:
         for life in lives:
             await life.close(5)
+
+
+def test_several_servers_have_the_most_generous_limits_of_a_call() -> None:
+    apps = small("a"), small("b")
+    apps[0].budget, apps[1].budget = (
+        CallLimits(result_bytes=10, seconds=2, entries=30),
+        CallLimits(result_bytes=20, seconds=1, entries=40),
+    )
+    apps[0].limits, apps[0].task_limits = Limits(concurrent_calls=3), TaskLimits(seconds=4)
+    app = joined_server([], apps, "auto", [])
+    assert app.budget == CallLimits(result_bytes=20, seconds=2, entries=40)
+    assert (app.limits, app.task_limits) == (apps[0].limits, apps[0].task_limits)
 
 
 @asynccontextmanager

@@ -13,6 +13,10 @@ def test_a_heading_without_end_tag_contains_no_following_block(end: str) -> None
     assert text == f"## Foxes\n\n{WORDS.strip()}\n\n- Red\n\nEnd"
 
 
+def test_the_text_after_a_heading_with_blocks_is_after_those() -> None:
+    assert markdown(f"<h2>Foxes<p>{WORDS}</p></h2>End") == f"## Foxes\n\n{WORDS.strip()}\n\nEnd"
+
+
 @pytest.mark.parametrize("end", ["</h3>", "<!-- <h3>Dens --></h2>", "<!--><!-- <h3> --></h2>"])
 def test_an_end_tag_of_any_heading_level_outside_comments_ends_it(end: str) -> None:
     assert markdown(f"<h2>Foxes{end}{WORDS}") == f"## Foxes\n\n{WORDS.strip()}"

@@ -30,6 +30,7 @@ def test_the_label_of_a_tab_precedes_its_panel():
     unnamed = "<ul role=tablist><li role=tab>One<li role=tab>Two</ul>"
     panels = panels.replace("id=p", "").replace("id=q", "")
     assert markdown(f"<div>{unnamed}<div>{panels}</div></div>") == "**One**\n\nfirst\n\n**Two**\n\nsecond"
+    assert markdown(unnamed) == "- One\n- Two"
 
 
 def test_a_panel_that_begins_with_its_label_shows_it_once():

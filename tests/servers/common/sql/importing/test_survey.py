@@ -157,7 +157,7 @@ def test_given_column_types_are_used(
 
 
 WRONG = [
-    ({"types": ["a=blob"]}, "there is no such column type"),
+    ({"types": ["a=blob"]}, "there is no such column type: a=blob"),
     ({"types": ["x=text"]}, "types names a column that does not exist"),
     ({"types": ["b=integer"]}, "a column can't be read as integer"),
     ({"encoding": "utf-99"}, "there is no charset with that name"),
@@ -170,7 +170,7 @@ WRONG = [
 def test_unknown_and_unfitting_format_options_are_refused(written: dict[str, object], reason: str) -> None:
     with pytest.raises(SqlError) as raised:
         survey_all("a,b\n1,é\n", **written)
-    assert raised.value.reason.startswith(reason)
+    assert raised.value.line.startswith(reason)
 
 
 ENCODED = [

@@ -38,7 +38,10 @@ async def test_all_questions_of_a_round_are_asked_concurrently() -> None:
         assert text_of((await peer.answer(call))["result"]) == "Hello Ada, with 0 roots"
 
 
-async def test_a_visit_has_an_id_for_a_client_with_a_session() -> None:
+async def test_a_visit_has_an_id_only_for_a_client_with_a_session() -> None:
+    async with bridged(Behind(everything, NEW), STATELESS, FORMS) as peer:
+        (question,) = (await peer.call("elicit_visit"))["result"]["inputRequests"].values()
+        assert "elicitationId" not in question["params"]
     async with bridged(Behind(everything, NEW), NEWEST_HANDSHAKE, FORMS) as peer:
         call = await peer.start("elicit_visit")
         question = await peer.other("elicitation/create")
