@@ -44,11 +44,8 @@ class Web:
     """Sends requests to authorization servers, and to the URLs that they name. It keeps no connection, so there is
     nothing to close."""
 
-    def __init__(
-        self, *, verify: ssl.SSLContext | None = None, patience: float = TIMEOUT_SECONDS, resolve: Resolve = resolve
-    ) -> None:
-        """`verify` contains the trusted certificates, if they are not the usual ones."""
-        self._verify = verify
+    def __init__(self, *, patience: float = TIMEOUT_SECONDS, resolve: Resolve = resolve) -> None:
+        self._verify: ssl.SSLContext | None = None
         self._patience = patience
         self._addresses = Addresses(resolve)
 

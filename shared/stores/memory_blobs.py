@@ -2,36 +2,34 @@
 
 import secrets
 import time
-from collections.abc import Callable
 
 
 class MemoryBlobs:
     """`Blobs` in memory. Its methods never suspend."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._entries: dict[str, tuple[float, bytes]] = {}
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
         """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
         self._drop_expired()
         name = name or secrets.token_urlsafe(16)
-        self._entries[name] = self._clock() + seconds, data
+        self._entries[name] = time.monotonic() + seconds, data
         return name
 
     async def get(self, name: str) -> bytes | None:
         """Return the data stored under that name; None if there is none."""
         ends, data = self._entries.get(name, (0.0, b""))
-        return data if ends > self._clock() else None
+        return data if ends > time.monotonic() else None
 
     async def claim(self, name: str, seconds: float) -> bool:
         """Claim that name for `seconds`. Return False if it was claimed before."""
         self._drop_expired()
         is_new = name not in self._entries
         if is_new:
-            self._entries[name] = self._clock() + seconds, b""
+            self._entries[name] = time.monotonic() + seconds, b""
         return is_new
 
     def _drop_expired(self) -> None:
-        now = self._clock()
+        now = time.monotonic()
         self._entries = {name: entry for name, entry in self._entries.items() if entry[0] > now}

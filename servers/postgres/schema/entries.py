@@ -30,7 +30,7 @@ _QUERY = f"""
     SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
         CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
             THEN c.reltuples::pg_catalog.int8 END,
-        pg_catalog.obj_description(c.oid, 'pg_class'), c.relispartition
+        pg_catalog.obj_description(c.oid, 'pg_class')
     FROM pg_catalog.pg_class AS c WHERE {SCOPE}"""  # noqa: S608
 
 
@@ -44,7 +44,6 @@ class Relation(NamedTuple):
     rows: int | None
     """Number of rows estimated by the last ANALYZE; None if it has not run."""
     comment: str | None
-    is_partition: bool
 
     @property
     def entry(self) -> Entry:
@@ -55,8 +54,8 @@ class Relation(NamedTuple):
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
     """Return the tables and views by name, without system ones; with an `oid`, only that one."""
     relations = [
-        Relation(number, SqlName(name), KINDS[kind], rows, comment, is_partition)
-        for number, name, kind, rows, comment, is_partition in await ask(_QUERY, oid)
+        Relation(number, SqlName(name), KINDS[kind], rows, comment)
+        for number, name, kind, rows, comment in await ask(_QUERY, oid)
     ]
     return sorted(relations, key=lambda relation: relation.name)
 

@@ -81,10 +81,10 @@ class SharedSession:
     """Makes all calls in the session of the bridge itself, and is the relay of messages in it that belong to no call.
     It ends with `close`."""
 
-    def __init__(self, tasks: TaskSet, *, pending_calls: PendingCalls | None = None) -> None:
+    def __init__(self, tasks: TaskSet) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
         """The options with which the bridge opens it."""
-        self.pending_calls = PendingCalls() if pending_calls is None else pending_calls
+        self.pending_calls = PendingCalls()
         """The calls whose clients have been asked a question, and will answer it in their next request."""
         self._tasks = tasks
         self.upstream_tasks = UpstreamTasks()

@@ -219,7 +219,7 @@ class HttpApp:
             scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
             if admission is None and isinstance(sender, Refusal):
                 self._count_refusal(admission, sender)
-                # Nearly every request needs neither Starlette's middleware nor its router.
+            # Nearly every request needs neither Starlette's middleware nor its router.
             if headers.get("origin") is None and scope["path"] not in self._pages:
                 await (admission or self._not_found).serve(scope, headers, receive, send)
                 return
