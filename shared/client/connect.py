@@ -18,6 +18,7 @@ from ..transports.child.process import Stderr, inherited_environment, start_proc
 from ..transports.framed import framed
 from .client import Client
 from .connection.restart import Start
+from .errors import EndedAtProbe
 from .options import ClientOptions
 
 if TYPE_CHECKING:
@@ -101,10 +102,15 @@ async def connect_stdio(
             yield framed(stream, Codec(is_client=True, framing=sent_framing, dialect=dialect))
 
     keyed_options = _set_cache_key(options, (*command, str(cwd), frozenset(environment.items())))
-    async with (
-        start() as transport,
-        Client(transport, keyed_options, reopen=start if keyed_options.restart else None) as client,
-    ):
+    # A process is not started again unless that is asked for.
+    keyed_options = replace(keyed_options, reconnect=keyed_options.restart)
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(_start_client(start, keyed_options))
+        except EndedAtProbe:
+            # Servers that use the Rust SDK, among others, end if the first request is not a handshake.
+            handshake = replace(keyed_options, mode="handshake")
+            client = await stack.enter_async_context(_start_client(start, handshake))
         yield client
 
 

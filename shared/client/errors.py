@@ -3,6 +3,7 @@
     OSError
     └── ConnectionError     no usable answer: the server may have carried out the request, or not
         ├── InvalidAnswer   the server sent an answer that can't be read
+        ├── EndedAtProbe    the server ended the connection when it was asked for its description
         └── Unreached       the request did not reach the server: any request may be repeated
             └── SessionLost the server no longer knows the session, and did not carry out the request
 
@@ -18,6 +19,10 @@ from ..protocol.wire.jsonrpc import Fate
 
 class InvalidAnswer(ConnectionError):
     """Raised if the answer to a request has an invalid form."""
+
+
+class EndedAtProbe(ConnectionError):
+    """Raised if the server ended the connection at `server/discover`: it may know only the handshake."""
 
 
 class Unreached(ConnectionError):

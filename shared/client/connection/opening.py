@@ -13,7 +13,7 @@ from ...errors import PeerError
 from ...protocol.session.client import ClientSession, OpeningStep
 from ...protocol.session.client_events import InputWanted
 from ...protocol.wire.jsonrpc import Failure, Response
-from ..errors import Unreached
+from ..errors import EndedAtProbe, Unreached
 from ..options import ClientOptions
 from .connection import Connection, result_of
 from .retry import RetryPolicy
@@ -88,10 +88,12 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
             answer = await connection.answer(waiter, seconds)
         except Unreached:
             raise
-        except (TimeoutError, ConnectionError):
+        except (TimeoutError, ConnectionError) as error:
             # No answer, or an unusable one: old servers know neither the method nor its params.
-            if connection.gone.is_set() or not session.accepts_handshake:
+            if not session.accepts_handshake:
                 raise
+            if connection.gone.is_set():
+                raise EndedAtProbe(str(error)) from None
     step = session.handle_discovery(answer if isinstance(answer, Response | Failure) else None)
     if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.accepts_handshake):
         if isinstance(answer, Failure) and not session.named:

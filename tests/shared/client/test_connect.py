@@ -245,10 +245,32 @@ async def test_an_answer_to_another_id_is_logged_and_the_call_times_out(caplog: 
 async def test_a_server_that_only_prints_indented_json_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     program = """import json; print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}, indent=2))"""
     with anyio.fail_after(30), pytest.raises(ConnectionError):
-        async with connect_stdio([sys.executable, "-I", "-S", "-c", program]):
+        async with connect_stdio([sys.executable, "-I", "-S", "-c", program], ClientOptions(mode="handshake")):
             pass
     [record] = [record for record in caplog.records if record.name == "shared.client.connection"]
     assert (record.levelname, "in a stream, a message must be one line" in record.message) == ("WARNING", True)
+
+
+STRICT = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "server/discover":
+        sys.exit("expected initialize")
+    if "id" in request:
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_server_that_ends_unless_it_is_initialized_first_is_started_again() -> None:
+    command = [sys.executable, "-I", "-S", "-c", STRICT]
+    with anyio.fail_after(30):
+        async with connect_stdio(command) as client:
+            assert client.server.version == "2025-06-18"
+        with pytest.raises(ConnectionError, match="the server ended the connection"):
+            async with connect_stdio(command, ClientOptions(mode="stateless")):
+                pass
 
 
 async def _break_off(exchange: Exchange) -> None:
