@@ -34,7 +34,16 @@ class Descent:
         self._roots = rooted.roots
         self._step = self._roots.denylist.step
         self._place = place
-        self._states = self._find_starts(at)
+        innermost = self._innermost(at)
+        # The starting points in the denylist: at the start, and again at each root below it.
+        self._states: dict[Names, DenylistState] = {
+            (): self._step_into(self._roots.denylist_state(innermost.root_index), innermost.parts)
+        }
+        absolute = components(self._roots.path(at))
+        for index, root in enumerate(self._roots.paths):
+            below = components(str(root))
+            if below[: len(absolute)] == absolute:
+                self._states[tuple(below[len(absolute) :])] = self._roots.denylist_state(index)
         self._state = self._states[()]
         self._start = start
         self._open_levels: list[tuple[str, int]] = []
@@ -46,7 +55,18 @@ class Descent:
         """Enter the directory with these components below the start, and return its entries by name. Raises
         PathError."""
         try:
-            self._enter(path)
+            begin = 0
+            if len(self._states) > 1:
+                begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._states)
+            self._state = self._step_into(self._states[path[:begin]], path[begin:])
+            self._path = path
+            if isinstance(self._start, int):
+                self._current = self._open(self._start, path)
+            else:
+                # Without descriptors nothing stays open, and the path is checked again each time.
+                innermost = self._innermost(self.place(path))
+                with self._rooted.open_directory(innermost, follow=not path) as opened:
+                    self._current = opened
             return list_entries(self._current)
         except OSError as error:
             raise from_os_error(self._place.path, error) from None
@@ -112,19 +132,6 @@ class Descent:
         """Close all directories except the start."""
         self._close_below(0)
 
-    def _find_starts(self, at: Place) -> dict[Names, DenylistState]:
-        """Return the starting points in the denylist: at the start, and again at each root below it."""
-        start = self._innermost(at)
-        states: dict[Names, DenylistState] = {
-            (): self._step_into(self._roots.denylist_state(start.root_index), start.parts)
-        }
-        absolute = components(self._roots.path(at))
-        for index, root in enumerate(self._roots.paths):
-            below = components(str(root))
-            if below[: len(absolute)] == absolute:
-                states[tuple(below[len(absolute) :])] = self._roots.denylist_state(index)
-        return states
-
     def _innermost(self, place: Place) -> Place:
         """Return the place relative to its innermost root."""
         located = self._roots.locate(components(self._roots.path(place)))
@@ -138,19 +145,6 @@ class Descent:
                 raise self._roots.denied_error(self._place.path)
             state = further
         return state
-
-    def _enter(self, path: Names) -> None:
-        begin = 0
-        if len(self._states) > 1:
-            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._states)
-        self._state = self._step_into(self._states[path[:begin]], path[begin:])
-        self._path = path
-        if isinstance(self._start, int):
-            self._current = self._open(self._start, path)
-            return
-        # Without descriptors nothing stays open, and the path is checked again each time.
-        with self._rooted.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
-            self._current = opened
 
     def _open(self, start: int, path: Names) -> int:
         common = 0

@@ -14,7 +14,7 @@ from h2.exceptions import H2Error
 from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
-from servers.fetch.network.proxy import Proxy, parse_proxy
+from servers.fetch.network.proxy import parse_proxy
 from servers.fetch.network.streams import Http2Stream, TlsStream, record_streams, tls_context
 from servers.fetch.network.urls import host_of, port_of
 
@@ -54,9 +54,23 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
     send a request or to read the response is a FetchError. Raises ValueError for unusable options.
     """
     proxy = None if options.proxy_url is None else parse_proxy(options.proxy_url)
-    transport = _Transport(
-        _make_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver)
+    backend: httpcore.AsyncNetworkBackend = CheckedBackend(policy, resolver)
+    httpcore_proxy = None
+    if proxy is not None:
+        backend = _ProxyBackend()
+        url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
+        context = tls_context(options.ca_file) if proxy.scheme == "https" else None
+        httpcore_proxy = httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
+    pool = httpcore.AsyncConnectionPool(
+        ssl_context=tls_context(options.ca_file),
+        proxy=httpcore_proxy,
+        max_connections=options.connections,
+        max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+        keepalive_expiry=IDLE_SECONDS,
+        http2=True,
+        network_backend=backend,
     )
+    transport = _Transport(pool, None if proxy is None else (policy, resolver))
     client = httpx.AsyncClient(
         transport=transport,
         timeout=options.seconds,
@@ -66,27 +80,6 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
     )
     async with client:
         yield client
-
-
-def _make_pool(
-    options: ClientOptions, policy: Policy, resolver: Resolver, proxy: Proxy | None
-) -> httpcore.AsyncConnectionPool:
-    backend: httpcore.AsyncNetworkBackend = CheckedBackend(policy, resolver)
-    httpcore_proxy = None
-    if proxy is not None:
-        backend = _ProxyBackend()
-        url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
-        context = tls_context(options.ca_file) if proxy.scheme == "https" else None
-        httpcore_proxy = httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
-    return httpcore.AsyncConnectionPool(
-        ssl_context=tls_context(options.ca_file),
-        proxy=httpcore_proxy,
-        max_connections=options.connections,
-        max_keepalive_connections=MAX_IDLE_CONNECTIONS,
-        keepalive_expiry=IDLE_SECONDS,
-        http2=True,
-        network_backend=backend,
-    )
 
 
 class _ProxyBackend(httpcore.AnyIOBackend):
@@ -138,21 +131,17 @@ class _Transport(httpx.AsyncBaseTransport):
             request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
         )
         seconds = request.extensions["timeout"]["read"]
-        with _explain_errors(seconds):
-            response = await self._send(sent)
-        return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response, seconds), extensions=response.extensions
-        )
-
-    async def _send(self, request: httpcore.Request) -> httpcore.Response:
-        with record_streams() as streams:
+        with _explain_errors(seconds), record_streams() as streams:
             try:
-                return await self._pool.handle_async_request(request)
+                response = await self._pool.handle_async_request(sent)
             except (ValueError, httpcore.LocalProtocolError):
                 # A stream that httpcore could not read stays open. After a hundred of them, the connection would
                 # accept no more.
                 await _close_all(streams)
                 raise
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Body(response, seconds), extensions=response.extensions
+        )
 
     async def aclose(self) -> None:
         """Close all connections."""

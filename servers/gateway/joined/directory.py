@@ -255,12 +255,9 @@ class Directory:
         there is no such entry."""
         await self.joined_list(kind, context)
         place = self.find_known(kind, name, context)
-        if place is None:
-            place = self._find_unlisted(kind, name, context)
-        return place
-
-    def _find_unlisted(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
-        """Return the place of a name with the prefix of a server, or of a name that a server had before it closed."""
+        if place is not None:
+            return place
+        # A name with the prefix of a server, or a name that a server had before it closed.
         for cache in self._caches[kind.what]:
             if server_of(name) == cache.part.name:
                 entries = {entry[kind.key]: entry for entry in cache.known(context).entries}

@@ -120,22 +120,19 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         async with anyio.create_task_group() as tasks:
             if self._triggers:
                 tasks.start_soon(self._listen)
-            await self._check_forever()
-
-    async def _check_forever(self) -> None:
-        while True:
-            await self._wait()
-            own_changes, self._own_changes = self._own_changes, set()
-            changed: set[str] = set()
-            with anyio.move_on_after(_QUICK_CHECK_SECONDS if own_changes else _CHECK_SECONDS):
-                changed = await self._find_changes()
-            self._report_all(own_changes | changed)
-            if await self._make_triggers():
-                # Earlier changes were counted, but will no longer be compared.
-                self._own_changes |= changed
-                self.notice()
-            if own_changes or changed:
-                await self._wait_until_quiet()
+            while True:
+                await self._wait()
+                own_changes, self._own_changes = self._own_changes, set()
+                changed: set[str] = set()
+                with anyio.move_on_after(_QUICK_CHECK_SECONDS if own_changes else _CHECK_SECONDS):
+                    changed = await self._find_changes()
+                self._report_all(own_changes | changed)
+                if await self._make_triggers():
+                    # Earlier changes were counted, but will no longer be compared.
+                    self._own_changes |= changed
+                    self.notice()
+                if own_changes or changed:
+                    await self._wait_until_quiet()
 
     async def _listen(self) -> None:
         while True:
