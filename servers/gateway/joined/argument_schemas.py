@@ -1,8 +1,9 @@
 """The schemas of a third-party tool's arguments, in the form that the APIs of models accept.
 
 The APIs of Anthropic, OpenAI and Google refuse a request with a tool whose schema has `oneOf`, `anyOf`, `allOf`,
-`not`, `enum` or `$ref` at the top level, which JSON Schema and MCP allow; hosts leave such a tool out or fail with it.
-The properties of the alternatives are offered together here, and the tool itself checks which of them belong together.
+`not`, `enum` or `$ref` at the top level, which JSON Schema and MCP allow; hosts leave such a tool out or fail with
+it. The properties of the alternatives are offered together here, and the tool itself checks which of them belong
+together.
 """
 
 from collections.abc import Iterator
