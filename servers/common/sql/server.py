@@ -9,7 +9,7 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from servers.common.web.app_pages import read_later
-from shared import Features, Implementation, Opening, Server, __version__
+from shared import Features, Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
@@ -19,7 +19,7 @@ from .database import Database, Databases
 from .dialect import Dialect
 from .errors import SqlError
 from .exports import Exports
-from .features import canned, readiness, resources
+from .features import canned, resources
 from .features.context import SqlServerState
 from .insights import Memos
 from .settings import SqlSettings
@@ -61,10 +61,22 @@ def make_server(
     app.on_subscribe(resources.subscribe)
     app.on_unsubscribe(resources.unsubscribe)
     app.on_wanted(resources.begin_listing)
-    app.on_ready(readiness.find_problem)
-    app.on_health(readiness.describe_health)
-    app.error(SqlError)(readiness.explain)
+    app.on_ready(find_problem)
+    app.on_health(lambda running: {"watching": running.state.watch.health})
+    app.error(SqlError)(lambda error: ToolError(f"{error.code}: {error}"))
     return app
+
+
+async def find_problem(running: Run[SqlServerState]) -> str | None:
+    """Return the reason that the server is not ready, or None if it is."""
+    for database in running.state.databases:
+        try:
+            await database.check()
+        except SqlError as error:
+            # A database locked by another process is fine, and will respond later.
+            if error.code != "busy":
+                return f"the database {database.name!r} does not answer: {error.code}"
+    return None
 
 
 @asynccontextmanager
