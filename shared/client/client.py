@@ -17,8 +17,9 @@ from anyio.abc import TaskGroup
 from ..concurrency import Entered
 from ..contracts import ClosableTransport
 from ..errors import InternalError, McpError
-from ..protocol.session.client import ClientSession, ServerDescription, first_version
+from ..protocol.session.client import ClientSession, first_version
 from ..protocol.session.client_events import InputWanted, Notified
+from ..protocol.session.descriptions import ServerDescription
 from ..protocol.types.client import LogLevel
 from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Gap

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.session.client import ClientIdentity, first_version
+from ..protocol.session.client import first_version
+from ..protocol.session.descriptions import ClientIdentity
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.elicitation import ElicitForm, ElicitUrl
 from ..protocol.types.resources import CONDITIONAL_READS

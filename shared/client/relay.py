@@ -4,8 +4,8 @@ behalf the client makes requests."""
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..protocol.session.client import ClientIdentity
 from ..protocol.session.client_events import Notified, ServerRequest
+from ..protocol.session.descriptions import ClientIdentity
 from ..protocol.wire.jsonrpc import Gap
 
 

@@ -21,8 +21,8 @@ from shared.client.options import ClientOptions
 from shared.concurrency import Signal, TaskSet, first_error, wait_for_first
 from shared.errors import McpError, MethodNotFound, PeerError, RpcError
 from shared.protocol.http.retry_after import BUSY
-from shared.protocol.session.client import ServerDescription
 from shared.protocol.session.client_events import Notified, ServerRequest
+from shared.protocol.session.descriptions import ServerDescription
 from shared.protocol.wire.jsonrpc import Gap
 
 from .upstream import Upstream

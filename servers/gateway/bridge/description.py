@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.extensions.tasks.extension import task_capabilities
-from shared.protocol.session.client import ServerDescription
+from shared.protocol.session.descriptions import ServerDescription
 from shared.protocol.types.tasks import TASKS
 
 from .tasks import has_tasks

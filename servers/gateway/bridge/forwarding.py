@@ -10,8 +10,8 @@ from shared.client.options import ClientOptions
 from shared.client.relay import Caller, Relay
 from shared.errors import McpError, MissingCapability, PeerError, ResourceNotFound, RpcError
 from shared.protocol.identity import Peer
-from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import InputWanted
+from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
 from shared.protocol.types.tasks import TASKS
 from shared.server.dispatch.context import Context

@@ -19,8 +19,8 @@ from shared.client.tasks.following import TaskChannel, TaskState, follow, read_s
 from shared.client.tasks.tool_task import TaskSupport
 from shared.errors import McpError, MethodNotFound
 from shared.protocol.identity import find_capability
-from shared.protocol.session.client import ServerDescription
 from shared.protocol.session.client_events import Notified, ServerRequest
+from shared.protocol.session.descriptions import ServerDescription
 from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context

@@ -12,8 +12,8 @@ from shared.client.relay import Caller
 from shared.concurrency import Signal
 from shared.errors import MethodNotFound, PeerError
 from shared.protocol.identity import LOG_LEVELS
-from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import Notified, ServerRequest
+from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 

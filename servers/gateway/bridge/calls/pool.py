@@ -14,8 +14,8 @@ import anyio
 
 from shared.concurrency import ExpiryQueue, Signal, TaskSet, wait_for_first
 from shared.errors import McpError
-from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import Notified
+from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.signing import digest
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context

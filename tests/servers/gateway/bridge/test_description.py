@@ -3,7 +3,7 @@
 import pytest
 
 from servers.gateway.bridge.description import capabilities_of
-from shared.protocol.session.client import ServerDescription
+from shared.protocol.session.descriptions import ServerDescription
 from tests.servers.gateway.bridge.telling import MODES, Telling, until
 from tests.shared.server.peer import STATELESS, Json, talking
 from tests.wire import NEWEST_HANDSHAKE

@@ -9,7 +9,8 @@ import pytest
 
 from shared.client.connection.connection import BATCH_SIZE, Connection
 from shared.concurrency import background
-from shared.protocol.session.client import ClientIdentity, ClientSession
+from shared.protocol.session.client import ClientSession
+from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.session.events import Outgoing
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.jsonrpc import Notification, Request, Response

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from shared.protocol.session.client import ClientIdentity, ClientSession
+from shared.protocol.session.client import ClientSession
 from shared.protocol.session.client_events import Notified, ServerRequest
+from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.dialects.spellings import server_info, standard_method
