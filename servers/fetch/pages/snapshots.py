@@ -128,14 +128,9 @@ class _EarlierVersions:
 
     def put(self, key: tuple[Hashable, PageRequest, str], text: str) -> None:
         self._drop(key)
-        now = time.monotonic()
-        self._texts[key] = now + EARLIER_SECONDS, text
+        self._texts[key] = time.monotonic() + EARLIER_SECONDS, text
         self._characters += len(text)
-        while self._texts and (
-            len(self._texts) > MAX_EARLIER_VERSIONS
-            or self._characters > MAX_EARLIER
-            or next(iter(self._texts.values()))[0] < now
-        ):
+        while len(self._texts) > MAX_EARLIER_VERSIONS or self._characters > MAX_EARLIER:
             self._drop(next(iter(self._texts)))
 
     def _drop(self, key: tuple[Hashable, PageRequest, str]) -> None:

@@ -21,7 +21,7 @@ from ..search import content, files, listing, matcher, summaries, tree
 from ..search.page import Page
 from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
 from .reports import report_early_end
-from .views import FILES_APP, current_cursor, show_listing, show_tree
+from .views import FILES_APP, show_listing, show_tree
 
 _GONE = ", can't be reached now"
 tools = Features[Files]()
@@ -66,7 +66,7 @@ async def list_directory_with_sizes(
     cursor: CursorArgument = None,
 ) -> str:
     """List a directory with the size of each file."""
-    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), current_cursor(ctx)
+    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), ctx.state.journal.cursor
     async with ctx.turn(brief=True):
         entries = await to_thread.run_sync(listing.list_directory, ctx.state.rooted, place, page, sortBy == "size")
     show_listing(ctx, place, entries, since)
@@ -82,7 +82,7 @@ async def directory_tree(
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
-    rooted, place, since = ctx.state.rooted, ctx.state.place(path), current_cursor(ctx)
+    rooted, place, since = ctx.state.rooted, ctx.state.place(path), ctx.state.journal.cursor
     limits = tree.Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
     nodes = await _search(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
     show_tree(ctx, place, nodes, since)

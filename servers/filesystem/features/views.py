@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from shared import Context
 from shared.extensions.apps import show, shows_apps
 from shared.program.files.entries import Place
 from shared.text import display_name
 
-from ..files import Files
 from ..names import escape_breaks
 from ..read.pages import fitting_length, json_size
 from ..search.page import ByteBudget
@@ -36,13 +34,6 @@ _URI = "file:///"
 _KINDS = {"symlink": "link"}
 
 Entry = dict[str, Any]
-
-
-def current_cursor(ctx: Context[Files]) -> str | None:
-    """Return the cursor with which the page requests changes from now on. None if no page is shown, or if no client
-    has requested changes yet: a listing alone does not start the watch.
-    """
-    return ctx.state.journal.cursor if shows_apps(ctx) else None
 
 
 def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None) -> None:

@@ -174,8 +174,6 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
             target.remove(inner)
         target.text = None if name else words
         target.extend(children)
-    for slot in _slots(template):
-        slot.tag = "span"
     template.drop_tag()
 
 

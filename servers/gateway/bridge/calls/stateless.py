@@ -16,8 +16,6 @@ from ..forwarding import GONE, caller_of, params_of, require_result
 from ..tasks import has_tasks, reject_question, time_limit_of
 from .call_relay import CallRelay, newest_of_one_client
 
-_Requests = dict[str, tuple[str, dict[str, Any]]]
-
 
 class StatelessCalls:
     """Makes the requests of all clients, of either era."""
@@ -54,8 +52,7 @@ class StatelessCalls:
                     return result
                 task = read_state("tools/call", result)
                 return await self._follow(context, task.id, task)
-            requests = _add_visit_ids(result.requests) if context.peer.has_handshake else result.requests
-            inputs = _inputs(await context.forward_questions(requests, {"state": result.state}), result.state)
+            inputs = _inputs(await _ask(context, result.requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
     async def _follow(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
@@ -70,10 +67,7 @@ class StatelessCalls:
             )
 
         async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
-            requests = dict(questions)
-            return await context.forward_questions(
-                _add_visit_ids(requests) if context.peer.has_handshake else requests, {"task": id}
-            )
+            return await _ask(context, questions, {"task": id})
 
         self._calls.append(relay)
         try:
@@ -101,12 +95,14 @@ def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
     return inputs if state is None else {**inputs, "requestState": state}
 
 
-def _add_visit_ids(requests: _Requests) -> _Requests:
-    """Return the server's requests, with the id for each page visit that clients with sessions need."""
-    return {
-        key: (
-            method,
-            {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params,
-        )
-        for key, (method, params) in requests.items()
-    }
+async def _ask(context: Context[Any], requests: Questions, carried: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the client's answers to the server's requests. Clients with sessions need an id for each page visit."""
+    if context.peer.has_handshake:
+        requests = {
+            key: (
+                method,
+                {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params,
+            )
+            for key, (method, params) in requests.items()
+        }
+    return await context.forward_questions(dict(requests), carried)

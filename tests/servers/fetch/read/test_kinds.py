@@ -131,4 +131,4 @@ def test_only_documents_have_pages():
     check(Kind("pdf", "application/pdf"), "text", None, "3", 1)
     with pytest.raises(FetchError, match='the page is HTML \\("text/html"\\), which has no pages') as caught:
         check(Kind("html", "text/html"), "text", None, "3", 1)
-    assert caught.value.code == "bad_argument"
+    assert (caught.value.code, caught.value.suggestion) == ("bad_argument", "Omit pages.")

@@ -14,5 +14,6 @@ def test_a_page_of_a_pdf_has_text_and_metadata():
 
 
 def test_metadata_of_a_pdf_has_page_count_and_title():
-    about = json.loads(read_pdf_page(source("pdf", written(["Hello"]), "metadata")).text)
-    assert (about["pages"], about["title"]) == (1, "A report")
+    for password, encrypted in ((None, None), ("", True)):
+        about = json.loads(read_pdf_page(source("pdf", written(["Hello"], password=password), "metadata")).text)
+        assert (about["pages"], about["title"], about.get("encrypted")) == (1, "A report", encrypted)

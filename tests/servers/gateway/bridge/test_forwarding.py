@@ -64,6 +64,10 @@ async def test_requests_results_and_errors_are_forwarded_unchanged(version: str,
             behind.answers[method] = RpcError("not this time", code=-31_999, data={"why": [1]})
             error = (await answer(peer, method))["error"]
             assert error == {"code": -31_999, "message": "not this time", "data": {"why": [1]}}, method
+        if (mode == NEW) == (version == STATELESS):  # in one era, no code has another meaning
+            data = {"uri": "a:b", "more": 1}
+            behind.answers["resources/read"] = RpcError("gone", code=-32602, data=data)
+            assert (await answer(peer, "resources/read"))["error"]["data"] == data
 
 
 async def test_a_result_for_a_session_has_no_fields_of_the_other_era() -> None:

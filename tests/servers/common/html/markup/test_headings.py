@@ -14,7 +14,7 @@ def test_a_heading_without_end_tag_contains_no_following_block(end: str) -> None
 
 
 def test_the_text_after_a_heading_with_blocks_is_after_those() -> None:
-    assert markdown(f"<h2>Foxes<p>{WORDS}</p></h2>End") == f"## Foxes\n\n{WORDS.strip()}\n\nEnd"
+    assert markdown(f"<h2>Foxes<div>{WORDS}</div></h2>End") == f"## Foxes\n\n{WORDS.strip()}\n\nEnd"
 
 
 @pytest.mark.parametrize("end", ["</h3>", "<!-- <h3>Dens --></h2>", "<!--><!-- <h3> --></h2>"])

@@ -148,6 +148,7 @@ def test_a_fragment_selects_the_section_at_its_anchor():
         ("<p>x<span id=a><h2>A</h2></span><p>a<h2>B</h2><p>b", "#a", "## A\n\na"),
         ("<div><span id=a><h2>A</h2></span><p>a<h2>B</h2><p>b</div>", "#a", "## A\n\na"),
         ("<p>x<p><span id=a></span><h2>A</h2><p>a<h2>B</h2>", "#a", "## A\n\na"),
+        ("<div><h2 id=a>A</h2>a<div><h2>B</h2>b</div>c</div>", "#a", "## A\n\na"),
         ("<dl><dt id=a>f()<dd>does<dt>g()<dd>not</dl>", "#a", "**f()**\n\n: does"),
         ("<p>x<p id=ä>a", "#%C3%A4", "a"),
     ]
