@@ -33,10 +33,22 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {"a": TEXT},
         ["a"],
     ),
-    ({"oneOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/none"}], "$defs": {"b": alternative("a", TEXT)}}, {"a": TEXT}, []),
-    ({"allOf": [{"$ref": "#"}, {"$ref": "#/allOf/0"}, True, {"if": {}, "then": {}}], "not": {}, "enum": [{}]}, {}, []),
+    (
+        {"oneOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/none"}], "$defs": {"b": alternative("a", TEXT)}},
+        {"a": TEXT},
+        [],
+    ),
+    (
+        {"allOf": [{"$ref": "#"}, {"$ref": "#/allOf/0"}, True, {"if": {}, "then": {}}], "not": {}, "enum": [{}]},
+        {},
+        [],
+    ),
     ({"allOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}] * 9}}}, {}, []),
-    ({"anyOf": None, "allOf": {"properties": {"a": TEXT}}, "oneOf": [alternative("b", TEXT, 1, "b")]}, {"b": TEXT}, ["b"]),
+    (
+        {"anyOf": None, "allOf": {"properties": {"a": TEXT}}, "oneOf": [alternative("b", TEXT, 1, "b")]},
+        {"b": TEXT},
+        ["b"],
+    ),
 ]
 
 
@@ -50,7 +62,12 @@ def test_alternatives_at_the_top_level_become_properties(
 
 
 def test_other_schemas_of_arguments_stay_the_same() -> None:
-    schema = {"type": "object", "properties": {"a": {"anyOf": [TEXT, NUMBER]}}, "if": {}, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"anyOf": [TEXT, NUMBER]}},
+        "if": {},
+        "additionalProperties": False,
+    }
     assert flatten(schema) is schema
     [tool] = valid_entries(Tool, [{"name": "a", "inputSchema": {"type": "object", "oneOf": [schema]}}])
     assert tool["inputSchema"] == {"type": "object", "properties": schema["properties"]}
