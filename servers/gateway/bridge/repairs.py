@@ -5,6 +5,7 @@ may include the tools of other servers. Programs in Go, Java and C# write an abs
 """
 
 import logging
+import re
 from typing import Any
 
 from pydantic_core import from_json
@@ -32,6 +33,13 @@ _CONTENT = ("text", "image", "audio", "resource", "resource_link")
 """The kinds of content of the specification. Others may have fields that can be null."""
 _NULLABLE = frozenset({"structuredContent", "ttl", "ttlMs"})
 """Fields that may be null: the lifetime of a task that is kept forever (2025-11-25, Tasks)."""
+_SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
+"""Keywords with an object. An empty one is a list in PHP."""
+_VALUES = ("const", "default", "enum", "examples")
+"""Keywords with values, which may have any form."""
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[^,;]*)*;base64,")
+_MEDIA_TYPES = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
+"""The types of images by the start of their base64."""
 _LISTS = frozenset(
     {"content", "contents", "messages", "prompts", "resourceTemplates", "resources", "tools", "values"}
 )
@@ -39,31 +47,53 @@ _LISTS = frozenset(
 
 
 def repair(method: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of `method` without fields that are null, with an object's type in each tool's input schema,
-    with texts as content, and with structured content as text too if there is no other content. The argument is not
-    changed."""
+    """Return the result of `method` without fields that are null, with a schema of an object for each tool's
+    arguments, with texts as content, and with structured content as text too if there is no other content. The
+    argument is not changed."""
     if method not in _METHODS:
         return result
     result = _drop_nulls(result)
     if method == "tools/list" and isinstance(result.get("tools"), list):
-        tools: list[Any] = []
-        for tool in result["tools"]:
-            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-            if isinstance(schema, dict):
-                # Arguments are an object, so that no keyword can be null.
-                keywords = {name: keyword for name, keyword in schema.items() if keyword is not None}
-                schema = keywords if "type" in keywords else {"type": "object", **keywords}
-                tools.append({**tool, "inputSchema": schema})
-            else:
-                tools.append(tool)
-        return {**result, "tools": tools}
-    if method != "tools/call":
-        return result
-    content = result.get("content")
-    structured = result.get("structuredContent")
+        return {
+            **result,
+            "tools": [_repair_tool(tool) if isinstance(tool, dict) else tool for tool in result["tools"]],
+        }
+    return _repair_call(result) if method == "tools/call" else result
+
+
+def _repair_tool(tool: Any) -> Any:
+    if not isinstance(tool, dict):
+        return tool
+    schema = tool.get("inputSchema")
+    # PHP writes an empty object as a list, and some programs omit the schema of a tool without arguments.
+    if not isinstance(schema, dict):
+        return {**tool, "inputSchema": {"type": "object"}}
+    # Arguments are an object, so that no keyword can be null.
+    keywords = {name: _repair_schema(name, keyword) for name, keyword in schema.items() if keyword is not None}
+    kind = keywords.get("type", "object")
+    if isinstance(kind, list) and "object" in kind:
+        kind = "object"
+    return {**tool, "inputSchema": {**keywords, "type": kind}}
+
+
+def _repair_schema(name: str, part: Any) -> Any:
+    if part == [] and name in _SCHEMA_MAPS:
+        return {}
+    if isinstance(part, dict) and name not in _VALUES:
+        return {keyword: _repair_schema(keyword, value) for keyword, value in part.items()}
+    return part
+
+
+def _repair_call(result: dict[str, Any]) -> dict[str, Any]:
+    content, structured = result.get("content"), result.get("structuredContent")
+    is_error = result.get("isError")
+    if not isinstance(is_error, bool | None):
+        result = {**result, "isError": str(is_error).lower() in ("true", "1")}
     # Beside an empty list, null is an absent field.
     if ("structuredContent" in result and content is None) or (not content and structured is not None):
         content = {"type": "text", "text": json_of(structured).decode()}
+    if content is None and result.keys() <= {"_meta", "isError"}:
+        return {**result, "content": []}
     return {**result, "content": [content]} if isinstance(content, dict) else result
 
 
@@ -136,4 +166,17 @@ def _repair_content(item: Any) -> Any:
     text = item.get("text")
     if item.get("type") == "text" and not isinstance(text, str):
         item = {**item, "text": "" if text is None else json_of(text).decode()}
-    return _drop_nulls(item)
+    return _drop_nulls(_repair_media(item) if item.get("type") in ("image", "audio") else item)
+
+
+def _repair_media(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an image or sound as the base64 of its bytes alone, with its type."""
+    data, kind = item.get("data"), item.get("mimeType")
+    if not isinstance(data, str):
+        return item
+    uri = _DATA_URI.match(data)
+    if uri is not None:
+        data, kind = data[uri.end() :], kind or uri[1]
+    if kind is None:
+        kind = next((kind for start, kind in _MEDIA_TYPES.items() if data.startswith(start)), None)
+    return {**item, "data": data, "mimeType": kind}

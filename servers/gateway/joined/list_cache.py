@@ -215,13 +215,9 @@ def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, A
     """Return the valid entries, with arguments of tools that the APIs of models accept. Clients refuse a whole list
     because of one that is invalid, and here it would include the lists of other servers."""
     valid: list[dict[str, Any]] = []
-    for entry in entries:
-        if not isinstance(entry, dict):
-            continue
-        try:
-            model.model_validate(entry)
-        except ValidationError as error:
-            _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
+    for listed in entries:
+        entry = _valid_fields(model, listed) if isinstance(listed, dict) else None
+        if entry is None:
             continue
         if model is Tool and entry["inputSchema"].get("type") != "object":
             text = "the tool %s was omitted from the list of all servers: its arguments are no object"
@@ -229,3 +225,20 @@ def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, A
             continue
         valid.append({**entry, "inputSchema": flatten(entry["inputSchema"])} if model is Tool else entry)
     return valid
+
+
+def _valid_fields(model: type[Wire], entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the entry without optional fields that are invalid; None if a required one is."""
+    try:
+        model.model_validate(entry)
+    except ValidationError as error:
+        invalid = {fault["loc"][0] for fault in error.errors()}
+        rest = {name: item for name, item in entry.items() if name not in invalid}
+        try:
+            model.model_validate(rest)
+        except ValidationError:
+            _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
+            return None
+        _log.info("an invalid field of an entry was omitted from the list of all servers: %s", first_fault(error))
+        return rest
+    return entry

@@ -7,6 +7,7 @@ import pytest
 from servers.gateway.bridge.repairs import repair, repair_log
 
 SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
+OBJECT = {"type": "object"}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "tools/list",
@@ -19,7 +20,28 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "tools/list",
         {"tools": [{"name": "a", "inputSchema": {"properties": None, "required": None}}, 1, {"name": "b"}]},
-        {"tools": [{"name": "a", "inputSchema": {"type": "object"}}, 1, {"name": "b"}]},
+        {"tools": [{"name": "a", "inputSchema": OBJECT}, 1, {"name": "b", "inputSchema": OBJECT}]},
+    ),
+    *(
+        (
+            "tools/list",
+            {"tools": [{"name": "a", "inputSchema": schema}]},
+            {"tools": [{"name": "a", "inputSchema": fixed}]},
+        )
+        for schema, fixed in (
+            ([], OBJECT),
+            (None, OBJECT),
+            ({"type": ["object", "null"]}, OBJECT),
+            ({"type": "array"}, {"type": "array"}),
+            ({"type": "object", "properties": []}, {"type": "object", "properties": {}}),
+            (
+                {"properties": {"a": {"properties": [], "default": {"properties": []}, "required": []}}},
+                {
+                    "type": "object",
+                    "properties": {"a": {"properties": {}, "default": {"properties": []}, "required": []}},
+                },
+            ),
+        )
     ),
     ("tools/list", {"tools": "none"}, {"tools": "none"}),
     (  # only in content is the type a kind that decides about the other fields
@@ -79,6 +101,19 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("tools/call", {"content": "a"}, {"content": [{"type": "text", "text": "a"}]}),
     ("tools/call", {"content": {"type": "text", "text": "a"}}, {"content": [{"type": "text", "text": "a"}]}),
     ("tools/call", {"content": 5}, {"content": 5}),
+    ("tools/call", {}, {"content": []}),
+    ("tools/call", {"isError": "true"}, {"isError": True, "content": []}),
+    ("tools/call", {"resultType": "other"}, {"resultType": "other"}),
+    *(
+        ("tools/call", {"content": [{"type": "image", **given}]}, {"content": [{"type": "image", **fixed}]})
+        for given, fixed in (
+            ({"data": "iVBORw0KGgo="}, {"data": "iVBORw0KGgo=", "mimeType": "image/png"}),
+            ({"data": "data:image/gif;base64,R0lGOD"}, {"data": "R0lGOD", "mimeType": "image/gif"}),
+            ({"data": "data:;a=b;base64,AA==", "mimeType": "a/b"}, {"data": "AA==", "mimeType": "a/b"}),
+            ({"data": "AAAA"}, {"data": "AAAA"}),
+            ({"data": 5}, {"data": 5}),
+        )
+    ),
     ("resources/list", {"resources": None}, {"resources": []}),
     ("completion/complete", {"completion": {"values": None}}, {"completion": {"values": []}}),
     ("tools/call", {"task": {"taskId": "1", "ttl": None}}, {"task": {"taskId": "1", "ttl": None}}),

@@ -67,6 +67,12 @@ def test_a_tool_with_arguments_that_are_no_object_is_omitted() -> None:
     assert valid_entries(Tool, [*tools, {"name": "none", "inputSchema": {}}, {"name": "no schema"}]) == tools[1:]
 
 
+def test_invalid_optional_fields_of_an_entry_are_omitted() -> None:
+    tool = {"name": "a", "inputSchema": {"type": "object"}}
+    odd = {"title": 7, "description": 5, "annotations": {"readOnlyHint": "maybe"}, "icons": "x", "_meta": []}
+    assert valid_entries(Tool, [{**tool, **odd, "unknown": 1}, {**tool, "name": 5}]) == [{**tool, "unknown": 1}]
+
+
 async def test_a_slow_member_is_omitted_until_it_announces_a_change() -> None:
     a, b = member("a", "read"), member("b", "load")
     async with joined(a, b) as running, talking(running) as peer:
@@ -88,10 +94,7 @@ async def test_a_slow_member_is_omitted_until_it_announces_a_change() -> None:
 async def test_an_invalid_page_or_entry_is_omitted_and_affects_no_other(caplog: pytest.LogCaptureFixture) -> None:
     a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
     load = {"name": "load", "inputSchema": {"type": "object"}}
-    odd = [
-        *("load", None, {**load, "name": 5}, {"name": "write"}, {"name": "write", "inputSchema": [1]}),
-        {**load, "name": "write", "description": {}},
-    ]
+    odd = ["load", None, {**load, "name": 5}, {"name": "write"}, {"name": "write", "inputSchema": [1]}]
     pages: list[tuple[dict[str, Any], list[str]]] = [
         *(({"tools": [load], **said}, ["read", "load", "save"]) for said in ODD),
         ({"tools": [*odd, load]}, ["read", "load", "save"]),
