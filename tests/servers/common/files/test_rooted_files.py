@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.files.denylist import Denylist
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
@@ -142,6 +143,14 @@ def test_a_mount_over_a_root_replaces_it(files, root):
     assert files.is_reachable(0)
     with pytest.raises(PathError):
         files.stat(files.roots.place("file"))
+
+
+def test_a_nested_root_is_judged_by_the_names_above_it(root, way):
+    (root / "a").mkdir()
+    (root / "a" / "b").touch()
+    files = opened_by(way, Roots([root, root / "a"], denylist=Denylist(["a/b"])))
+    assert code(files, root / "a" / "b") == "denied"
+    files.close()
 
 
 @pytest.mark.parametrize("missing", [0, 1])

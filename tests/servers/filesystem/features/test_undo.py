@@ -82,6 +82,9 @@ async def test_recent_changes_notes_omitted_diffs_and_changes(tmp_path: Path) ->
             "[no diff: binary is not text (byte 0)]",
         ]
         assert (await peer.text("recent_changes", limit=1)).endswith("\n[2 earlier changes]")
+        await peer.text("move_file", source="large", destination="moved")
+        await peer.text("undo")
+        assert (tmp_path / "large").stat().st_size == 262_145
 
 
 async def test_a_journal_in_an_allowed_directory_is_denied(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def test_an_invalid_parameter_is_named_without_its_value() -> None:
         with pytest.raises(ValueError, match=query.partition("=")[0]) as caught:
             parse_target(f"postgresql://u@h/shop?{query}", False)
         assert "secret" not in str(caught.value)
+        assert ("with an invalid value" in str(caught.value)) == (query != "passwort=secret")
 
 
 def test_a_password_with_a_question_mark_is_refused_with_advice() -> None:

@@ -158,6 +158,7 @@ def test_a_file_created_during_the_save_is_not_replaced(
 
 WRONG = [
     ("Say it.", "line 1: there is no description"),
+    ("", "line 1: it has no text"),
     (front(OURS, body="{{ x }}"), "line 5: the template uses 'x', which is not an argument"),
     (front(OURS, body="{% no %}"), "line 5: Encountered unknown tag"),
     (front(body="{{ x }}"), "line 4: {{ is served as it is written"),

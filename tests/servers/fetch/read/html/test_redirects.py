@@ -15,6 +15,7 @@ def notes(html: str) -> tuple[str, ...]:
 def test_a_delayed_refresh_is_noted_with_its_target() -> None:
     html = '<meta http-equiv=refresh content="5; url=/next"><p>You will be taken there.'
     assert notes(html) == ('A browser would be redirected from here to "https://example.com/next" after 5 s.',)
+    assert "https://example.com/else/next" in notes(f"<base href=/else/>{html.replace('/next', 'next')}")[0]
     for content in ("300", "300; url=page.html", "x; url=/next", "5; url=javascript:alert(1)"):
         assert not notes(f'<meta http-equiv=refresh content="{content}"><p>Text.')
 
