@@ -1,4 +1,4 @@
-"""The schemas of a third-party tool's arguments, in the form that the APIs of models accept.
+"""The schemas of a third-party tool, in the form that hosts and the APIs of models accept.
 
 The APIs of Anthropic, OpenAI and Google refuse a request with a tool whose schema has `oneOf`, `anyOf`, `allOf`,
 `not`, `enum` or `$ref` at the top level, which JSON Schema and MCP allow; hosts leave such a tool out or fail with
@@ -8,6 +8,7 @@ together.
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 _ALTERNATIVES = ("anyOf", "oneOf")
 _REFUSED = frozenset({*_ALTERNATIVES, "allOf", "enum", "not", "$ref"})
@@ -39,6 +40,19 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
     return {**result, "required": list(required)} if required else result
 
 
+def drop_unknown_references(schema: Any, root: dict[str, Any]) -> Any:
+    """Return a part of the root schema without each `$ref` to a definition that it lacks; anything is valid there."""
+    if isinstance(schema, list):
+        return [drop_unknown_references(part, root) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {keyword: drop_unknown_references(part, root) for keyword, part in schema.items()}
+    reference = parts.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/") and _definition(reference, root) is None:
+        del parts["$ref"]
+    return parts
+
+
 def _parts(
     schema: dict[str, Any], root: dict[str, Any], left: list[int], *, is_certain: bool
 ) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -60,6 +74,10 @@ def _definition(reference: Any, root: dict[str, Any]) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     part: Any = root
-    for key in reference[2:].split("/"):
-        part = part.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(part, dict) else None
+    # RFC 6901, section 6: the pointer is percent-encoded.
+    for key in unquote(reference[2:]).split("/"):
+        if isinstance(part, list):
+            part = part[int(key)] if key.isdecimal() and int(key) < len(part) else None
+        else:
+            part = part.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(part, dict) else None
     return part

@@ -26,7 +26,7 @@ from shared.protocol.types.tools import ListParams, Tool
 from shared.server.dispatch.context import Context
 from shared.server.dispatch.listings import FRESH_MS
 
-from .argument_schemas import flatten
+from .argument_schemas import drop_unknown_references, flatten
 from .part import Part
 
 _log = logging.getLogger("shared.gateway")
@@ -223,8 +223,17 @@ def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, A
             text = "the tool %s was omitted from the list of all servers: its arguments are no object"
             _log.info(text, entry["name"])
             continue
-        valid.append({**entry, "inputSchema": flatten(entry["inputSchema"])} if model is Tool else entry)
+        valid.append(_with_usable_schemas(entry) if model is Tool else entry)
     return valid
+
+
+def _with_usable_schemas(tool: dict[str, Any]) -> dict[str, Any]:
+    schemas = {
+        name: drop_unknown_references(tool[name], tool[name])
+        for name in ("inputSchema", "outputSchema")
+        if isinstance(tool.get(name), dict)
+    }
+    return {**tool, **schemas, "inputSchema": flatten(schemas["inputSchema"])}
 
 
 def _valid_fields(model: type[Wire], entry: dict[str, Any]) -> dict[str, Any] | None:

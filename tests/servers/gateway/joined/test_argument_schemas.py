@@ -71,3 +71,12 @@ def test_other_schemas_of_arguments_stay_the_same() -> None:
     assert flatten(schema) is schema
     [tool] = valid_entries(Tool, [{"name": "a", "inputSchema": {"type": "object", "oneOf": [schema]}}])
     assert tool["inputSchema"] == {"type": "object", "properties": schema["properties"]}
+
+
+def test_references_without_a_definition_are_dropped_from_both_schemas() -> None:
+    known, unknown = {"$ref": "#/properties/b/0%7E1c"}, {"$ref": "#/$defs/unknown", "title": "x"}
+    properties = {"a": known, "b": {"0/c": TEXT}, "d": [unknown, {"$ref": "#top"}, {"$ref": "#/properties/d/0"}]}
+    schema = {"type": "object", "properties": properties}
+    fixed = {**schema, "properties": {**properties, "d": [{"title": "x"}, *properties["d"][1:]]}}
+    [tool] = valid_entries(Tool, [{"name": "a", "inputSchema": schema, "outputSchema": schema}])
+    assert (tool["inputSchema"], tool["outputSchema"]) == (fixed, fixed)
