@@ -100,24 +100,21 @@ class Member:
         pauses = Pauses()
         while not self._leaving.is_set():
             pauses.record_start(anyio.current_time())
-            await self._run_once()
+            self._set_status("connecting", self.status.error)
+            try:
+                async with self._connect() as self._client:
+                    self._set_status("ready")
+                    await wait_for_first(self._leaving.wait, self._client.ended)
+                if not self._leaving.is_set():
+                    raise ConnectionError("the server ended the connection")
+            except Exception as error:
+                if not self._leaving.is_set():
+                    failure = first_error(error)
+                    self._set_status("failed", failure if isinstance(failure, Exception) else error)
+            finally:
+                self._client = None
             with anyio.move_on_after(pauses.remaining(anyio.current_time()) if retry else None):
                 await self._leaving.wait()
-
-    async def _run_once(self) -> None:
-        self._set_status("connecting", self.status.error)
-        try:
-            async with self._connect() as self._client:
-                self._set_status("ready")
-                await wait_for_first(self._leaving.wait, self._client.ended)
-            if not self._leaving.is_set():
-                raise ConnectionError("the server ended the connection")
-        except Exception as error:
-            if not self._leaving.is_set():
-                failure = first_error(error)
-                self._set_status("failed", failure if isinstance(failure, Exception) else error)
-        finally:
-            self._client = None
 
     def _set_status(self, state: ServerState, error: Exception | None = None) -> None:
         self.status = ServerStatus(self.status.name, state, error)

@@ -16,7 +16,7 @@ from ...protocol.methods import REQUESTS
 from ...protocol.pagination import find_start, make_cursor, read_position
 from ...protocol.session.subscriptions import LISTS, Listen
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
-from ...protocol.types.resources import CONDITIONAL_READS, ListenParams, ReadResourceParams, Resource, UriParams
+from ...protocol.types.resources import CONDITIONAL_READS, ListenParams, ReadResourceParams, UriParams
 from ...protocol.types.tools import ListParams
 from ..completion import completion
 from ..dispatch.context import Context
@@ -54,30 +54,25 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
     await running.changes.call_on_wanted()
     name, size = context.peer.own_list("resources"), running.server.page_size
     position = read_position(params.cursor, name=name, signer=running.signer)
-    start, resources = await _find_page(running, context, position, size)
+    page = running.features.resources.page
+    # One more than the page shows, to detect a next page.
+    if not isinstance(position, list):
+        start, resources = 0, await page(context, 0, size + 1)
+    else:
+        start, last = position
+        resources = await page(context, start - 1, size + 2)
+        if resources and resources[0].uri == last:
+            resources = resources[1:]
+        else:
+            # The list has changed, so the position of the last resource, if it still exists, must be determined from
+            # all of them.
+            resources = await page(context, 0, sys.maxsize)
+            start = find_start(resources, attrgetter("uri"), start, last)
+            resources = resources[start : start + size + 1]
     entries, more = resources[:size], {}
     if len(resources) > size:
         more = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=running.signer)}
     return {"resources": [resource.to_wire() for resource in entries], **more}
-
-
-async def _find_page(
-    running: Run[Any], context: Context[Any], position: list[Any] | int, size: int
-) -> tuple[int, list[Resource]]:
-    """Return the number of the first resource of the page at a `position`, and the resources from there on: one more
-    than the page shows, to detect a next page."""
-    page = running.features.resources.page
-    if not isinstance(position, list):
-        return 0, await page(context, 0, size + 1)
-    end, last = position
-    resources = await page(context, end - 1, size + 2)
-    if resources and resources[0].uri == last:
-        return end, resources[1:]
-    # The list has changed, so the position of the last resource, if it still exists, must be determined from all of
-    # them.
-    resources = await page(context, 0, sys.maxsize)
-    start = find_start(resources, attrgetter("uri"), end, last)
-    return start, resources[start : start + size + 1]
 
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:

@@ -167,7 +167,15 @@ class Sessions:
         concerns: the one that asked a question, or the one that serves a cancelled request."""
         await session.publish()
         for part in messages_of(message):
-            await self._forward(session, part)
+            owner = None
+            if isinstance(part, Response | Failure):
+                # Our ids of questions contain the number of the replica, so an answer finds its replica without
+                # asking the store.
+                owner = find_asker(normalize_id(part).id)
+            elif (id_ := cancelled_id(part)) is not None:
+                owner = await self._store.owner(session.id, id_)
+            if owner is not None and owner != self.replica.number:
+                await self._bus.deliver(owner, Notice(session.id, part))
 
     def take_over(self, session: HttpSession, message: Message) -> None:
         """Stop all other replicas from reporting a resource to which the client has subscribed here with `message`,
@@ -179,19 +187,6 @@ class Sessions:
                 # Only if it took effect: the request may have been refused, or undone since.
                 if isinstance(uri, str) and session.is_subscribed(uri) is is_watched:
                     self._store.watch(session.id, uri, is_watched=is_watched)
-
-    async def _forward(self, session: HttpSession, message: Message) -> None:
-        """Forward a message to the replica that needs it."""
-        if isinstance(message, Response | Failure):
-            # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
-            # the store.
-            owner = find_asker(normalize_id(message).id)
-        elif (id_ := cancelled_id(message)) is not None:
-            owner = await self._store.owner(session.id, id_)
-        else:
-            return
-        if owner is not None and owner != self.replica.number:
-            await self._bus.deliver(owner, Notice(session.id, message))
 
     def end(self, session: HttpSession) -> None:
         """End one session at once, everywhere: its id is unknown from now on, and pending calls are cancelled."""
