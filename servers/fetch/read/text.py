@@ -3,7 +3,7 @@
 The order is the same as in browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order
 mark, the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is
 wrong. Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not decoded in a charset
-in which all bytes are valid, and invalid bytes declared as UTF-8 are examined.
+in which all bytes are valid, and invalid bytes declared as UTF-8 are examined: the page may declare another charset.
 """
 
 import re
@@ -59,7 +59,10 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
         non_ascii = len(text) - len(text.encode("ascii", "ignore"))
         if text.count("\ufffd") <= non_ascii / 2:  # a damaged byte here and there
             return text, UTF8.name
-        charset = None
+        # The Content-Type is wrong, so the page's own declaration is the better evidence.
+        charset = _find_declared_charset(body[:_DECLARATION_BYTES], media_type)
+        if charset == UTF8 or (charset is not None and _decode_strictly(body, charset) is None):
+            charset = None
     if charset is None:
         codec = guess_codec(body, url)
         charset = WESTERN if codec is None else charset_of_codec(codec)

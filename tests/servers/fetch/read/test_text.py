@@ -78,6 +78,13 @@ def test_invalid_utf8_is_detected_despite_its_declaration():
     assert html(text.encode("cp1251"), "utf-8") == (text, "windows-1251")
 
 
+@pytest.mark.parametrize("page_declares", ["iso-8859-2", "ISO-8859-2 ", "shift_jis"])
+def test_a_wrong_utf8_in_the_content_type_yields_to_the_declaration_of_the_page(page_declares: str) -> None:
+    text = META.format(page_declares, "<h1>Zażółć gęślą jaźń</h1>")
+    decoded, name = html(text.encode("iso-8859-2"), "utf-8")
+    assert (decoded == text, name == "iso-8859-2") == (page_declares != "shift_jis",) * 2
+
+
 def test_a_damaged_byte_in_utf8_becomes_a_replacement_character():
     text, name = html("Größe и погода".encode() + b"\xff", "utf-8")
     assert (text, name) == ("Größe и погода\ufffd", "utf-8")
