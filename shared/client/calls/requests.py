@@ -238,13 +238,11 @@ class _ProgressReports:
         self._total: float | None = None
 
     def on_notice(self, notice: Notified) -> None:
-        """Report a notification. A notification without a valid number is ignored, and so is an invalid total or
-        message."""
-        progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
-        message = notice.params.get("message")
-        if progress is not None:
-            self._progress, self._total = progress, total
-            self._report(progress, total, message if isinstance(message, str) else None)
+        """Report a notification, unless it has no valid number."""
+        report = read_progress(notice.params)
+        if report is not None:
+            self._progress, self._total, _ = report
+            self._report(*report)
 
     def on_task(self, state: TaskState) -> None:
         """Report the text of a task that continues, with the progress in the text, or else the last one."""
@@ -255,6 +253,13 @@ class _ProgressReports:
             # A percentage is rounded.
             self._progress = max(self._progress, self._total * state.percent / 100)
         self._report(self._progress, self._total, state.message)
+
+
+def read_progress(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
+    """Return the progress, the total and the message of a progress notification, without an invalid total or message;
+    None if the progress is not a number."""
+    progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
+    return None if progress is None else (progress, total, message if isinstance(message, str) else None)
 
 
 def _number(value: object) -> float | None:

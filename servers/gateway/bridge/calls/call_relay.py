@@ -1,12 +1,12 @@
 """`CallRelay`: the server's notifications and requests during one call of a client."""
 
-import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 import anyio
 
+from shared.client.calls.requests import read_progress
 from shared.client.tasks.following import TaskState
 from shared.errors import InvalidParams, MethodNotFound, MissingCapability, PeerError, RpcError
 from shared.protocol.identity import LOG_LEVELS
@@ -74,18 +74,14 @@ class CallRelay:
         params = drop_related_task(notice.params)
         if self.is_detached:
             task = self.context.call.task
-            if (
-                notice.method == "notifications/progress"
-                and task is not None
-                and (progress := _read_progress(params))
-            ):
+            if notice.method == "notifications/progress" and task is not None and (progress := read_progress(params)):
                 task.note(*progress)
             return
         if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(TASK_NOTIFICATIONS):
             return
         match notice.method:
             case "notifications/progress":
-                if (progress := _read_progress(params)) is not None:
+                if (progress := read_progress(params)) is not None:
                     self.context.link.session.progress(self.context.call, *progress, params.get("_meta"))
             case "notifications/message":
                 level: Any = params.get("level")
@@ -134,19 +130,3 @@ async def _answer_to(
     except (AttributeError, KeyError, TypeError, ValueError):
         # The request of a third-party server may have any form, and must not end the session with it.
         raise InvalidParams(f"{request.method} has a form that no client can show") from None
-
-
-def _read_progress(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
-    progress, total, message = (
-        _read_number(params.get("progress")),
-        _read_number(params.get("total")),
-        params.get("message"),
-    )
-    return None if progress is None else (progress, total, message if isinstance(message, str) else None)
-
-
-def _read_number(value: object) -> float | None:
-    """Return `value` if it is a number in the range of a float, which JSON integers may exceed; else None."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
-        return None
-    return value
