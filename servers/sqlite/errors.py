@@ -14,6 +14,8 @@ _MAX_MESSAGE_LENGTH = 500
 _CONSTRAINT = 19
 """SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
 
+_BAD_SCHEMA = "malformed database schema ("
+"""The start of SQLite's message for a statement in the schema that it can't parse."""
 _PARAMETER = re.compile(r'near "[?:@$]\w*": syntax error')
 
 # By SQLite's name for the error, or the beginning of that name: a code, its meaning, and a remedy. If these are
@@ -31,6 +33,12 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
     ),
     "SQLITE_READONLY": ("read_only", "the database is read-only", ""),
     "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
+    "SQLITE_ERROR_MISSING_COLLSEQ": (
+        "bad_statement",
+        "",
+        "The program that made the table defines that collation. Name another one, such as COLLATE NOCASE, in ORDER "
+        "BY and comparisons, and add NOT INDEXED after the name of the table.",
+    ),
     "SQLITE_NOTADB": ("corrupt", "the file is not an SQLite database, or is encrypted", ""),
     "SQLITE_TOOBIG": ("too_large", "a value or the statement is larger than the limit", "Request a part of it."),
     "SQLITE_FULL": ("no_space", "the disk is full", ""),
@@ -67,6 +75,9 @@ def from_sqlite(error: Exception) -> SqlError:
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")
     )
+    if words.startswith(_BAD_SCHEMA):
+        reason = f"the schema is damaged, or was written by a newer SQLite than this one, {sqlite3.sqlite_version}"
+        return SqlError(code, reason, "The operator can use a newer Python, or restore a backup.", (words,))
     if reason:
         return SqlError(code, f"{reason} ({name})", suggestion)
     suggestion = suggestion or (NO_NAME if _PARAMETER.fullmatch(words) else "")

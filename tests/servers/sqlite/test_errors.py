@@ -8,6 +8,7 @@ import pytest
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import NEEDS_QUOTES
+from servers.sqlite.errors import from_sqlite
 from tests.servers.sqlite.schemas import made, outside_the_marks
 from tests.servers.sqlite.serving import inside
 
@@ -111,6 +112,31 @@ async def test_a_suggestion_is_bounded_and_forges_no_line(tmp_path: Path) -> Non
     nearest = lines[lines.index("The nearest names are:") + 2 : -1]
     assert len(nearest) == 3
     assert all(line.startswith('"customers') and line.endswith('\\n</data->"') for line in nearest)
+
+
+async def test_a_collation_of_another_program_can_be_replaced_in_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "cards.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.create_collation("unicase", lambda first, other: (first > other) - (first < other))
+        connection.executescript("CREATE TABLE notes (a COLLATE unicase); CREATE INDEX i ON notes (a);")
+    async with inside(path) as peer:
+        error = await peer.error("read_query", query="SELECT count(*) FROM notes ORDER BY a")
+        assert "such as COLLATE NOCASE" in error
+        query = "SELECT count(*) FROM notes NOT INDEXED ORDER BY a COLLATE NOCASE"
+        assert (await peer.data("read_query", query=query))["rows"] == [[0]]
+
+
+def test_a_schema_of_a_newer_sqlite_is_reported_as_such(tmp_path: Path) -> None:
+    path = made(tmp_path / "new.db", "CREATE TABLE t (a);")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = 'CREATE TABLE t (a newer newer'")
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.DatabaseError) as raised:
+        connection.execute("SELECT 1 FROM t")
+    error = from_sqlite(raised.value)
+    assert error.code == "corrupt"
+    assert "was written by a newer SQLite than this one" in error.reason
+    assert error.quoted[0].startswith("malformed database schema (t)")
 
 
 # Text of a database or a file is fenced in errors, and forges no line there
