@@ -47,8 +47,6 @@ def _to_text(value: Any) -> Any:
 
 def _to_list(arguments: Any) -> Any:
     """Convert an object of names and values, as in `prompts/get`, to the form that every host supports."""
-    if arguments is None:
-        return []
     return (
         [{"name": name, "value": value} for name, value in arguments.items()]
         if isinstance(arguments, dict)

@@ -14,7 +14,7 @@ import yaml
 from servers.bundle.program import COMMANDS, main
 from shared.program.messages import missing_extra_message
 from shared.version import __version__
-from tests.servers.bundle.refusals import refused
+from tests.servers.bundle.refusals import not_refused, refused
 
 ROOT = Path(__file__).resolve().parents[3]
 TINY = [sys.executable, "-I", "-S", str(Path(__file__).with_name("tiny.py"))]
@@ -39,7 +39,6 @@ def test_no_line_exceeds_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
 REFUSED = [
     (["info", "files"], "there is no server 'files' in the catalog; available: filesystem, sqlite"),
     (["info"], "the following arguments are required: NAME"),
-    (["list", "--catalog", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
     (["lits"], "invalid choice: 'lits' (choose from "),
     (["--verson"], "unrecognized arguments: --verson"),
     (["run", "files"], "invalid choice: 'files' (choose from "),
@@ -49,6 +48,21 @@ REFUSED = [
 
 def test_unknown_names_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert [words for words, reason in REFUSED if reason not in refused(capsys, main, *words)] == []
+
+
+WITH_CATALOG = [
+    *(["list"], ["info", "fetch"], ["doctor"], ["serve"], ["open", "."], ["run", "--join", "fetch"]),
+    *([*words, "--client", "cursor"] for words in (["config", "fetch"], ["config", "fetch", "sqlite"])),
+    *([name, "fetch", "--client", "cursor"] for name in ("install", "uninstall")),
+    *(["export", "mcpb", "fetch", "--output", "out"], ["inspect", "fetch"], ["watch", "fetch"]),
+    *(["call", "fetch", "fetch"], ["read", "fetch", "a:b"], ["prompt", "fetch", "a"]),
+]
+
+
+def test_each_command_reads_the_catalog_that_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "/nowhere.yaml: No such file or directory"
+    rows = [([*words, "--catalog", "/nowhere.yaml"], reason) for words in WITH_CATALOG]
+    assert not_refused(capsys, main, rows) == {}
 
 
 def test_an_error_message_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

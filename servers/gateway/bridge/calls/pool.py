@@ -171,7 +171,6 @@ class Pool:
         except (McpError, OSError, ValueError) as error:
             session.error = error
         finally:
-            session.client = None
             session.settled.set()
             self._sessions.discard(session)
             self._idle.stop(session)

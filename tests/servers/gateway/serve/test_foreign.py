@@ -14,6 +14,7 @@ from servers.gateway.serve.choice import choose
 from servers.gateway.serve.configuration import read_configuration
 from servers.gateway.serve.foreign import Foreign, pins_path
 from servers.gateway.serve.values import Value, read_env_file
+from shared.program.process import Options
 
 SECRET = "hunter2-hunter2"
 
@@ -188,7 +189,8 @@ def test_servers_keep_the_order_of_the_file(tmp_path: Path) -> None:
     text = "servers: {fetch: {}, other: {command: run, max-seconds: 90, max-result: 5000}, prompts: {}}"
     found = choose([], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
     assert [one.name for one in found] == ["fetch", "other", "prompts"]
-    assert [dict(one.budget) for one in found] == [{}, {"seconds": 90.0, "result_bytes": 5000}, {}]
+    found[1].apply_limits(Options())
+    assert (found[1].app.budget.seconds, found[1].app.budget.result_bytes) == (90, 5_000)
     (only,) = choose(["other"], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
     assert only.name == "other"
 

@@ -20,6 +20,7 @@ from servers.gateway.rules.names import Rules as Names
 from servers.gateway.serve.joined import joined_server, principal_extensions, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
+from shared.auth.tokens_file import digest_of
 from shared.contracts import TaskLimits
 from shared.program.rules import rule_extensions
 from shared.protocol.identity import Principal
@@ -35,17 +36,25 @@ from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 @pytest.mark.slow
 async def test_joined_servers_are_served_together_and_separately(tmp_path: Path) -> None:
-    others = {"filesystem": {"roots": ["."]}, "other": started()}
-    (tmp_path / "a.txt").write_text("hello")
-    config = configured(tmp_path, others=others, join=["filesystem", "other"])
+    others = {"filesystem": {"roots": ["."], "principal": {"ada": {"roots": ["public"]}}}, "other": started()}
+    (tmp_path / "public").mkdir()
+    for path in ("public/a.txt", "private.txt"):
+        (tmp_path / path).write_text("hello")
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[ada]\ndigest = "{digest_of("hunter2-hunter2")}"\n')
+    tokens.chmod(0o600)
+    config = configured(tmp_path, others=others, join=["filesystem", "other"], **{"tokens-file": str(tokens)})
     async with at_work(tmp_path, config) as (process, http):
+        http.headers["Authorization"] = "Bearer hunter2-hunter2"
         assert {"read_text_file", "pid"} <= {*await listed(http, "")}
         assert "search_prompts" not in await listed(http, "")
         assert "search_prompts" in await listed(http, "prompts")
         assert await text(http, "", "pid") == await text(http, "other", "pid")
-        file = {"path": str(tmp_path / "a.txt")}
-        one, other = [await text(http, name, "read_text_file", **file) for name in ("", "filesystem")]
-        assert one == other
+        for path, shown in (("public/a.txt", "hello"), ("private.txt", "outside_roots: ")):
+            file = {"path": str(tmp_path / path)}
+            one, other = [await text(http, name, "read_text_file", **file) for name in ("", "filesystem")]
+            assert one == other
+            assert shown in one
         told, found = (await http.get("/metrics")).text, await metrics(http)
         process.process.terminate()
         assert process.wait() == 0

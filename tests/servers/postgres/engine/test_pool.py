@@ -144,6 +144,7 @@ async def test_a_server_that_vanishes_during_a_statement_is_unavailable(postgres
         with pytest.raises(SqlError) as caught:
             await link.run("SELECT 1", deadline=soon(0.1))
         assert (caught.value.code, link.is_broken) == ("unavailable", True)
+        assert caught.value.suggestion.startswith("Try again later: ")
         await pool.close()
 
 

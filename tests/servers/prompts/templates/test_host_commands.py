@@ -114,7 +114,12 @@ def test_a_template_without_logic_becomes_a_command(tmp_path: Path) -> None:
     ("source", "target", "text", "reason"),
     [
         ("claude", "gemini", "Fix $0 on $1.", "take one argument, {{args}}, but it needs 'arg0', 'arg1'"),
-        ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor take no arguments, but it needs 'arguments'"),
+        (
+            "claude",
+            "cursor",
+            "Look at $ARGUMENTS.",
+            "commands of Cursor take no arguments, but it needs 'arguments'. Export it",
+        ),
         ("claude", "codex", r"Fix $0, for \$1.", "as a Codex command it would have a different text"),
         ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a Codex command it would have a different text"),
         ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a VS Code command it would have a different text"),
