@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -87,8 +88,8 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
-    """Runs a site during the block."""
+async def serving(answer: ReplyContext, tls: ssl.SSLContext | None = None) -> AsyncIterator[Site]:
+    """Runs a site during the block, over TLS if its certificate is given."""
     site = Site(0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -107,7 +108,7 @@ async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
     site.port = server.sockets[0].getsockname()[1]
     try:
         yield site

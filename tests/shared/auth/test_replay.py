@@ -20,7 +20,9 @@ def test_a_proof_is_accepted_once() -> None:
 def test_expired_proofs_are_forgotten() -> None:
     seen = SeenProofs()
     seen.add(proof(1), "ada", NOW)
-    seen.add(proof(2, at=NOW + 700), "ada", NOW + 700)
+    seen.add(proof(2, at=NOW + 300), "ada", NOW + 300)
+    assert [seen.add(proof(n, at=NOW + 400), "ada", NOW + 400) for n in (1, 2)] == [True, False]
+    seen.add(proof(3, at=NOW + 1_000), "ada", NOW + 1_000)
     assert len(seen) == 1
 
 

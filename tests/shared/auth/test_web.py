@@ -1,11 +1,14 @@
 """Requests to authorization servers, over sockets."""
 
 import gzip
+import ssl
+from pathlib import Path
 
 import pytest
 
 from shared.auth.addresses import ForbiddenAddress
 from shared.auth.web import MAX_ANSWER, Unreachable, Web, WebError
+from tests.servers.fetch.authority import authority, certificate
 from tests.shared.auth.sites import Answer, Received, Silence, as_json, serving
 
 
@@ -98,6 +101,19 @@ async def test_a_closed_port_is_unreachable() -> None:
         pass
     with pytest.raises(Unreachable):
         await Web().post_form(site.url, {"client_secret": "secret"})
+
+
+async def test_only_trusted_certificates_are_accepted(tmp_path: Path) -> None:
+    issuer = authority()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate(issuer, "localhost").write(tmp_path / "own"))
+    trusting = ssl.create_default_context(cafile=issuer.write_public(tmp_path / "trusted"))
+    async with serving(echo, tls) as site:
+        url = f"https://localhost:{site.port}/"
+        with pytest.raises(Unreachable):
+            await Web().get_json(url)
+        assert (await Web(verify=trusting).get_json(url)).status == 200
+    assert len(site.received) == 1
 
 
 async def test_an_unreachable_address_is_followed_by_the_next() -> None:

@@ -96,6 +96,7 @@ async def test_each_header_is_sent_once() -> None:
     assert sent["authorization"] == "bearer s3cret"
     assert (sent["user-agent"], sent["x-mine"]) == ("me", "1")
     assert "text/event-stream" in sent["accept"]
+    assert sent["accept-encoding"] == "gzip, deflate"
 
 
 # Credentials: called with each HTTP request and each answer
@@ -185,16 +186,19 @@ class Slow(Renewed):
         return await super().headers(method, url)
 
 
-async def test_opening_waits_for_a_login_only_if_a_person_is_present() -> None:
-    options = ClientOptions(probe_seconds=0.01, opening_seconds=0.05)
+@pytest.mark.parametrize("way", [*WAYS, "auto"])
+async def test_opening_waits_for_a_login_only_if_a_person_is_present(way: str) -> None:
+    connecting, url, mode = WAYS.get(way, (connect_http, "http://{}/mcp", "auto"))
+    options = ClientOptions(mode=mode, probe_seconds=0.01, opening_seconds=0.05)
     async with listening(Small(), "new") as (address, _):
         patient = Slow("new", may_wait_for_person=True)
-        async with connect_http(f"http://{address}/mcp", options, auth=patient) as client:
+        async with connecting(url.format(address), options, auth=patient) as client:
             assert await client.list_tools()
         assert patient.waiting == 1
-        with pytest.raises(TimeoutError):
-            async with connect_http(f"http://{address}/mcp", options, auth=Slow("new", may_wait_for_person=False)):
-                pass
+        if way == "auto":
+            with pytest.raises(TimeoutError):
+                async with connecting(url.format(address), options, auth=Slow("new", may_wait_for_person=False)):
+                    pass
 
 
 def test_a_login_may_wait_for_a_person_only_with_a_redirect() -> None:

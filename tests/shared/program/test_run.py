@@ -20,7 +20,7 @@ from servers.filesystem.server import app as filesystem
 from shared import Implementation, Server
 from shared.errors import DeclarationError
 from shared.program.process import Failed, http_options, set_limits
-from shared.program.run import Options, own_prefix, run, run_app
+from shared.program.run import Options, open_audit, own_prefix, run, run_app
 from tests.raw import (
     FILES,
     NO_TLS,
@@ -455,6 +455,22 @@ def test_each_option_sets_its_values_and_no_others() -> None:
     assert defaults["http.limits.body_bytes"] == 4 * 1024**2
     # Several of the largest messages at once.
     assert values_with(max_message=1_000_000_000)["limits.call_bytes"] >= 4_000_000_000
+
+
+@pytest.mark.parametrize("is_set", [False, True])
+def test_audit_options_apply_to_the_audit_log(tmp_path: Path, is_set: bool) -> None:
+    path = tmp_path / "audit"
+    given = {"audit_arguments": True, "audit_required": True, "audit_bytes": 70_000, "audit_files": 2}
+    audit = open_audit(Options(audit=path, **(given if is_set else {})))
+    for _ in range(4):
+        audit.write(f"{'x' * 50_000}\n")
+    assert {entry.name for entry in tmp_path.iterdir()} - {"audit.lock"} == {"audit", *(["audit.1"] * is_set)}
+    assert audit.arguments is is_set
+    path.unlink()
+    path.mkdir()
+    audit.write("lost\n")
+    assert audit.is_blocked is is_set
+    audit.close()
 
 
 # The process. Hostile clients are in `tests/checks/faults`.

@@ -393,6 +393,15 @@ async def test_refusals_of_a_flood_write_a_line_per_second() -> None:
     assert [one.get("times") for one in disk.lines] == [None, None, 18, None]
 
 
+def test_refusals_of_each_principal_are_counted_apart() -> None:
+    disk = Disk()
+    audit = Audit(disk, clock=disk.clock)
+    for key in ("ada", "bob"):
+        audit.log_refusal("sample", refuse(429, "too many requests"), Principal(key, key.title(), client="app"))
+    named = [(one["principal"], one["name"], one["token_client"]) for one in disk.lines]
+    assert named == [("ada", "Ada", "app"), ("bob", "Bob", "app")]
+
+
 async def test_unauthenticated_requests_are_summed_up() -> None:
     disk = Disk()
     async with recorded(disk, tokens=("ada",)) as site:

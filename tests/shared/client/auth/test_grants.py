@@ -3,11 +3,12 @@
 from base64 import b64decode
 
 import pytest
-from joserfc.jwk import ECKey
+from joserfc.jwk import ECKey, OKPKey
 
 from shared.auth.dpop import check_proof
 from shared.client.auth import ClientCredentials, ClientInformation, EnterpriseManaged, MemoryTokens, WorkloadIdentity
 from shared.errors import AuthError
+from tests.shared.auth.issuing import rsa
 from tests.shared.auth.sites import Answer, Received, as_json
 from tests.shared.client.auth.world import World, claims
 
@@ -22,9 +23,12 @@ async def test_client_credentials_authenticate_with_a_secret(world: World) -> No
     assert form == {"grant_type": "client_credentials", "resource": world.url, "scope": "read"}
 
 
-async def test_client_credentials_authenticate_with_a_signed_assertion(world: World) -> None:
-    key = ECKey.generate_key("P-256").as_pem(private=True).decode()
-    assert await world.get(world.client(ClientCredentials(ClientInformation("me", private_key=key)))) == 200
+@pytest.mark.parametrize("algorithm", ["ES256", "RS256", "PS256", "Ed25519"])
+async def test_client_credentials_authenticate_with_a_signed_assertion(world: World, algorithm: str) -> None:
+    keys = {"ES256": lambda: ECKey.generate_key("P-256"), "Ed25519": lambda: OKPKey.generate_key("Ed25519")}
+    key = keys.get(algorithm, rsa)().as_pem(private=True).decode()
+    client = ClientInformation("me", private_key=key, algorithm=algorithm)
+    assert await world.get(world.client(ClientCredentials(client))) == 200
     (form,) = world.issuer.forms
     kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
     assert (form["client_id"], form["client_assertion_type"]) == ("me", kind)

@@ -176,8 +176,9 @@ async def test_a_cancelled_task_without_a_result_raises_task_cancelled(answer: d
     ],
 )
 async def test_an_invalid_task_is_an_invalid_result(state: dict[str, Any]) -> None:
-    with pytest.raises(InvalidResult):
+    with pytest.raises(InvalidResult) as caught:
         await TaskServer(state).followed()
+    assert " " not in caught.value.path
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def test_questions_beyond_the_limit_are_refused() -> None:
     asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_QUESTIONS + 1)]
     assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
     (refusal,) = _sent(session)
-    assert (refusal.id, refusal.message) == (MAX_QUESTIONS, "too many questions are open at once")
+    assert refusal == Failure(MAX_QUESTIONS, -31_000, "too many questions are open at once")
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
 

@@ -65,6 +65,7 @@ def test_refusals_of_other_invalid_messages_have_the_id_of_the_request():
         rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": "\ud800"}': -32602,
     }
     assert {data: refusal_of(data)[:2] for data in codes} == {data: (7, code) for data, code in codes.items()}
+    assert all(decode(data).is_call for data, code in codes.items() if code != -32700)
     for id_ in (r'"\ud800"', "NaN", "9" * 5_000):
         assert refusal_of(request("{}", id_))[:2] == (None, -32700)
 
