@@ -1,5 +1,6 @@
 """Any server as a program: refused options, behaviour as a process, and traces of it."""
 
+import errno
 import gc
 import json
 import logging
@@ -21,6 +22,7 @@ from shared import Implementation, Server
 from shared.errors import DeclarationError
 from shared.program.process import Failed, http_options, set_limits
 from shared.program.run import Options, open_audit, own_prefix, run, run_app
+from shared.telemetry.audit_file import AuditFile
 from tests.raw import (
     FILES,
     NO_TLS,
@@ -458,7 +460,7 @@ def test_each_option_sets_its_values_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("is_set", [False, True])
-def test_audit_options_apply_to_the_audit_log(tmp_path: Path, is_set: bool) -> None:
+def test_audit_options_apply_to_the_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_set: bool) -> None:
     path = tmp_path / "audit"
     given = {"audit_arguments": True, "audit_required": True, "audit_bytes": 70_000, "audit_files": 2}
     audit = open_audit(Options(audit=path, **(given if is_set else {})))
@@ -466,8 +468,11 @@ def test_audit_options_apply_to_the_audit_log(tmp_path: Path, is_set: bool) -> N
         audit.write(f"{'x' * 50_000}\n")
     assert {entry.name for entry in tmp_path.iterdir()} - {"audit.lock"} == {"audit", *(["audit.1"] * is_set)}
     assert audit.arguments is is_set
-    path.unlink()
-    path.mkdir()
+
+    def refuse(_file: AuditFile, _line: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(AuditFile, "write", refuse)
     audit.write("lost\n")
     assert audit.is_blocked is is_set
     audit.close()

@@ -64,7 +64,9 @@ def test_servers_are_merged_by_name() -> None:
 
 def test_a_server_is_up_if_it_is_up_in_all_processes() -> None:
     assert merge([[figures()], [figures()]])[0].up
-    assert not merge([[figures()], [figures(up=False)]])[0].up
+    assert merge([[figures()], [figures()]])[0].state == "ready"
+    starting = merge([[figures()], [figures(up=False, state="starting")]])[0]
+    assert (starting.up, starting.state) == (False, "starting")
 
 
 def test_a_store_is_up_if_all_running_processes_reach_it() -> None:

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 from shared import Context, MissingCapability, ToolError
-from shared.errors import DeclarationError
+from shared.errors import AnswerTimeout, DeclarationError
 from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_question
 from shared.protocol.versions import V2025_11_25
@@ -98,6 +98,24 @@ async def test_an_unanswered_question_is_cancelled():
         result = (await peer.answer(call))["result"]
     assert result["isError"]
     assert "no one answered the question within 120 s" in result["content"][0]["text"]
+
+
+async def test_an_unanswered_question_is_cancelled_while_its_call_continues():
+    is_cancelled = anyio.Event()
+
+    async def patient(ctx: Context[None]) -> None:
+        """Goes on without an answer."""
+        with pytest.raises(AnswerTimeout):
+            await ctx.ask("order", "What?", Order)
+        await is_cancelled.wait()
+
+    async with talking(app_with(patient), NEWEST_HANDSHAKE, ALL) as peer:
+        call = await peer.start("patient")
+        await peer.other("elicitation/create")
+        forward(600.0)
+        await peer.other("notifications/cancelled")
+        is_cancelled.set()
+        assert not (await peer.answer(call))["result"].get("isError")
 
 
 @pytest.mark.parametrize("version", ERAS)

@@ -82,7 +82,7 @@ def test_content_types(hint: Any) -> None:
     assert is_sendable(hint)
 
 
-@pytest.mark.parametrize("hint", [bytes, bytearray, object, str | bytes])
+@pytest.mark.parametrize("hint", [bytes, bytearray, memoryview, object, str | bytes])
 def test_types_that_can_not_be_sent(hint: Any) -> None:
     assert not is_sendable(hint)
 

@@ -49,7 +49,8 @@ def answered(document: str, method: str, params: Json, result: Any) -> Json:
 def test_errors_become_failures_of_their_request() -> None:
     codec = client("002")
     written(codec, "tools/call", {"name": "add"})
-    assert read(codec, {"id": 1, "error": {"code": 4001, "message": "no"}}) == Failure(1, 4001, "no", None)
+    error = {"code": 4001, "message": "no", "data": [1]}
+    assert read(codec, {"id": 1, "error": error}) == Failure(1, 4001, "no", [1])
     written(codec, "tools/call", {"name": "add"})
     failed = read(codec, {"id": 1, "error": "no"})
     assert isinstance(failed, Failure)
