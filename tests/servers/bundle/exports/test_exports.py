@@ -146,7 +146,8 @@ def test_the_user_form_has_the_chosen_options_only(exported: Path) -> None:
 @pytest.mark.parametrize(("name", "secret"), [("fetch", "header"), ("postgres", "databases")])
 def test_a_secret_is_a_sensitive_variable_and_no_argument(name: str, secret: str, exported: Path) -> None:
     manifest = manifest_of(exported, load_catalog().entry(name))
-    assert manifest["user_config"][secret]["sensitive"] is True
+    sensitive = {key for key, value in manifest["user_config"].items() if "sensitive" in value}
+    assert {secret} <= sensitive < manifest["user_config"].keys()
     assert secret not in " ".join(manifest["server"]["mcp_config"]["args"])
     variable = f"MCP_{name}_{secret}".upper()
     assert manifest["server"]["mcp_config"]["env"][variable] == f"${{user_config.{secret}}}"
@@ -234,6 +235,7 @@ def test_a_docker_entry_has_only_fields_of_the_gateway(exported: Path) -> None:
         assert ("disableNetwork" in server) is (entry.permissions.network == "none")
         for one in server.get("config", []):
             assert all(set(property_) <= FIELDS["properties"] for property_ in one["properties"].values())
+            assert all(property_.get("enum", [""]) for property_ in one["properties"].values())
             assert {"name": entry.name, "type": "object"}.items() <= one.items()
             # The form has exactly the variables that the entry uses.
             values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]

@@ -21,7 +21,8 @@ def read(exported: Path, name: str, file: str) -> dict[str, Any]:
 def test_the_marketplace_lists_a_folder_for_each_server(exported: Path) -> None:
     marketplace = json.loads((exported / ".claude-plugin" / "marketplace.json").read_text())
     assert marketplace["name"] == "mcp-server-bundle"
-    assert [plugin["name"] for plugin in marketplace["plugins"]] == [entry.name for entry in ENTRIES]
+    listed = [(plugin["name"], plugin["description"]) for plugin in marketplace["plugins"]]
+    assert listed == [(entry.name, entry.summary) for entry in ENTRIES]
     assert all((exported / plugin["source"] / "gemini-extension.json").is_file() for plugin in marketplace["plugins"])
 
 

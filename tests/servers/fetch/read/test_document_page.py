@@ -55,8 +55,9 @@ def test_a_section_of_a_document_starts_at_its_heading():
 def test_metadata_of_a_document_has_its_properties_and_outline():
     about = json.loads(read("word", REPORT, "metadata").text)
     assert about == {"kind": "word", "outline": ["# Summary", "# Figures"]}
-    about = json.loads(read("epub", book({"a.xhtml": "<h2>On</h2>"}, "<dc:title>Bread</dc:title>"), "metadata").text)
-    assert about == {"kind": "epub", "chapters": 1, "title": "Bread", "outline": ["## On"]}
+    page = read("epub", book({"a.xhtml": "<h2>On</h2>"}, "<dc:title>Bread</dc:title>"), "metadata")
+    assert json.loads(page.text) == {"kind": "epub", "chapters": 1, "title": "Bread", "outline": ["## On"]}
+    assert (page.metadata.title, page.metadata.description) == ("Bread", "")
 
 
 def test_a_sheet_is_selected_as_a_section():

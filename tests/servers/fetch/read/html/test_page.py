@@ -93,7 +93,7 @@ def test_the_json_format_lists_the_data_of_a_page():
 
 
 def test_unreadable_data_is_counted():
-    html = "<script type=application/json>[1]</script><script type=application/json>{</script>"
+    html = "<script type=application/json>[1]</script><script type=application/json>{</script><script>f()</script>"
     assert read(html, "json").notes[-1] == "1 more could not be read."
 
 
