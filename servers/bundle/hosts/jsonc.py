@@ -103,7 +103,9 @@ def parse(text: bytes, comments: bool) -> Element | None:
         raise ValueError("is not UTF-8") from None
     except json.JSONDecodeError as error:
         form = "JSON with comments" if comments else "JSON"
-        raise ValueError(f"is not {form}: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        # As in a path of Windows.
+        hint = "; write each backslash twice" if bare[error.pos : error.pos + 1] == "\\" else ""
+        raise ValueError(f"is not {form}: line {error.lineno}, column {error.colno}: {error.msg}{hint}") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     statement = Parser(_JAVASCRIPT).parse(_BEFORE + body + _AFTER).root_node.children[0]

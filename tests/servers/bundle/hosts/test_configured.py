@@ -44,6 +44,11 @@ UNREADABLE: list[tuple[str, str | bytes, str]] = [
     ("claude-code", "{} // mine", "is not JSON: line 1, column 4"),
     ("vscode", '{\n  "servers": {"a" 1}\n}', "is not JSON with comments: line 2, column 19: Expecting"),
     ("vscode", "{servers: {}}", "is not JSON with comments: line 1, column 2"),
+    (
+        "cursor",
+        r'{"mcpServers": {"a": {"command": "C:\Users\a.exe"}}}',
+        r"is not JSON with comments: line 1, column 37: Invalid \escape; write each backslash twice",
+    ),
     ("vscode", '{"servers": {}, "servers": {}}', "the key 'servers' occurs twice"),
     ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "the key 'a' occurs twice"),
     ("cursor", '{"mcpServers": []}', "'mcpServers' is not an object"),
