@@ -104,7 +104,7 @@ def parse(text: bytes, comments: bool) -> Element | None:
     except json.JSONDecodeError as error:
         form = "JSON with comments" if comments else "JSON"
         # As in a path of Windows.
-        hint = "; write each backslash twice" if bare[error.pos : error.pos + 1] == "\\" else ""
+        hint = "; write each backslash twice" if error.doc[error.pos : error.pos + 1] == "\\" else ""
         raise ValueError(f"is not {form}: line {error.lineno}, column {error.colno}: {error.msg}{hint}") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
