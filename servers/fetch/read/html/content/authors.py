@@ -6,7 +6,7 @@ to the same place of the site, but not with the same words: those are actions, s
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import accumulate, chain
 
 from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of, similar_blocks
@@ -27,15 +27,15 @@ _DIRECTORY = re.compile(r"[^/]*\Z|\d+")
 
 def complete_authors(page: Lines, keep: list[bool]) -> None:
     """Keep the authors of kept posts."""
-    texts = [0, *accumulate(map(_is_text, page.lines, keep))]
+    texts = [0, *accumulate(map(is_post_text, page.lines, keep))]
     for group in similar_blocks(page):
         written = [block for block in group if texts[block.first] < texts[block.end]]
         if len(written) >= max(_MIN_POSTS, _MIN_SHARE * len(group)):
-            for number in _names_in(written, page.lines):
+            for number in find_authors(written, page.lines):
                 keep[number] = True
 
 
-def _names_in(posts: list[Block], lines: list[Line]) -> Iterator[int]:
+def find_authors(posts: Sequence[Block], lines: list[Line]) -> Iterator[int]:
     """Yield the numbers of the lines with the posts' authors."""
     links: dict[Hashable, list[int]] = {}
     for number in chain.from_iterable(range(post.first, post.end) for post in posts):
@@ -49,7 +49,8 @@ def _names_in(posts: list[Block], lines: list[Line]) -> Iterator[int]:
             yield from numbers
 
 
-def _is_text(line: Line, is_kept: bool) -> bool:
+def is_post_text(line: Line, is_kept: bool) -> bool:
+    """Return True if a line is kept and long enough to be the text of a post."""
     return is_kept and len(line.text) > _MIN_TEXT and line.linked < _MAX_LINKS * len(line.text)
 
 

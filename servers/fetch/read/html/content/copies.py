@@ -6,7 +6,7 @@ repeat for a reason is kept: table rows, terms, code, steps in panels for differ
 heading, and everything in a manual, whose functions share parameters.
 
 Links that a page has both before and after its text, such as those to the previous and the next message, are
-navigation, so that no copy of them is kept.
+navigation, so that no copy of them is kept, and no other link in their list.
 """
 
 from collections.abc import Hashable
@@ -24,6 +24,8 @@ _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 """Elements whose parts may repeat for a reason."""
 _MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
 """Minimum share of links in a line that is navigation, and the maximum in a line of a text."""
+_LISTS, _MIN_LISTED = ("ul", "ol"), 0.5
+"""Lists of links, and the minimum share of copies among the lines of one that is navigation as a whole."""
 _MIN_PROSE, _BETWEEN = 200, 0.9
 """Minimum length of a page's text, and the minimum share of it between two copies of its navigation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
@@ -78,7 +80,13 @@ def find_surrounding_links(page: Lines, keep: list[bool]) -> set[int]:
         for number, first in pairs.items()
         if pairs.get(number - 1) == first - 1 or pairs.get(number + 1) == first + 1
     )
-    return {number for pair in together for number in pair if keep[number]}
+    copies = {number for pair in together for number in pair if keep[number]}
+    for block in page.blocks if copies else ():
+        numbers = range(block.first, block.end)
+        if block.element.tag in _LISTS and len(copies.intersection(numbers)) >= _MIN_LISTED * len(numbers) > 0:
+            links = (n for n in numbers if page.lines[n].linked >= _MAX_PROSE_LINKS * len(page.lines[n].text))
+            copies.update(n for n in links if keep[n])
+    return copies
 
 
 class _Blocks:

@@ -25,6 +25,7 @@ from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import IN_BRACKETS, KINDS, Block, Line, Lines
 from servers.fetch.read.html.content.pairs import complete_names, complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
+from servers.fetch.read.html.content.profiles import omit_profiles
 
 _MAX_ELEMENTS = 40_000
 """Maximum number of elements of a page to judge. A line takes about 150 microseconds."""
@@ -60,6 +61,8 @@ _MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
 """Minimum shares of content on a page that is a manual, and on one that may be."""
 _MAX_PICTURE_CAPTION, _MIN_PARAGRAPH = 200, 80
 """Maximum length of a caption that is not marked as one, and minimum length of the paragraphs around it."""
+_MAX_FORM = 300
+"""Maximum length of an invitation to subscribe, in characters."""
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _CODE_SHARE = 0.5
@@ -74,6 +77,8 @@ _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE_NAMES))
 _BUTTON = KINDS.index("button")
 _SECTION = KINDS.index("section")
 _CELLS = ("td", "th")
+_LABELED = ("pre", "blockquote")
+"""Elements that may be in a block with a title and buttons."""
 _PRE, _DL = map(KINDS.index, ("pre", "dl"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
@@ -192,9 +197,11 @@ def _complete(page: Lines, probabilities_by_line: list[float], keep: list[bool])
     _complete_picture_captions(lines, keep)
     _complete_notes(page, keep)
     _omit_actions(lines, keep)
+    _omit_subscriptions(page, keep)
     # Keep the heading of kept text.
     for number in reversed(range(len(lines) - 1)):
         keep[number] = keep[number] or (keep[number + 1] and is_heading(lines[number]))
+    omit_profiles(page, keep)
     _keep_headline(lines, keep)
 
 
@@ -235,18 +242,19 @@ def _complete_tables(page: Lines, probabilities_by_line: list[float], keep: list
         if not is_whole:
             continue
         lines = page.lines[block.first : block.end]
-        around = block.around
+        outer, around = block, block.around
         while around is not None and (
             around.element.tag == "figure"
             or around.end - around.first == len(lines)
-            # A block of code and labels: a title, the name of a language, a button to copy.
+            # Code or a quote with labels: a title, the name of a language or an author, a button to copy.
             or (
-                tag == "pre"
+                tag in _LABELED
                 and around.end - around.first <= _MAX_WIDGET_LINES
-                and prose[around.first] == prose[around.end]
+                and prose[around.first] == prose[block.first]
+                and prose[block.end] == prose[around.end]
             )
         ):
-            around = around.around
+            outer, around = around, around.around
         if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
             continue
         chars = size[block.end] - size[block.first]
@@ -265,7 +273,9 @@ def _complete_tables(page: Lines, probabilities_by_line: list[float], keep: list
             )
             is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
         if 2 * beside_kept >= beside and is_data and not is_navigation:
-            keep[block.first : block.end] = [True] * len(lines)
+            # The labels of a quote name its author; those of code are actions.
+            whole = outer if block is quote else block
+            keep[whole.first : whole.end] = [True] * (whole.end - whole.first)
 
 
 def _complete_rows(page: Lines, keep: list[bool]) -> None:
@@ -431,6 +441,22 @@ def _omit_actions(lines: list[Line], keep: list[bool]) -> None:
         is_beside = before.block.around is line.block or line.block.around is before.block
         if is_heading(before) and is_beside and line.linked >= _LINK_SHARE * len(line.text):
             keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
+
+
+def _omit_subscriptions(page: Lines, keep: list[bool]) -> None:
+    """Omit an invitation to subscribe: a short block between paragraphs, with a form for an email address."""
+    lines = page.lines
+    for form in page.blocks:
+        if form.element.tag != "form" or next(form.element.iterfind(".//input[@type='email']"), None) is None:
+            continue
+        block: Block | None = None
+        around: Block | None = form
+        while around is not None and sum(len(line.text) for line in lines[around.first : around.end]) <= _MAX_FORM:
+            block, around = around, around.around
+        if block is not None and block.first > 0 and block.end < len(lines):
+            beside = (block.first - 1, block.end)
+            if all(keep[number] and _is_text_in(lines[number], around) for number in beside):
+                keep[block.first : block.end] = [False] * (block.end - block.first)
 
 
 def _is_in_landmark(line: Line, block: Block) -> bool:

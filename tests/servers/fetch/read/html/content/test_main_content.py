@@ -56,6 +56,14 @@ def test_a_short_example_between_paragraphs_is_content() -> None:
         assert "Chapter" not in written
 
 
+def test_an_invitation_to_subscribe_between_paragraphs_is_omitted() -> None:
+    form = "<form><label>Your address</label><input type=email><button>Send</button></form>"
+    text = text_of(f"<div><h4>The Fox Letter</h4><p>A tale of the sea every Sunday.</p>{form}</div>")
+    assert [word for word in ("Letter", "Sunday", "address") if word in text] == []
+    page = f"<title>Contact</title><main><h1>Contact</h1><p>Write to us at any time of the day.</p>{form}</main>"
+    assert "at any time" in read_html(page, URL, "text", None).text
+
+
 def test_a_button_between_paragraphs_is_omitted() -> None:
     assert "Copy" not in text_of("<div><pre>pip install foxes</pre><button>Copy</button></div>")
     assert "Save it before you leave, or it is lost." in text_of(
@@ -333,10 +341,18 @@ def test_a_navigation_table_around_a_manual_is_omitted() -> None:
     assert ("quick brown" in text, "Selections" in text) == (True, False)
 
 
-def test_a_quote_between_paragraphs_is_content() -> None:
-    quote = "<blockquote><p>A crust is dried dough.</p></blockquote>"
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "<blockquote><p>A crust is dried dough.</p></blockquote>",
+        "<aside><div>Rye:</div><blockquote><p>A crust is dried dough.</p></blockquote></aside>",
+        f"<aside><div>Rye:</div><blockquote><p>A crust is dried dough. {WORDS}</p></blockquote></aside>",
+    ],
+)
+def test_a_quote_between_paragraphs_is_content_with_its_author(quote: str) -> None:
     page = f"<title>Bread</title><div><h1>Bread</h1><p>{WORDS * 3}</p>{quote}<p>So says my baker.</p></div>"
-    assert "dried dough" in read_html(page, URL, "text", None).text
+    text = read_html(page, URL, "text", None).text
+    assert ("dried dough" in text, "Rye" in text) == (True, "Rye" in quote)
 
 
 def test_a_section_of_links_in_a_manual_is_content() -> None:
@@ -438,7 +454,7 @@ def test_a_share_line_after_a_text_is_omitted() -> None:
     assert "Share this:" not in read_html(page, URL, "text", None).text
 
 
-def test_many_brackets_take_linear_time():
+def test_many_brackets_take_linear_time() -> None:
     assert IN_BRACKETS.fullmatch("[" + "a]1" * 1_000_000 + "x") is None
     assert IN_BRACKETS.fullmatch("[edit]")
     assert IN_BRACKETS.fullmatch("[ 12 ]") is None
