@@ -1,17 +1,24 @@
 """The choice between a page and its Markdown version."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
+from servers.fetch.load.loader import LoadRules
+from servers.fetch.load.shared_cache import SharedCache
+from servers.fetch.network.client import ClientOptions
+from servers.fetch.pages import fetcher
 from servers.fetch.pages.fetcher import Fetcher, open_fetcher
 from servers.fetch.pages.snapshots import PageRequest
 from servers.fetch.pages.texts import header_of
 from servers.fetch.read.page import RequestedFormat
 from servers.fetch.settings import Settings
+from shared.stores.memory_blobs import MemoryBlobs
 from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
 
 WORDS = "A bread of rye wants two days, a warm place and patience. " * 3
@@ -28,6 +35,33 @@ async def fetching(page: Route, markdown: Route | None = None) -> AsyncIterator[
     settings = Settings(allow_private=["127.0.0.1:*"])
     async with opened_site(routes) as site, open_fetcher(settings, tuple, None) as fetcher:
         yield site, fetcher
+
+
+async def test_every_setting_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, tuple[Any, ...]] = {}
+
+    def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
+        def make(*arguments: Any) -> Any:
+            given[name] = arguments
+            return part(*arguments)
+
+        return make
+
+    for name in ("SharedCache", "open_client", "open_reader", "Loader"):
+        monkeypatch.setattr(fetcher, name, recorded(name, getattr(fetcher, name)))
+    proxy, authorities = "http://127.0.0.1:1", Path(certifi.where())
+    limits = {"timeout": 1, "max_bytes": 2_000, "max_redirects": 3, "max_concurrent": 4, "max_per_host": 5}
+    reading = {"cache": 6, "readers": 7, "reading_time": 8, "reading_memory": 256}
+    network = {"user_agent": "me", "ignore_robots": True, "header": ["a.example=X: y"]}
+    settings = Settings(proxy_url=proxy, ca_file=authorities, **limits, **reading, **network)
+    async with open_fetcher(settings, tuple, MemoryBlobs()):
+        pass
+    mebibytes = 6 << 20
+    assert given["SharedCache"][1] == mebibytes
+    assert given["open_client"][0] == ClientOptions(1, 4, authorities, proxy)
+    assert given["open_reader"] == (7, 8, 256)
+    assert given["Loader"][2] == LoadRules("me", 1, 2_000, 3, 4, 5, mebibytes, True, settings.headers)
+    assert isinstance(given["Loader"][3], SharedCache)
 
 
 def html(text: str = HTML, **headers: str) -> bytes:

@@ -263,6 +263,17 @@ async def test_the_visible_columns_of_a_table_are_read_as_usual(path: Path) -> N
         assert not (await peer.call("write_query", query="CREATE TABLE mine AS SELECT * FROM users")).get("isError")
 
 
+async def test_a_foreign_key_of_a_hidden_column_is_hidden(tmp_path: Path) -> None:
+    file = tmp_path / "data.db"
+    script = f"CREATE TABLE b (x PRIMARY KEY); CREATE TABLE a (n REFERENCES b, {COLUMN} REFERENCES b)"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(script)
+    async with inside("--hide", f"a.{COLUMN}", file) as peer:
+        described = await peer.text("describe_table", table_name="a")
+    assert "a(n) -> b" in described
+    assert COLUMN not in described
+
+
 async def test_indexes_on_hidden_columns_do_not_order_rows(path: Path) -> None:
     async with inside(*HIDE, path) as peer:
         for query in ("SELECT id FROM users", "SELECT name FROM users", "SELECT DISTINCT email FROM users"):
