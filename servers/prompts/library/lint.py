@@ -49,7 +49,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     written."""
     try:
         prompt = parse_file(kind, data)
-        front = None if prompt.syntax == "gemini" else parse_document(data).front
+        front = parse_document(data).front
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front

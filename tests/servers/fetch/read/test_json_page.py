@@ -80,7 +80,9 @@ def test_an_invalid_pointer_is_refused():
 
 
 def test_metadata_of_json_has_type_names_and_count():
-    about = json.loads(read_json(source("json", '{"a": 1, "b": 2}', "metadata")).text)
+    page = read_json(source("json", '{"a": 1, "b": 2}', "metadata"))
+    about = json.loads(page.text)
+    assert page.charset == "utf-8"
     assert about["type"] == "object"
     assert about["names"] == ["a", "b"]
     assert json.loads(read_json(source("json", "[1]", "metadata")).text)["items"] == 1

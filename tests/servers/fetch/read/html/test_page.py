@@ -155,10 +155,15 @@ def test_a_fragment_selects_the_section_at_its_anchor():
     assert [(html, section, read(html, section=section).text) for html, section, _ in rows] == rows
 
 
+def test_links_are_relative_to_the_base_and_none_leads_to_the_page_itself():
+    html = f'<base href="/else/"><a href="a">A</a><a href="{URL}#top">Top</a>'
+    assert read(html, "links").text == "- [A](https://example.com/else/a)"
+
+
 def test_a_missing_section_is_an_error_that_lists_the_headings():
     with pytest.raises(FetchError) as failed:
         read(section="Nowhere")
-    assert failed.value.code == "not_found"
+    assert (failed.value.code, failed.value.suggestion[:8]) == ("not_found", "Name one")
     assert failed.value.quoted.splitlines() == ["Foxes and dogs", "How they jump", "Over", "Why", "Most read"]
 
 
