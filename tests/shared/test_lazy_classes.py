@@ -44,7 +44,15 @@ def test_the_first_instance_has_all_methods(thing: Any) -> None:
         first.name = "b"
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
         thing()
-    assert dataclasses.replace(first, name="c") == thing("c", size=2)
+    assert dataclasses.replace(first, name="c") == thing("c", size=2) != first
+
+
+def test_instances_that_can_change_have_no_hash() -> None:
+    with lazy_dataclasses():
+        thing = _define()
+    assert thing("a") == thing("a") != "a"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(thing("a"))
 
 
 def test_reading_the_fields_completes_a_class(thing: Any) -> None:
