@@ -84,6 +84,12 @@ async def test_rows_of_returning_are_cut_but_all_changes_are_made(tmp_path: Path
     assert rows(db, "SELECT count(*) FROM t") == [(2_002,)]
 
 
+async def test_the_cells_of_a_later_statement_are_whole(tmp_path: Path, db: sqlite3.Connection) -> None:
+    async with opened(tmp_path / "data.db") as database:
+        done: Any = await execute(database, "SELECT 'abc'", "SELECT 'abc'")
+    assert [list(map(list, statement["rows"])) for statement in done["statements"]] == [[["abc"]]] * 2
+
+
 # All or nothing
 
 
