@@ -118,8 +118,9 @@ class TestRedisAway:
             await until(lambda: here.reason is not None)
             assert "Redis can't be reached" in (here.reason or "")
             forward(2.1)
-            with pytest.raises(Unavailable):
+            with pytest.raises(Unavailable) as caught:
                 await pending[0]
+            assert caught.value.data["mayHaveRun"]
             with pytest.raises(Unavailable):
                 await asyncio.wait_for(here.blobs.claim("b", 60), 0.01)  # at once
             own_server.start()

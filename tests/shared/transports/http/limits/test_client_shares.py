@@ -158,6 +158,11 @@ async def test_one_client_cannot_take_all_subscriptions(monkeypatch: pytest.Monk
         with anyio.fail_after(PATIENCE):
             while not await subscribe(other, modest, 2):
                 await anyio.lowlevel.checkpoint()
+        wanted = {"notifications": {"resourceSubscriptions": ["memo://1"]}}
+        for _ in range(3):
+            async with site.stream(*site.stateless("subscriptions/listen", wanted)) as stream:
+                assert stream.status_code == 200
+            await site.idle()
 
 
 @pytest.mark.parametrize(
