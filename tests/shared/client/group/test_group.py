@@ -150,6 +150,26 @@ async def test_a_call_that_needs_a_listing_times_out() -> None:
             await group.call_tool("mute__tool-0123456789", timeout=0.01)
 
 
+async def test_each_call_has_its_time_limit() -> None:
+    async def never(*_: object) -> None:
+        await anyio.sleep_forever()
+
+    small = Small()
+    async with _entered({"one": _small(small)}) as group:
+        await group.list_tools()
+        await group.list_prompts()
+        for method in ("tools/call", "prompts/get", "resources/read"):
+            small.running.handlers[method] = never
+        for call in (
+            group.call_tool("one__add", timeout=0.01),
+            group.start_tool("one__add", timeout=0.01),
+            group.get_prompt("one__plan", {"goal": "x"}, timeout=0.01),
+            group.read_resource("one", "memo://one", timeout=0.01),
+        ):
+            with anyio.fail_after(PATIENCE), pytest.raises(TimeoutError, match=r"did not answer within 0\.0"):
+                await call
+
+
 @pytest.mark.parametrize("name", ["add", "three__add", "__add"])
 async def test_a_name_of_an_unknown_server_is_refused(name: str) -> None:
     async with _entered({"one": _small()}) as group:
