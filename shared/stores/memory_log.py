@@ -309,7 +309,7 @@ class MemoryEvents(TakenMessages):
             return
         shown = self._shown or {}
         if stream.name not in shown:
-            # No client can reconnect for it anymore.
+            # No client can reconnect for it anymore, nor after the end of the session.
             if stream.is_over:
                 stream.forget()
             return
@@ -329,8 +329,6 @@ class MemoryEvents(TakenMessages):
         for stream in {*shown.values(), *([own] if own else [])}:
             stream.end(refusal)
             self.log.unread.stop(stream)
-            if stream.reader is None:
-                stream.forget()
 
     def release(self) -> None:
         """Do nothing: the other replicas continue the session with the same objects."""

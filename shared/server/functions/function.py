@@ -71,7 +71,7 @@ class JsonSchema(GenerateJsonSchema):
         client leaves it out instead."""
         inner = schema["schema"]
         if self.mode == "validation" and schema.get("default", ...) is None and inner["type"] == "nullable":
-            schema = {**schema, "schema": inner["schema"]}
+            return self.generate_inner(inner["schema"])
         result = super().default_schema(schema)
         if result.get("default", ...) is None:
             del result["default"]

@@ -140,6 +140,16 @@ class TestEventLog:
             await InMemory().let_pass(LIMITS.replay_seconds + 1)
             assert texts(stream) == [b"a", b"b"]
 
+    async def test_an_ended_session_gives_its_bytes_back(self) -> None:
+        async with joined(InMemory(), 1) as replicas:
+            (session,), log = await events(*replicas), replicas[0].log(LIMITS)
+            stream = session.stream((1,))
+            stream.show()
+            stream.put(b"a")
+            assert log.stored_bytes
+            session.close(ENDED)
+            assert not log.stored_bytes
+
     async def test_a_message_put_by_all_replicas_is_sent_once(self, stores: Kind) -> None:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)

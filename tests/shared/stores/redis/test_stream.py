@@ -126,6 +126,8 @@ async def test_releasing_a_former_copy_keeps_the_streams_of_a_reopened_session(r
         there.log(LIMITS).session("s").own().put(b"m")
         await rest(there, here)
         assert texts(stream) == [b"m"]
+        again.release()
+        assert here.log(LIMITS).session("s") is not again
 
 
 async def test_a_lost_copy_does_not_affect_a_reopened_session(redis_server: RedisServer) -> None:
