@@ -362,6 +362,8 @@ async def test_requests_for_metrics_and_debug_state_write_a_line() -> None:
             await site.client.get(path, headers=ADA)
     lines = [(one["server"], one["path"], one["outcome"], "principal" in one) for one in disk.lines]
     assert lines == [("http", "/metrics", "ok", True), ("http", "/debug/state", "ok", True)]
+    async with recorded(disk, trusted_proxies=("10.0.0.1/32",)) as site:
+        assert (await site.client.get("/debug/state")).status_code == disk.lines[-1]["status"] == 401
 
 
 async def test_a_call_cancelled_in_the_queue_writes_a_line() -> None:

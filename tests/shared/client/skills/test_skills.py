@@ -102,6 +102,7 @@ async def refused(awaitable: Any) -> str:
     """The check that failed."""
     with pytest.raises(SkillRefused) as refusal:
         await awaitable
+    assert str(refusal.value) == f"{refusal.value.uri}: {refusal.value.reason}"
     return refusal.value.check
 
 

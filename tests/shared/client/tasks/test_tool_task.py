@@ -256,6 +256,7 @@ async def test_a_started_tool_is_resumed_by_another_client(mode: str) -> None:
     async with server.app.open() as running:
         async with _joined(running, mode) as client:
             saved = json.loads(json.dumps((await client.start_tool("work")).saved()))
+        assert saved["tool"] == "work"
         server.go_on.set()
         async with _joined(running, mode) as other:
             result = await other.resume_tool(saved).result()

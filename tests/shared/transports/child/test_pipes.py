@@ -14,7 +14,7 @@ READ_AT_ONCE = 262_144
 SLEEP = "import signal; signal.pause()"
 FLOOD = "import sys; sys.stdout.buffer.write(bytes(8_000_000))"
 ENDLESS = "import sys\nwhile True: sys.stdout.buffer.write(bytes(100_000))"
-LATE = "import sys; sys.stdin.buffer.read(1); print(len(sys.stdin.buffer.read(4_000_000)))"
+LATE = "import sys; sys.stdin.buffer.read(1); print(len(sys.stdin.buffer.read(4_000_000)), flush=True); input()"
 
 
 def python(script: str) -> list[str]:
