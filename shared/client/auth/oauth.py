@@ -56,7 +56,7 @@ class OAuth:
     ) -> None:
         """`url` is the server's URL. `tokens` is the store; the default lasts until the program ends. `web` allows
         custom certificates."""
-        self._url = _as_http(url)
+        self._url = f"http{url[2:]}" if url[:2].lower() == "ws" else url
         self._grant = grant
         self._tokens = MemoryTokens() if tokens is None else tokens
         self._options = options or OAuthOptions()
@@ -222,8 +222,4 @@ class OAuth:
 
 def _same_origin(url: str, other: str) -> bool:
     root = urlsplit(canonical(url))
-    return covers(f"{root.scheme}://{root.netloc}", _as_http(other))
-
-
-def _as_http(url: str) -> str:
-    return f"http{url[2:]}" if url[:2].lower() == "ws" else url
+    return covers(f"{root.scheme}://{root.netloc}", other)

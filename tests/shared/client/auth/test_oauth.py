@@ -72,6 +72,11 @@ async def test_a_misbehaving_issuer_or_server_gets_no_token_and_one_line_is_rais
     assert not [one for one in world.site.received if "authorization" in one.headers]
 
 
+async def test_a_websocket_is_authorized_in_its_handshake(world: World) -> None:
+    client = OAuth(f"ws{world.url.removeprefix('http')}", AuthorizationCode(Person()), web=Web(patience=5))
+    assert await world.get(client) == 200
+
+
 @pytest.mark.parametrize("has_proofs", [False, True])
 async def test_each_url_is_checked_against_the_document_that_names_it(
     world: World, monkeypatch: pytest.MonkeyPatch, has_proofs: bool
