@@ -11,13 +11,13 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 from wsgiref.handlers import format_date_time
 
 from httptools import HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ....protocol.http.rules import JSON, refuse
 from ....protocol.wire.codec import encode
@@ -299,6 +299,23 @@ def abort_answer(receive: Callable[..., Any]) -> None:
     if isinstance(cycle, RequestResponseCycle):
         cycle.disconnected = True
         cycle.transport.close()
+
+
+def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+    """Send an answer with `headers`, which are not checked, and `body` in one step. Returns False if that needs more
+    than a write: then nothing is sent."""
+    cycle = getattr(send, "__self__", None)
+    if not isinstance(cycle, RequestResponseCycle) or cycle.response_started or cycle.disconnected:
+        return False
+    if cycle.flow.write_paused or not cycle.keep_alive or cycle.scope["method"] != "POST":
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    lines = [b"%b: %b\r\n" % header for header in (*cycle.default_headers, *headers)]
+    cycle.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 def unread_bytes(receive: Callable[..., Any]) -> int:

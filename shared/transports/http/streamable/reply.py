@@ -6,7 +6,7 @@ A reply begins once and ends once. Writing waits while the client is slow.
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -20,6 +20,7 @@ from ....protocol.records import record
 from ....protocol.wire.codec import encode
 from ....protocol.wire.framing import ServerSentEvent, encode_event
 from ....telemetry.footprint import count_bytes
+from ..engine.connections import send_whole
 
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
@@ -76,7 +77,7 @@ class Reply:
         else:
             await self.end()
 
-    async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
+    async def json(self, status: int, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> None:
         """Answer with one JSON text, or with only a status if `body` is empty."""
         self.stage = Stage.ENDED
         count_bytes(len(body))
@@ -93,6 +94,8 @@ class Reply:
         if self.spend is not None:
             self._count(len(body))
         sent.append((b"content-length", b"%d" % len(body)))
+        if not headers and send_whole(self._send, status, sent, body):
+            return
         await self._send({"type": "http.response.start", "status": status, "headers": sent})
         await self._send({"type": "http.response.body", "body": body})
 

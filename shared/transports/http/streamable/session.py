@@ -20,9 +20,11 @@ from ....protocol.identity import Principal
 from ....protocol.session.events import Outgoing
 from ....protocol.session.handshake import NEW, Snapshot, State
 from ....protocol.versions import Version
+from ....protocol.wire.codec import encode
 from ....protocol.wire.framing import ServerSentEvent
-from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, failure
+from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, Response, failure
 from ....server.dispatch.connection import Connection
+from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
 from ..limits.endpoint_limits import SharedSessionState
 from .streams import Reader, Streams
@@ -42,12 +44,14 @@ class HttpSession:
 
     __slots__ = (
         "_adopting",
+        "_answer",
         "_connection",
         "_ended",
         "_held_back",
         "_is_closed",
         "_open_streams",
         "_published",
+        "_received_id",
         "_shared_state",
         "_streams",
         "_waiting",
@@ -77,6 +81,10 @@ class HttpSession:
         """The resources that this replica begins to report instead of other replicas, by the id of the subscribing
         request."""
         self._held_back: Sequence[Outgoing] = ()
+        self._received_id: RequestId | None = None
+        """The request that is being received, if it has no stream yet."""
+        self._answer: Reader | bytes | None = None
+        """The encoded answer to it, or the reader of its stream."""
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open_streams = 0
         self._is_closed = self._ended = False
@@ -138,6 +146,20 @@ class HttpSession:
         if reader is None:
             self.rest()
         return reader
+
+    def post_request(self, message: Message, id: RequestId, principal: Principal | None) -> Reader | bytes:
+        """Process a message with one request like `post`, but without a stream if the request is answered meanwhile
+        by a result. Returns the encoded answer, or its reader."""
+        self._connection.session.principal = principal
+        self._received_id = id
+        self._connection.receive(message)
+        self._received_id, answer = None, self._answer
+        self._answer = None
+        if answer is None:
+            return self._streams.post((id,))
+        if isinstance(answer, bytes):
+            self.rest()
+        return answer
 
     @property
     def principal(self) -> Principal | None:
@@ -268,9 +290,24 @@ class HttpSession:
     def _deliver(self) -> None:
         # A sent message may cause more: an answer makes room for a call that waited.
         while self._waiting is None and (outgoing := self._connection.outgoing()):
+            if self._received_id is not None and self._take_answer(self._received_id, outgoing):
+                continue
             self._send(outgoing if self._adopting is None else self._replace_adopted(outgoing))
         if not self._open_streams:
             self._streams.compact()
+
+    def _take_answer(self, id: RequestId, outgoing: Sequence[Outgoing]) -> bool:
+        """Take the result of the request that is being received, if it is sent alone. Otherwise open its stream, and
+        return False."""
+        self._received_id, first = None, outgoing[0]
+        if len(outgoing) > 1 or first.about != id or not isinstance(first.message, Response):
+            self._answer = self._streams.post((id,))
+            return False
+        self._answer = answer = encode(first.message)
+        self._shared_state.store.leave(self.id, (id,))
+        if len(answer) >= LARGE_RESULT_BYTES:
+            self._connection.calls.room.add(self.client, len(answer))
+        return True
 
     def _replace_adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
         """Return `outgoing`, with a notification instead of each answer to an adopted subscription."""

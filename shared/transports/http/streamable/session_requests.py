@@ -28,7 +28,7 @@ from ..limits.rate_limits import Allowances
 from .reply import HttpExchange, Stage
 from .session import MAY_HAVE_RUN, HttpSession
 from .sessions import STORE_UNREACHABLE, Sessions
-from .stream_response import follow
+from .stream_response import follow, send_answer
 from .streams import Reader
 from .token_expiry import end_with_token, may_read, newest_reader
 
@@ -70,6 +70,13 @@ class SessionRequests:
             sessions.leave(session, ids)
         if refusal is not None or not is_free:
             return refusal or refuse(400, "this id is in use by a request that has not been answered yet")
+        if sessions.is_alone and len(ids) == 1:
+            answer = session.post_request(message, ids[0], http.principal)
+            if isinstance(answer, bytes):
+                await send_answer(http, session, answer)
+            else:
+                await follow(http, session, answer, self._keep_alive_seconds)
+            return None
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
             return MAY_HAVE_RUN if ids else STORE_UNREACHABLE  # a call that has begun must not be sent again

@@ -143,6 +143,7 @@ class _StatelessRequest:
         self._ready = Signal()
         self._is_over = False
         self._large_bytes = 0
+        self._is_receiving = True
         self._connection = running.connect(http.principal, self._on_waiting, http.client)
         self._drain_seconds = running.calls.limits.drain_seconds
         self._drain_timer: asyncio.TimerHandle | None = None
@@ -152,6 +153,7 @@ class _StatelessRequest:
         served."""
         try:
             self._connection.receive(request)
+            self._is_receiving = False
             if outgoing := self._connection.outgoing():
                 await self._write(outgoing)
             # Most requests are answered by now, and their clients need no watch.
@@ -171,6 +173,8 @@ class _StatelessRequest:
             await self._reply.refuse(refuse(503, "the server is stopping"))
 
     def _on_waiting(self) -> None:
+        if self._is_receiving:  # `run` writes the answer next
+            return
         # The room is taken before the answer is written: the calls of many requests may end in one turn of the event
         # loop.
         waiting = self._connection.session.waiting

@@ -10,6 +10,7 @@ from functools import partial
 
 from ....errors import Unavailable
 from ....protocol.http.rules import find_error_status
+from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ..engine.connections import abort_answer, call_when_read
 from .reply import HttpExchange, Reply, Stage, Watch
 from .session import MAY_HAVE_RUN, HttpSession
@@ -17,6 +18,17 @@ from .streams import Reader
 
 SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
 """Returns the headers of a JSON answer when it is sent."""
+
+
+async def send_answer(http: HttpExchange, session: HttpSession, answer: bytes) -> None:
+    """Send the encoded answer to a request that needed no stream."""
+    try:
+        await session.publish_needed_scopes()
+        await http.reply.json(200, answer)
+    finally:
+        # As in `follow`.
+        if len(answer) >= LARGE_RESULT_BYTES:
+            call_when_read(http.receive, partial(session.release_room, len(answer)))
 
 
 async def follow(

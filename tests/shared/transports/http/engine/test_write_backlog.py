@@ -14,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from shared.auth.policy import ALL_OTHERS
 from shared.server.dispatch.limits import CallLimits, Limits
+from shared.server.dispatch.room import Room
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
 from shared.transports.http.engine.write_backlog import PAUSE_SECONDS, Unread
@@ -312,3 +313,18 @@ async def test_calls_wait_while_large_answers_are_unread(answer: Answer, is_narr
             while running.calls.room.used:  # answers that were read take no room
                 await asyncio.sleep(0)
     assert [size > HUGE for size in sizes] == 6 * [True]
+
+
+async def test_a_large_list_takes_room_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, sizes = make_server(), list[int]()
+    monkeypatch.setattr(Room, "add", lambda _room, _client, size: sizes.append(size))
+    monkeypatch.setattr(Room, "remove", lambda _room, _client, size: sizes.append(-size))
+
+    async def listed() -> None:
+        pass
+
+    for number in range(20):
+        app.tool(name=f"tool_{number}", description="x" * 2_000)(listed)
+    async with served(app) as site:
+        answer = await site.post(site.message("tools/list"), await site.initialize())
+    assert sizes == [len(answer.content), -len(answer.content)]

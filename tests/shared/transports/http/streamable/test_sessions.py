@@ -224,7 +224,8 @@ async def test_the_id_of_an_abandoned_request_stays_in_use_until_answered() -> N
             tasks.cancel_scope.cancel()
         await site.idle()
         assert (await site.post({**message, "method": "ping"}, session)).status_code == 400
-        assert (await site.post({**message, "id": str(message["id"]), "method": "ping"}, session)).status_code == 200
+        ping = {**message, "id": str(message["id"]), "method": "ping"}
+        assert [(await site.post(ping, session)).status_code for _ in range(2)] == [200, 200]
 
 
 async def test_a_cancellation_ends_its_post() -> None:
@@ -288,10 +289,12 @@ async def test_idle_sessions_expire() -> None:
                 forward(25)
                 assert [await anext(lines), await anext(lines)] == [":", ""]
             assert (await site.post(site.message("ping"), session)).status_code == 200
-        await quiet()
-        forward(61)
-        await quiet()
         closing = {"Connection": "close"}  # connections idle for so long are closed
+        for seconds in (40, 40, 61):
+            assert (await site.post(site.message("ping"), {**session, **closing})).status_code == 200
+            await quiet()
+            forward(seconds)
+            await quiet()
         assert (await site.client.get("/healthz", headers=closing)).json()["sessions"] == 0
         assert (await site.post(site.message("ping"), session)).status_code == 404
 
