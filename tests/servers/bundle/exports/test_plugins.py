@@ -31,6 +31,7 @@ def test_every_host_sets_the_same_variables(entry: Entry, exported: Path) -> Non
     claude = read(exported, entry.name, ".claude-plugin/plugin.json")
     codex = read(exported, entry.name, read(exported, entry.name, ".codex-plugin/plugin.json")["mcpServers"])
     gemini = read(exported, entry.name, "gemini-extension.json")
+    assert (claude["name"], claude["displayName"]) == (entry.name, entry.title)
     variables = claude["mcpServers"][entry.name]["env"]
     assert list(variables.values()) == [f"${{user_config.{name}}}" for name in claude["userConfig"]]
     assert codex["mcpServers"][entry.name]["env_vars"] == list(variables)

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.fetch.errors import TRY_LATER
 from servers.fetch.load.headers import parse_host_header
 from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, opened_loader, refused
@@ -251,6 +252,7 @@ async def test_a_dripping_or_silent_site_times_out(route: Route) -> None:
     async with opened_site({"/a": route}) as site, opened_loader(timeout=0.1, ignore_robots=True) as loader:
         error = await refused(loader, site.url("/a"))
     assert (error.code, error.reason) == ("timeout", "127.0.0.1 took longer than 0.1 s")
+    assert error.suggestion == TRY_LATER
 
 
 @pytest.mark.parametrize("kilobytes", [70, 300])

@@ -76,6 +76,7 @@ def test_bytes_invalid_in_the_given_encoding_are_refused():
         with pytest.raises(FilesError) as caught:
             decode(data, "file", encoding=encoding)
         assert (caught.value.code, caught.value.reason) == ("not_text", reason)
+        assert caught.value.suggestion == "Omit encoding."
 
 
 @pytest.mark.parametrize(
