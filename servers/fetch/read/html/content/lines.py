@@ -113,6 +113,8 @@ class Lines:
         self.lines: list[Line] = []
         self.places: list[Place] = []
         self.blocks: list[Block] = []
+        self.anchors: dict[str, int] = {}
+        """The names that the fragment of a link may have, each with the number of the line at which it begins."""
         self._texts: list[tuple[str, HtmlElement | None, Within]] = []
         """The texts of the current line, each with its link and its landmarks."""
         self._pictures = self._fields = 0
@@ -134,6 +136,8 @@ class Lines:
             self._end(block)
             block = Block(element, block, len(self.lines))
             self.blocks.append(block)
+        if name := element.get("id") or (element.get("name") if tag == "a" else None):
+            self.anchors.setdefault(name, len(self.lines))
         self._pictures += tag == "img"
         self._fields += tag in _FIELDS
         if is_link:

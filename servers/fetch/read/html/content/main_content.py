@@ -6,12 +6,14 @@ table, a list, or a heading and its section is kept as a whole, and so are lines
 links to something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
 """
 
+import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Hashable
 from itertools import accumulate, compress, islice, pairwise
 from operator import itemgetter
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from lxml.etree import strip_elements
 from lxml.html import HtmlElement
@@ -65,6 +67,12 @@ _MAX_FORM = 300
 """Maximum length of an invitation to subscribe, in characters."""
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
+_MIN_NAVIGATION = 20
+"""Minimum number of links before the headline that are navigation."""
+_MIN_DEFINITIONS = 2
+"""Minimum number of signatures in a manual."""
+_SIGNATURE = re.compile(r"^\([^\W\d]|[^\W\d]\(|::|[-=]>|[\u2192\u21d2]")
+"""A call, or what is between a name and its type."""
 _CODE_SHARE = 0.5
 """Minimum share of content in the part of a page that describes code."""
 _OUTLINE = ("dt", "pre")
@@ -79,7 +87,7 @@ _SECTION = KINDS.index("section")
 _CELLS = ("td", "th")
 _LABELED = ("pre", "blockquote")
 """Elements that may be in a block with a title and buttons."""
-_PRE, _DL = map(KINDS.index, ("pre", "dl"))
+_PRE, _DL, _ASIDE = map(KINDS.index, ("pre", "dl", "aside"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _MAX_WIDGET_LINES = 100
@@ -138,11 +146,30 @@ def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
     if sum(len(line.text) for line in page.lines) < _MIN_PAGE_LENGTH:
         keep = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
-        keep = _choose_likely(page.lines, probabilities_by_line)
+        keep = _choose_content(page.lines, probabilities_by_line)
     if not any(keep):
         return [True] * len(keep)
     _complete(page, probabilities_by_line, keep)
     return keep
+
+
+def _choose_content(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
+    """Choose the likely lines, without a long navigation before the headline if it would be most of them."""
+    keep = _choose_likely(lines, probabilities_by_line)
+    headline = next((number for number, line in enumerate(lines) if _may_be_headline(line)), 0)
+    links = {number for number, line in enumerate(lines[:headline]) if line.linked >= _LINK_SHARE * len(line.text)}
+    linked = sum(len(lines[number].text) for number in links if keep[number])
+    kept_size = sum(len(line.text) for line in compress(lines, keep))
+    text = sum(len(line.text) for line in lines[headline:] if line.linked < _LINK_SHARE * len(line.text))
+    if len(links) < _MIN_NAVIGATION or 2 * linked < kept_size or text < _MIN_PAGE_LENGTH:
+        return keep
+    likely = (0.0 if number in links else value for number, value in enumerate(probabilities_by_line))
+    return _choose_likely(lines, list(likely))
+
+
+def _may_be_headline(line: Line) -> bool:
+    is_furniture = any(map(line.within.__getitem__, _FURNITURE_KINDS))
+    return line.block.element.tag == "h1" and not is_furniture and line.linked < _TOGETHER_SHARE * len(line.text)
 
 
 def _choose_likely(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
@@ -294,6 +321,12 @@ def _sizes_of(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, i
     return sum(compress(sizes, keep[block.first : block.end])), sum(sizes)
 
 
+def _share_of(lines: list[Line], keep: list[bool], block: Block) -> float:
+    """Return the share of a block's characters that is kept. The block has at least one line."""
+    kept_size, size = _sizes_of(lines, keep, block)
+    return kept_size / size
+
+
 def _complete_introduced(page: Lines, keep: list[bool]) -> None:
     """Keep a list that a kept sentence before it introduces with a colon."""
     for block in page.blocks:
@@ -365,21 +398,61 @@ def _complete_sections_of_code(page: Lines, keep: list[bool]) -> None:
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
     """Keep all of a manual: if a page with terms and examples is mostly content, only landmarks are omitted. If less
-    of it is content, links that lead elsewhere are omitted too.
+    of it is content, links that lead elsewhere are omitted too. With definitions, only the part of the page around
+    them has to be content.
     """
     lines = page.lines
-    size = sum(len(line.text) for line in lines)
-    kept_size = sum(len(line.text) for line, is_kept in zip(lines, keep, strict=True) if is_kept)
-    outline = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
-    if kept_size < _OUTLINED_SHARE * size or len(outline) < _MIN_TERMS:
+    definitions = _find_definitions(page)
+    terms = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
+    outline = sorted(definitions.union(terms))
+    has_terms, is_defined = len(terms) >= _MIN_TERMS, len(definitions) >= _MIN_DEFINITIONS
+    if not has_terms and not is_defined:
         return
     block = lines[outline[0]].block
     while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
         block = block.around
+    body = page.blocks[0]
+    if max(_share_of(lines, keep, part) for part in ((block, body) if is_defined else (body,))) < _OUTLINED_SHARE:
+        return
+    is_whole = has_terms and _share_of(lines, keep, body) >= _MANUAL_SHARE
     for number in range(block.first, block.end):
         line = lines[number]
-        leads = _leads_away(line, block) if kept_size < _MANUAL_SHARE * size else _is_in_landmark(line, block)
-        keep[number] = keep[number] or not leads
+        # The links in a sentence or in a type lead to what it is about.
+        is_text = is_whole or number in definitions or (is_defined and line.linked < _TOGETHER_SHARE * len(line.text))
+        is_note = line.within[_ASIDE] > 0 and number < outline[-1] and line.linked < _LINK_SHARE * len(line.text)
+        leads = _is_in_landmark(line, block) if is_text else _leads_away(line, block)
+        keep[number] = keep[number] or is_note or not leads
+    if is_defined:
+        _complete_introduction(page, keep, block)
+
+
+def _complete_introduction(page: Lines, keep: list[bool], block: Block) -> None:
+    """Keep the text between the title of a manual and the block with its definitions, except for links."""
+    lines = page.lines
+    around = block
+    while around.around is not None and _share_of(lines, keep, around.around) >= _OUTLINED_SHARE:
+        around = around.around
+    before = range(around.first, block.first)
+    headline = next((number for number in before if lines[number].block.element.tag == "h1"), around.first)
+    for number in range(headline, block.first):
+        keep[number] = keep[number] or not _leads_away(lines[number], around)
+
+
+def _find_definitions(page: Lines) -> set[int]:
+    """Return the numbers of the lines with a signature, such as a function's, to which the page itself links."""
+    lines = page.lines
+    fragments = {(link.get("href") or "").partition("#")[2] for line in lines for link in line.links}
+    definitions: set[int] = set()
+    for name in fragments:
+        number = page.anchors.get(unquote(name), page.anchors.get(name, len(lines)))
+        if number < len(lines) and not is_heading(lines[number]) and lines[number].linked == len(lines[number].text):
+            # The definition follows a link to itself.
+            number += 1
+        # A heading may have only the name, and the next line the signature.
+        pair = lines[number : number + 2]
+        if any(_SIGNATURE.search(line.text) and pair[0].text.split()[-1] in line.text for line in pair):
+            definitions.add(number)
+    return definitions
 
 
 def _complete_captions(page: Lines, keep: list[bool]) -> None:
