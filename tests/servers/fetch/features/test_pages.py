@@ -121,6 +121,23 @@ async def test_each_client_of_two_replicas_gets_one_update_per_change() -> None:
         assert len(site.requests) > before
 
 
+async def test_a_page_that_another_replica_reports_is_checked() -> None:
+    stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"], poll=3_600)
+    async with (
+        opened_site({"/": page("old")}) as site,
+        app.open(settings, stores=stores) as one,
+        app.open(settings, stores=stores) as other,
+        talking(other) as there,
+    ):
+        assert (await there.request("resources/subscribe", {"uri": site.url()}))["result"] == {}
+        before = len(site.requests)
+        one.changes.resource(site.url())
+        assert (await there.receive())["params"] == {"uri": site.url()}
+        with anyio.fail_after(30):
+            while len(site.requests) == before:
+                await anyio.sleep(0.001)
+
+
 def read_private_memory(pid: int) -> int:
     """Returns the private memory of a process in bytes."""
     match = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
