@@ -72,13 +72,14 @@ class Hit(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The text to search, `data[start:end]`, with the lines around it."""
+    """The text to search, `data[start:end]`, with the lines around it, `data[:size]`."""
 
-    data: bytes
+    data: bytes | bytearray
     start: int
     end: int
-    read: int = 0
+    read: int
     """The position in the file up to which `data` was read."""
+    size: int
 
 
 class SearchedFile(NamedTuple):
@@ -187,13 +188,15 @@ class Reader:
         # This suffices for most files, which are small and have no match.
         if not self._search(data):
             return NO_HITS
-        return SearchedFile(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
+        return SearchedFile(_hits(data, 0, len(data), 1, self._matcher), charset)
 
     def _search_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
         matcher, last = matcher_for_large_file(self._query, self._matcher), 0
         for block in blocks:
-            first = None
-            for hit in _hits(block, 0, matcher):
+            first, has_match = None, matcher.search(block.data, block.start, block.end) is not None
+            # The memory of a match must not be used for the next block.
+            data = bytes(memoryview(block.data)[: block.size]) if has_match else b""
+            for hit in _hits(data, block.start, block.end, 0, matcher) if has_match else ():
                 first = numbers.first_line_of(block) if first is None else first
                 if first is None:
                     return
@@ -230,7 +233,7 @@ class _LineNumbers:
             if self._control.stop_reason():
                 return None
         os.lseek(self._descriptor, reached, os.SEEK_SET)
-        return self._lines + 1 - block.data.count(b"\n", block.start)
+        return self._lines + 1 - block.data.count(b"\n", block.start, block.size)
 
     def advance(self, block: _Block) -> None:
         """Continue after `block`."""
@@ -283,25 +286,31 @@ def _convert_line_endings(data: bytes, read: Callable[[], bytes]) -> tuple[bytes
 
 
 def _blocks(read: Callable[[], bytes], position: Callable[[], int], data: bytes, context: int) -> Iterator[_Block]:
-    start = 0
+    # All blocks use the same memory: the system takes longer to provide new memory than the engine to search it.
+    buffer, size, start = bytearray(3 * BLOCK_BYTES), len(data), 0
+    buffer[:size] = data
     while True:
-        whole = last = data.rfind(b"\n", start) + 1
+        whole = last = buffer.rfind(b"\n", start, size) + 1
         for _ in range(context):
-            last = data.rfind(b"\n", start, max(last - 1, start)) + 1
-        end = last or whole or len(data)
-        keep = start_of_lines(data, end, context)
+            last = buffer.rfind(b"\n", start, max(last - 1, start)) + 1
+        end = last or whole or size
+        keep = start_of_lines(buffer, end, context)
         if end - keep > BLOCK_BYTES:
             keep = end
         at = position()
-        more = read()
-        if not more:
-            yield _Block(data, start, len(data), at)
+        data = read()
+        # An expression may look at what follows its match.
+        text = buffer if data and end < size else bytes(memoryview(buffer)[:size])
+        yield _Block(text, start, end if data else size, at, size)
+        if not data:
             return
-        yield _Block(data, start, end, at)
-        data, start = data[keep:] + more, end - keep
+        buffer[: size - keep] = buffer[keep:size]
+        size, start = size - keep + len(data), end - keep
+        buffer[size - len(data) : size] = data
+        del data
 
 
-def start_of_lines(data: bytes, end: int, count: int) -> int:
+def start_of_lines(data: bytes | bytearray, end: int, count: int) -> int:
     """Return the start of the last `count` lines before `end`, which follows a line ending."""
     for _ in range(count):
         if end <= 0:
@@ -310,8 +319,7 @@ def start_of_lines(data: bytes, end: int, count: int) -> int:
     return end
 
 
-def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
-    data, start, end, _ = block
+def _hits(data: bytes, start: int, end: int, number: int, matcher: Matcher) -> Iterator[Hit]:
     counted = position = start
     while position < end:
         match = matcher.search(data, position, end)

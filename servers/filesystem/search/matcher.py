@@ -60,7 +60,7 @@ class RegexMatch(Protocol):
 class Matcher(Protocol):
     """A compiled pattern."""
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
+    def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         """Return the first match between the two positions."""
 
 
@@ -78,7 +78,7 @@ class _PlainMatcher:
     def __init__(self, text: bytes) -> None:
         self._text = text
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
+    def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         begin = text.find(self._text, pos, endpos)
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
@@ -99,7 +99,7 @@ class _RarestByteMatcher:
         self._rest: Matcher = engine.compile(text[self._skipped :], options)
         engine.purge()
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
+    def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
         # A call of the engine takes as long as this, if there is a match nearby.
         limit = min(pos + _NEAR_BYTES, end)
@@ -108,7 +108,7 @@ class _RarestByteMatcher:
             begin = self._search_from_rarest(text, max(limit - len(self._text), pos) + self._skipped, end)
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
-    def _search_from_rarest(self, text: bytes, pos: int, end: int) -> int:
+    def _search_from_rarest(self, text: bytes | bytearray, pos: int, end: int) -> int:
         for _ in range(_MAX_MISSES):
             match = self._rest.search(text, pos, end)
             if match is None:
@@ -129,7 +129,7 @@ class _FilteredMatcher:
         self._expression = expression
         self._misses = 0
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
+    def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
         while self._misses < _MAX_MISSES:
             hit = self._text.search(text, pos, end)
