@@ -88,7 +88,7 @@ BAD_FILES = [
     ("[1, 2]", "must be a mapping of names to values"),
     ("servers: [fetch]", "servers: must be a mapping of names to values"),
     ("servers: {fetch: true}", "servers.fetch: must be a mapping of names to values"),
-    ("servers: {fetch: {scopes: 5}}", "servers.fetch.scopes: must be a table of names and values"),
+    ("servers: {fetch: {principal: {ada: {a: 1}}}}", "there is no option 'servers.fetch.principal.\"ada\".a'"),
     ("servers: {}", "servers: name at least one"),
     ("a: b: c", "line 1: it is not YAML: a string that contains a colon and a space needs quotes"),
     ("!!python/object/apply:os.getcwd []", "line 1: it has a tag (!...), which is not supported"),
