@@ -4,6 +4,8 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,8 +21,9 @@ from shared.auth.tokens_file import digest_of
 from shared.program.authorization import check_public_url
 from shared.program.process import Options, http_options, token_of
 from shared.protocol.http.protected import WELL_KNOWN
+from shared.protocol.identity import Principal
 from tests.raw import ROOT, Json, Raw, call, headers_of, listening, request, stateless
-from tests.shared.auth.issuing import FakeIssuer, issuing
+from tests.shared.auth.issuing import RESOURCE, FakeIssuer, bear, issuing
 from tests.wire import PATIENCE
 
 ISSUER = "https://issuer.example.org"
@@ -88,6 +91,37 @@ def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], reason
         options_of(**options)
     assert "\n" not in str(refused.value)
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "claims", "name"),
+    [
+        ({}, {}, "alice"),
+        ({}, {"exp": -30}, "alice"),
+        ({"auth_skew": 0}, {"exp": -30}, None),
+        ({"auth_principal_claim": "email"}, {"email": "a@b.example"}, "a@b.example"),
+        ({"auth_issuer": [ISSUER]}, {}, "{}#alice"),
+        ({"auth_algorithm": ["ES256"]}, {}, "alice"),
+        ({"auth_algorithm": ["RS256"]}, {}, None),
+        ({"auth_dpop": "required"}, {}, None),
+        ({"auth_client_id": "rs", "auth_client_secret": "x"}, {}, "carol"),
+    ],
+)
+async def test_each_option_decides_who_a_token_is(
+    options: dict[str, Any], claims: dict[str, Any], name: str | None
+) -> None:
+    async with issuing() as issuer:
+        if "exp" in claims:
+            claims = {"exp": int(time.time()) + claims["exp"]}
+        token = issuer.sign(**claims)
+        issuer.active[token] = {"active": True, "aud": RESOURCE, "sub": "carol"}
+        issuers = [issuer.url, *options.get("auth_issuer", [])]
+        authenticator = options_of(**{**options, "auth_issuer": issuers, "token": "own"}).authenticator
+        sender, owner = await bear(authenticator, token), await bear(authenticator, "own")
+        asked = [one.headers["authorization"] for one in issuer.site.received if one.path == "/introspect"]
+    assert getattr(sender, "name", None) == (name and name.format(issuer.url))
+    assert isinstance(owner, Principal)
+    assert {*asked} <= {f"Basic {b64encode(b'rs:x').decode()}"}
 
 
 def test_a_public_url_is_made_canonical() -> None:
