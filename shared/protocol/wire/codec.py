@@ -281,8 +281,7 @@ class Codec:
             return message
         if isinstance(message, Malformed):
             return message if message.silent else self.dialect.refuse(message.failure)
-        refused = failure(None, InvalidRequest("a message must be a JSON object"))
-        return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
+        return self.dialect.refuse(failure(None, InvalidRequest("a message must be a JSON object")))
 
     def _make_frames(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
         """Return the reader of a stream with this `start`; None if it is not decided yet."""
