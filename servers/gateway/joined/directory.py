@@ -37,6 +37,7 @@ from shared.server.dispatch.context import Context
 from shared.text import plain
 
 from .apps import page_of, rename_page, shared_pages
+from .argument_schemas import flatten
 from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, ListCache, Listing
 from .part import Part
 from .uris import full_uri, split_uri
@@ -71,7 +72,7 @@ class JoinedList:
         self._parts = [part for part, _ in lists]
         self._fresh_ms = min((listing.fresh_ms for _, listing in lists), default=0)
         self._scope = "public" if all(listing.is_public for _, listing in lists) else "private"
-        self._pages: dict[tuple[str | None, int], CachedResult] = {}
+        self._pages: dict[tuple[str | None, int, bool], CachedResult] = {}
         self.places: dict[str, EntryPlace] = {}
         self.pages: dict[str, Part] = {}
         """The server of each page that a tool names."""
@@ -123,17 +124,19 @@ class JoinedList:
         server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
         return server in self._names and (self._kind is TEMPLATES or server != part.name)
 
-    def page(self, cursor: str | None, size: int, signer: Signer) -> CachedResult:
-        """Return the page that begins at `cursor`. Raises InvalidParams for a cursor that was not issued for this
-        list."""
-        result_page = self._pages.get((cursor, size))
+    def page(self, cursor: str | None, size: int, signer: Signer, *, is_flat: bool) -> CachedResult:
+        """Return the page that begins at `cursor`, with flat arguments of tools if `is_flat`. Raises InvalidParams
+        for a cursor that was not issued for this list."""
+        result_page = self._pages.get((cursor, size, is_flat))
         if result_page is None:
             what, key = self._kind.what, itemgetter(self._kind.key)
             shown, following = page(self._entries, cursor, key, name=what, size=size, signer=signer)
+            if is_flat and self._kind is TOOLS:
+                shown = [{**tool, "inputSchema": flatten(tool["inputSchema"])} for tool in shown]
             result = {what: shown, "ttlMs": self._fresh_ms, "cacheScope": self._scope}
             if following is not None:
                 result["nextCursor"] = following
-            result_page = self._pages[cursor, size] = CachedResult(result)
+            result_page = self._pages[cursor, size, is_flat] = CachedResult(result)
         return result_page
 
 
@@ -180,7 +183,9 @@ class Directory:
         # A client that reads further pages gets the list that it began, which is not rebuilt for each page.
         if cursor is None or own is None or self._has_changed(kind):
             own = await self.joined_list(kind, context)
-        return own.page(cursor, context.running.server.page_size, context.running.signer)
+        # From 2026-07-28 on, hosts know that a schema may have any keyword at its top level (SEP-2106).
+        is_flat = context.peer.has_handshake
+        return own.page(cursor, context.running.server.page_size, context.running.signer, is_flat=is_flat)
 
     async def joined_list(self, kind: Kind, context: Context[Any]) -> JoinedList:
         """Return the list as the client of `context` should see it, built again if it may have changed."""

@@ -26,7 +26,7 @@ from shared.protocol.types.tools import ListParams, Tool
 from shared.server.dispatch.context import Context
 from shared.server.dispatch.listings import FRESH_MS
 
-from .argument_schemas import drop_unknown_references, flatten
+from .argument_schemas import drop_unknown_references
 from .part import Part
 
 _log = logging.getLogger("shared.gateway")
@@ -212,8 +212,8 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
 
 
 def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the valid entries, with arguments of tools that the APIs of models accept. Clients refuse a whole list
-    because of one that is invalid, and here it would include the lists of other servers."""
+    """Return the valid entries, whose schemas refer to no missing definition. Clients refuse a whole list because of
+    one that is invalid, and here it would include the lists of other servers."""
     valid: list[dict[str, Any]] = []
     for listed in entries:
         entry = _valid_fields(model, listed) if isinstance(listed, dict) else None
@@ -223,17 +223,17 @@ def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, A
             text = "the tool %s was omitted from the list of all servers: its arguments are no object"
             _log.info(text, entry["name"])
             continue
-        valid.append(_with_usable_schemas(entry) if model is Tool else entry)
+        valid.append(_with_known_references(entry) if model is Tool else entry)
     return valid
 
 
-def _with_usable_schemas(tool: dict[str, Any]) -> dict[str, Any]:
+def _with_known_references(tool: dict[str, Any]) -> dict[str, Any]:
     schemas = {
         name: drop_unknown_references(tool[name], tool[name])
         for name in ("inputSchema", "outputSchema")
         if isinstance(tool.get(name), dict)
     }
-    return {**tool, **schemas, "inputSchema": flatten(schemas["inputSchema"])}
+    return {**tool, **schemas}
 
 
 def _valid_fields(model: type[Wire], entry: dict[str, Any]) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ import pytest
 from servers.gateway.joined.argument_schemas import flatten
 from servers.gateway.joined.list_cache import valid_entries
 from shared.protocol.types.tools import Tool
+from tests.servers.gateway.joined.members import joined, opened, with_tools
+from tests.shared.server.peer import ERAS, STATELESS, talking
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 
@@ -69,8 +71,22 @@ def test_other_schemas_of_arguments_stay_the_same() -> None:
         "additionalProperties": False,
     }
     assert flatten(schema) is schema
-    [tool] = valid_entries(Tool, [{"name": "a", "inputSchema": {"type": "object", "oneOf": [schema]}}])
-    assert tool["inputSchema"] == {"type": "object", "properties": schema["properties"]}
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_the_list_is_flat_for_clients_with_a_handshake(version: str) -> None:
+    door = with_tools("a", "read")
+    schema = {"type": "object", "oneOf": [alternative("a", TEXT)]}
+
+    async def tools(*_: Any) -> dict[str, Any]:
+        return {"tools": [{"name": "read", "inputSchema": schema}]}
+
+    async with joined(door) as running:
+        opened(door).handlers["tools/list"] = tools
+        async with talking(running, version) as peer:
+            [tool] = (await peer.request("tools/list"))["result"]["tools"]
+    flat = {"type": "object", "properties": {"a": TEXT}}
+    assert tool["inputSchema"] == (schema if version == STATELESS else flat)
 
 
 def test_references_without_a_definition_are_dropped_from_both_schemas() -> None:
