@@ -117,7 +117,8 @@ class _Writer:
 
     def _term(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
-        is_word = len(blocks) == 1 and "\n" not in blocks[0] and "*" not in blocks[0]
+        # A heading, an item or a quote begins with its own mark.
+        is_word = len(blocks) == 1 and not blocks[0].startswith(("#", "- ", "> ")) and not set("\n*") & set(blocks[0])
         return [f"**{blocks[0]}**"] if is_word and not self.plain else blocks
 
     def _definition(self, element: HtmlElement) -> list[str]:

@@ -32,6 +32,7 @@ def test_blocks_and_inline_elements_become_markdown():
         ("<blockquote><p>one</p><p>two</p></blockquote>", "> one\n>\n> two"),
         ("a<hr>b", "a\n\n---\n\nb"),
         ("<dl><dt>Term<dd>what it means</dl>", "**Term**\n\n: what it means"),
+        ("<details><summary><h2>Den</h2></summary>dug</details>", "## Den\n\ndug"),
         ("<h2><a href=/x>Linked</a></h2>", "## [Linked](https://example.com/x)"),
         ("<a href=/x><div><h3>Card</h3><p>its text</p></div></a>", "### [Card](https://example.com/x)\n\nits text"),
         ("<ul><li><input type=checkbox checked> done<li><input type=checkbox> to do</ul>", "- [x] done\n- [ ] to do"),

@@ -435,7 +435,10 @@ def _complete_introduction(page: Lines, keep: list[bool], block: Block) -> None:
     before = range(around.first, block.first)
     headline = next((number for number in before if lines[number].block.element.tag == "h1"), around.first)
     for number in range(headline, block.first):
-        keep[number] = keep[number] or not _leads_away(lines[number], around)
+        row = lines[number].block.around
+        # A number in the same row as a link belongs to a table of contents.
+        others = lines[row.first : row.end] if row is not None and row.element.tag == "tr" else [lines[number]]
+        keep[number] = keep[number] or not any(_leads_away(line, around) for line in others)
 
 
 def _find_definitions(page: Lines) -> set[int]:

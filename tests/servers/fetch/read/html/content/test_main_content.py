@@ -521,13 +521,13 @@ def test_definitions_that_a_page_links_to_are_content(definition: str, signature
     definitions = [f"<div>{definition.format(name)}<div><p>As of old.</p></div></div>" for name in names]
     note = "<aside><p>Dens are <i>directed</i>.</p></aside>"
     page = f"""<title>Foxes</title><body>
-<div><ul><li><a href=/c>Contents</a></li><li><a href=/i>Index</a></li></ul></div>
+<div><ul><li><a href=/i>Index</a></li></ul><table><tr><td>43</td><td><a href=/c>Contents</a></td></tr></table></div>
 <div><p>Foxes</p><div><p>Description</p><p>Dens and cubs.</p></div><ul>{synopsis}</ul>
 <div><h1>Documentation</h1>{note.join(definitions)}</div></div>"""
     text = "".join(read_html(page, URL, "text", None).text.split())
     parts = ("Densandcubs.", "Densaredirected.", *map(signature.format, names))
     assert [part for part in parts if part not in text] == []
-    assert "Contents" not in text
+    assert ("43" in text, "Contents" in text) == (False, False)
 
 
 def test_the_introduction_of_a_struct_is_content() -> None:
