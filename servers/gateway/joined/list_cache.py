@@ -3,8 +3,8 @@
 After a slow answer, the last list remains in use, and the server is not asked again at once. A server that fails to
 list has no entries until it succeeds.
 
-If its lists may differ by client, each request fetches them again, and the cache only shows to which server a name
-belongs.
+If its lists may differ by client, or it announces no changes, each request fetches them again, and the cache only
+shows to which server a name belongs.
 """
 
 import logging
