@@ -143,6 +143,40 @@ async def test_a_response_with_an_unknown_id_is_ignored(version: str, mode: str)
             assert await peer.text("even") == "even"
 
 
+@EVERY_PAIR
+async def test_an_object_in_the_text_of_a_tool_with_an_output_schema_is_structured_content(
+    version: str, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = {"type": "object"}
+    listed = {"tools": [{"name": "typed", "inputSchema": schema, "outputSchema": schema}]}
+
+    def play(request: Request) -> Message:
+        if request.method == "tools/list":
+            return Response(request.id, listed)
+        if request.method != "tools/call":
+            return described(request)
+        texts = request.params["arguments"]["texts"]
+        return Response(request.id, {"content": [{"type": "text", "text": text} for text in texts]})
+
+    with anyio.fail_after(3 * PATIENCE):
+        async with talking(bridge(scripted(mode, play)), version) as peer:
+            await peer.request("tools/list")
+            for texts, structured in (
+                (['{"a": 1}'], {"a": 1}),
+                (["[1]"], None),
+                (["{"], None),
+                (["{}", "{}"], None),
+                ([], None),
+            ):
+                answer = await peer.request("tools/call", {"name": "typed", "arguments": {"texts": texts}})
+                assert answer["result"].get("structuredContent") == structured
+            answer = await peer.request("tools/call", {"name": "other", "arguments": {"texts": ["{}"]}})
+            assert "structuredContent" not in answer["result"]
+    warnings = [record.message for record in caplog.records if record.name == "shared.gateway.bridge.repairs"]
+    assert len(warnings) == 1
+    assert "the tool typed has an output schema but returned no structured content" in warnings[0]
+
+
 @pytest.mark.parametrize("mode", ["auto", OLD, NEW])
 async def test_a_server_of_an_unknown_version_is_refused_by_name(mode: str) -> None:
     def play(request: Request) -> Message:
