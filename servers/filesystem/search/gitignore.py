@@ -8,6 +8,7 @@ engine matches them.
 
 import os
 import re
+import warnings
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,6 +30,22 @@ REPOSITORY = ".git"
 MAX_BYTES = 65_536
 """Maximum number of bytes of a `.gitignore` that are read; the rest is ignored."""
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+_BRACKETS = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w*:\]|\\.|[^\]\\])*\]")
+"""An escaped character, or a set of characters, which may contain named classes."""
+_CLASS = re.compile(r"\[:(\w*):\]")
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": " \t\n\r\f\v",
+    "upper": "A-Z",
+    "xdigit": "a-fA-F0-9",
+}
+"""The named classes of POSIX that are in use, which pathspec does not know."""
+_MAX_LINE = 1_000
+"""Maximum length of a line with named classes, since the search for its sets is quadratic."""
 _BATCH_LINES = 100
 """Number of lines compiled into one automaton. The engine rejects automata that are too large."""
 
@@ -130,8 +147,18 @@ def _compile(lines: list[str]) -> _Spec | None:
         suggestion = "Install the extra 'filesystem', or set includeIgnored."
         raise FilesError("not_installed", "", reason, suggestion) from None
     try:
-        rules = GitIgnoreSpec.from_lines(lines, backend="re2")
+        with warnings.catch_warnings():
+            # Python warns of a `[` in a set of characters, which no `.gitignore` means as a set.
+            warnings.simplefilter("ignore", FutureWarning)
+            rules = GitIgnoreSpec.from_lines(map(_spell_out_classes, lines), backend="re2")
     except (ValueError, re.error, re2.error):
         return None
     expressions = [rule.regex.pattern for rule in rules.patterns if rule.include and rule.regex]
     return _Spec(rules, compile_any([_NAMED_GROUP.sub("(?:", expression) for expression in expressions]))
+
+
+def _spell_out_classes(line: str) -> str:
+    """Return the line with the characters of named classes, as in `[[:digit:]_]`. An unknown class stays."""
+    if "[:" not in line or len(line) > _MAX_LINE:
+        return line
+    return _BRACKETS.sub(lambda part: _CLASS.sub(lambda name: _CLASSES.get(name[1], name[0]), part[0]), line)

@@ -60,6 +60,22 @@ def test_line_ends_and_the_byte_order_mark_are_read_as_in_git(rules, expected, r
     assert paths(search()) == expected
 
 
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("*.tmp[[:digit:]]", ["[:a:]", "b.tmpx", "c.tmp_"]),
+        ("*.tmp[![:alpha:]_]", ["[:a:]", "b.tmpx", "c.tmp_"]),
+        ("*.tmp[[:upper:]_x]", ["[:a:]", "a.tmp1"]),
+        (r"\[:a:]", ["a.tmp1", "b.tmpx", "c.tmp_"]),
+        ("[[:nonsense:]]*", ["[:a:]", "a.tmp1", "b.tmpx", "c.tmp_"]),
+        ("[[a&&b]*", ["c.tmp_"]),
+    ],
+)
+def test_named_classes_and_brackets_in_a_set_are_read_as_in_git(rule, expected, root, search):
+    make(root, rule, "a.tmp1", "b.tmpx", "c.tmp_", "[:a:]")
+    assert paths(search()) == expected
+
+
 def test_the_innermost_matching_gitignore_decides(root, search):
     make(root, "*.log\n/top\n", "a.log", "top", "in/a.log", "in/b.log", "in/top", "in/deep/b.log")
     (root / "in" / ".gitignore").write_text("!b.log\ndeep/b.log\n")
