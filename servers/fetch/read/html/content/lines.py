@@ -7,6 +7,7 @@ order, and all lines within a block have consecutive numbers. `evidence` examine
 
 import re
 from collections.abc import Hashable, Iterable
+from itertools import compress
 from typing import NamedTuple
 
 from lxml.html import HtmlElement
@@ -190,3 +191,15 @@ def similar_blocks(page: Lines) -> Iterable[list[Block]]:
         if block.around is not None and block.end - block.first > 1:
             groups.setdefault((block.around, kind_of(block.element)), []).append(block)
     return groups.values()
+
+
+def sizes_of(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, int]:
+    """Return the number of kept characters in a block, and of all."""
+    sizes = [len(line.text) for line in lines[block.first : block.end]]
+    return sum(compress(sizes, keep[block.first : block.end])), sum(sizes)
+
+
+def share_of(lines: list[Line], keep: list[bool], block: Block) -> float:
+    """Return the share of a block's characters that is kept. The block has at least one line."""
+    kept_size, size = sizes_of(lines, keep, block)
+    return kept_size / size

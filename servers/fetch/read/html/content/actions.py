@@ -1,0 +1,34 @@
+"""What a page asks its reader to do, between parts of its content: edit a section, or subscribe."""
+
+from itertools import pairwise
+
+from servers.fetch.read.html.content.evidence import is_heading
+from servers.fetch.read.html.content.lines import IN_BRACKETS, Block, Line, Lines
+from servers.fetch.read.html.content.roles import LINK_SHARE, is_text_in
+
+_MAX_FORM = 300
+"""Maximum length of an invitation to subscribe, in characters."""
+
+
+def omit_actions(lines: list[Line], keep: list[bool]) -> None:
+    """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        is_beside = before.block.around is line.block or line.block.around is before.block
+        if is_heading(before) and is_beside and line.linked >= LINK_SHARE * len(line.text):
+            keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
+
+
+def omit_subscriptions(page: Lines, keep: list[bool]) -> None:
+    """Omit an invitation to subscribe: a short block between paragraphs, with a form for an email address."""
+    lines = page.lines
+    for form in page.blocks:
+        if form.element.tag != "form" or next(form.element.iterfind(".//input[@type='email']"), None) is None:
+            continue
+        block: Block | None = None
+        around: Block | None = form
+        while around is not None and sum(len(line.text) for line in lines[around.first : around.end]) <= _MAX_FORM:
+            block, around = around, around.around
+        if block is not None and block.first > 0 and block.end < len(lines):
+            beside = (block.first - 1, block.end)
+            if all(keep[number] and is_text_in(lines[number], around) for number in beside):
+                keep[block.first : block.end] = [False] * (block.end - block.first)

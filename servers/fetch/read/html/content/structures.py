@@ -1,0 +1,235 @@
+"""Structures that are content as a whole: tables, lists, similar blocks, paragraphs beside each other, captions, and
+footnotes. The rest of one is kept if most of it is, or if the text around it is.
+"""
+
+from bisect import bisect
+from collections.abc import Hashable
+from itertools import accumulate, pairwise
+from operator import itemgetter
+
+from servers.common.html.markup.footnotes import NOTE
+from servers.fetch.read.html.content.evidence import is_heading
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, sizes_of
+from servers.fetch.read.html.content.roles import (
+    LINK_SHARE,
+    MAX_LABEL,
+    PARAGRAPHS,
+    is_caption,
+    is_furniture,
+    is_text_in,
+    leads_away,
+)
+
+_INDIVISIBLE = ("pre", "math")
+_PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
+"""Elements that are always part of the text around them."""
+_TOGETHER = frozenset(("table", "ul", "ol", "dl"))
+"""Elements that are content as a whole if most of their text is."""
+_TOGETHER_SHARE = 0.8
+"""Minimum share of content in a table or list that is kept as a whole."""
+_BLOCK_SHARE = 0.95
+"""If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
+_MIN_HEADERS = 2
+"""Minimum number of headers at the beginning of a data table."""
+_MIN_ITEMS, _MIN_KEPT_SHARE = 5, 0.8
+"""Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
+_LISTS = ("ul", "ol")
+_COLONS = (":", "\uff1a")
+_PARAGRAPH_SHARE = 0.4
+"""If at least this share of adjacent paragraphs is content, all of them are."""
+_MIN_PROBABILITY = 0.1
+"""A line with a lower probability is not content, even if content surrounds it."""
+_MIN_TABLE_PROBABILITY = 0.15
+"""A table with a lower probability, before or after all content, is navigation, such as "Prev", "Up" and "Next"."""
+_MAX_PICTURE_CAPTION = 200
+"""Maximum length of a caption that is not marked as one, in characters."""
+_CELLS = ("td", "th")
+_LABELED = ("pre", "blockquote")
+"""Elements that may be in a block with a title and buttons."""
+_MAX_WIDGET_LINES = 100
+"""Maximum number of lines in a block that consists of code and labels."""
+_PRE = KINDS.index("pre")
+
+
+def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
+    """Keep the rest of a list, a table or another block that is mostly kept, inner before outer ones."""
+    lines = page.lines
+    for block in reversed(page.blocks):
+        numbers = range(block.first, block.end)
+        size = sum(len(lines[number].text) for number in numbers)
+        kept_size = sum(len(lines[number].text) for number in numbers if keep[number])
+        if not kept_size or kept_size == size:
+            continue
+        tag = block.element.tag
+        if tag == "dl" or (tag in _TOGETHER and kept_size >= _TOGETHER_SHARE * size and _is_innermost(block)):
+            keep[block.first : block.end] = [True] * len(numbers)
+        elif kept_size >= _BLOCK_SHARE * size:
+            for number in numbers:
+                # Code, formulas, headings, cells and quotes are never boilerplate, however short.
+                line = lines[number]
+                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.within.__getitem__, _PARTS))
+                likely = is_part or is_heading(line) or probabilities_by_line[number] >= _MIN_PROBABILITY
+                keep[number] = keep[number] or (likely and not leads_away(line, block))
+
+
+def complete_paragraphs(page: Lines, keep: list[bool]) -> None:
+    """Keep all paragraphs of an element if two fifths of them are kept: the parts of a text belong together, however
+    long the text is and however similar its paragraphs are.
+    """
+    beside: dict[int, list[int]] = {}
+    for number, line in enumerate(page.lines):
+        block = line.block
+        # Text outside elements belongs with the paragraphs in the same block.
+        holder = block if block.end - block.first > 1 else block.around
+        if holder is not None and block.element.tag in PARAGRAPHS and not leads_away(line, block):
+            beside.setdefault(id(holder), []).append(number)
+    for numbers in beside.values():
+        kept_size = sum(len(page.lines[number].text) for number in numbers if keep[number])
+        if kept_size >= _PARAGRAPH_SHARE * sum(len(page.lines[number].text) for number in numbers):
+            for number in numbers:
+                keep[number] = True
+
+
+def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
+    """Keep data tables, lists of terms, code, and the only quote of a page, surrounded by content; elsewhere they are
+    rarely content. Several quotes often repeat the posts of a thread.
+    """
+    size = [0, *accumulate(len(line.text) for line in page.lines)]
+    kept_size = [
+        0,
+        *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
+    ]
+    # The number of lines before each line that are neither code nor labels.
+    prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > MAX_LABEL for line in page.lines)]
+    quotes = [block for block in page.blocks if block.element.tag == "blockquote"]
+    quote = quotes[0] if len(quotes) == 1 else None
+    for block in page.blocks:
+        tag = block.element.tag
+        is_whole = tag in ("dl", "pre") or (tag == "table" and _is_innermost(block)) or block is quote
+        if not is_whole:
+            continue
+        lines = page.lines[block.first : block.end]
+        outer, around = block, block.around
+        while around is not None and (
+            around.element.tag == "figure"
+            or around.end - around.first == len(lines)
+            # Code or a quote with labels: a title, the name of a language or an author, a button to copy.
+            or (
+                tag in _LABELED
+                and around.end - around.first <= _MAX_WIDGET_LINES
+                and prose[around.first] == prose[block.first]
+                and prose[block.end] == prose[around.end]
+            )
+        ):
+            outer, around = around, around.around
+        if not lines or around is None or is_furniture(lines[0]):
+            continue
+        chars = size[block.end] - size[block.first]
+        beside = size[around.end] - size[around.first] - chars
+        beside_kept = (
+            kept_size[around.end] - kept_size[around.first] - (kept_size[block.end] - kept_size[block.first])
+        )
+        # Links are data in code and below a row of headers; elsewhere they lead away.
+        is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
+        is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < LINK_SHARE * chars
+        is_navigation = False
+        if tag == "table" and (kept_size[block.first] == 0 or kept_size[block.end] == kept_size[-1]):
+            expected = sum(
+                probabilities_by_line[number] * len(page.lines[number].text)
+                for number in range(block.first, block.end)
+            )
+            is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
+        if 2 * beside_kept >= beside and is_data and not is_navigation:
+            # The labels of a quote name its author; those of code are actions.
+            whole = outer if block is quote else block
+            keep[whole.first : whole.end] = [True] * (whole.end - whole.first)
+
+
+def complete_rows(page: Lines, keep: list[bool]) -> None:
+    """Keep the other cells of a row, such as the type beside the name of a function, if most of its text is kept."""
+    for block in page.blocks:
+        numbers = range(block.first, block.end)
+        if block.element.tag == "tr" and any(map(keep.__getitem__, numbers)):
+            kept_size, size = sizes_of(page.lines, keep, block)
+            if 2 * kept_size >= size and all(page.lines[number].block.element.tag in _CELLS for number in numbers):
+                keep[block.first : block.end] = [True] * len(numbers)
+
+
+def complete_introduced(page: Lines, keep: list[bool]) -> None:
+    """Keep a list that a kept sentence before it introduces with a colon."""
+    for block in page.blocks:
+        before = block.first - 1
+        if block.element.tag not in _LISTS or before < 0 or block.first == block.end:
+            continue
+        line, outer = page.lines[before], block
+        while outer.around is not None and outer.around.first == block.first:
+            outer = outer.around
+        if keep[before] and line.text.endswith(_COLONS) and line.block.around is outer.around:
+            keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def complete_items(page: Lines, keep: list[bool]) -> None:
+    """If most of many similar adjacent blocks are kept, keep the others too, except for links that lead elsewhere."""
+    groups: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.first < block.end and block.around is not None:
+            key = block.around, block.element.tag, block.element.get("class")
+            groups.setdefault(key, []).append(block)
+    for group in groups.values():
+        omitted = [block for block in group if not any(keep[block.first : block.end])]
+        if len(group) < _MIN_ITEMS or len(omitted) > (1 - _MIN_KEPT_SHARE) * len(group):
+            continue
+        for block in omitted:
+            keep[block.first : block.end] = [
+                not leads_away(line, block) for line in page.lines[block.first : block.end]
+            ]
+
+
+def complete_captions(page: Lines, keep: list[bool]) -> None:
+    """Keep the captions of figures whose table, code or text is kept."""
+    for block in page.blocks:
+        if block.element.tag == "figure" and any(keep[block.first : block.end]):
+            for number in range(block.first, block.end):
+                keep[number] = keep[number] or is_caption(page.lines[number])
+
+
+def complete_picture_captions(lines: list[Line], keep: list[bool]) -> None:
+    """Keep a short text below a picture between kept paragraphs of the same block."""
+    kept_lines: list[tuple[int, Line]] = [(number, line) for number, line in enumerate(lines) if keep[number]]
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        if keep[number] or line.pictures == before.pictures or len(line.text) > _MAX_PICTURE_CAPTION:
+            continue
+        block = line.block
+        while block.around is not None and block.around.end - block.around.first == 1:
+            block = block.around
+        place = bisect(kept_lines, number, key=itemgetter(0))
+        beside = (other for _, other in kept_lines[max(0, place - 1) : place + 1])
+        is_text = line.linked < LINK_SHARE * len(line.text)
+        if is_text and 0 < place < len(kept_lines) and all(is_text_in(other, block.around) for other in beside):
+            keep[number] = True
+
+
+def complete_notes(page: Lines, keep: list[bool]) -> None:
+    """Keep the footnotes that kept text refers to."""
+    labels = {
+        place.element.get(NOTE)
+        for place in page.places
+        if place.line >= 0 and keep[place.line] and place.element.tag == "sup" and not place.follows
+    }
+    for block in page.blocks:
+        label = block.element.get(NOTE)
+        if label is not None and label in labels:
+            keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def keep_headline(lines: list[Line], keep: list[bool]) -> None:
+    """Keep the only `h1` of a page if content follows it, since it is its title, such as the name of a function."""
+    headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
+    if len(headlines) == 1 and any(keep[headlines[0] :]):
+        line = lines[headlines[0]]
+        keep[headlines[0]] |= not is_furniture(line) and line.linked < LINK_SHARE * len(line.text)
+
+
+def _is_innermost(block: Block) -> bool:
+    """Return True if a table or list is not used for layout, because it contains no other table and no headline."""
+    return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
