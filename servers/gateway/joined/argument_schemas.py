@@ -14,6 +14,8 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 _REFUSED = frozenset({*_ALTERNATIVES, "allOf", "enum", "not", "$ref"})
 _MAX_PARTS = 100
 """Maximum number of alternatives, also nested ones, whose properties are offered."""
+_MAX_DIGITS = 9
+"""Maximum length of an index in a reference. Python refuses to read an integer of thousands of digits."""
 
 
 def flatten(schema: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +79,8 @@ def _definition(reference: Any, root: dict[str, Any]) -> Any:
     # RFC 6901, section 6: the pointer is percent-encoded.
     for key in unquote(reference[2:]).split("/"):
         if isinstance(part, list):
-            part = part[int(key)] if key.isdecimal() and int(key) < len(part) else None
+            is_index = key.isdecimal() and len(key) <= _MAX_DIGITS and int(key) < len(part)
+            part = part[int(key)] if is_index else None
         else:
             part = part.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(part, dict) else None
     return part

@@ -46,6 +46,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         [],
     ),
     ({"allOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}] * 9}}}, {}, []),
+    ({"allOf": [{"$ref": "#/allOf/" + "9" * 5_000}]}, {}, []),
     (
         {"anyOf": None, "allOf": {"properties": {"a": TEXT}}, "oneOf": [alternative("b", TEXT, 1, "b")]},
         {"b": TEXT},
