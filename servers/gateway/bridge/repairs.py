@@ -6,6 +6,7 @@ may include the tools of other servers. Programs in Go, Java and C# write an abs
 
 import logging
 import re
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json
@@ -61,9 +62,7 @@ def repair(method: str, result: dict[str, Any]) -> dict[str, Any]:
     return _repair_call(result) if method == "tools/call" else result
 
 
-def _repair_tool(tool: Any) -> Any:
-    if not isinstance(tool, dict):
-        return tool
+def _repair_tool(tool: dict[str, Any]) -> dict[str, Any]:
     schema = tool.get("inputSchema")
     # PHP writes an empty object as a list, and some programs omit the schema of a tool without arguments.
     if not isinstance(schema, dict):
@@ -118,10 +117,10 @@ class OutputSchemas:
         if tool not in self._names or not content or result.get("isError") or "structuredContent" in result:
             return result
         texts = [item.get("text") for item in content if isinstance(item, dict)]
-        try:
-            structured = from_json(texts[0], allow_inf_nan=False) if len(texts) == 1 and texts[0] else None
-        except ValueError:
-            structured = None
+        structured = None
+        if len(texts) == 1 and isinstance(texts[0], str):
+            with suppress(ValueError):
+                structured = from_json(texts[0], allow_inf_nan=False)
         if isinstance(structured, dict):
             return {**result, "structuredContent": structured}
         if tool not in self._reported:

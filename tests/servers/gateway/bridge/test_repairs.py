@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.gateway.bridge.repairs import repair, repair_log
+from servers.gateway.bridge.repairs import OutputSchemas, repair, repair_log
 
 SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
 OBJECT = {"type": "object"}
@@ -140,3 +140,10 @@ def test_results_that_strict_hosts_refuse_are_repaired(
 
 def test_a_log_message_keeps_data_that_is_null() -> None:
     assert repair_log({"level": "info", "logger": None, "data": None}) == {"level": "info", "data": None}
+
+
+def test_text_that_is_not_a_string_is_not_read_as_structured_content():
+    schemas = OutputSchemas()
+    schemas.learn({"tools": [{"name": "a", "outputSchema": {}}]})
+    result = {"content": [{"type": "other", "text": 5}]}
+    assert schemas.add_structured("server", "a", result) == result
