@@ -32,7 +32,8 @@ def lazy_dataclasses() -> Iterator[None]:
 @contextmanager
 def plain_typed_dicts() -> Iterator[None]:
     """Make the `TypedDict`s of modules that are imported meanwhile subclasses of `dict` without types of keys."""
-    with _replaced(typing, "TypedDict", _PlainDict), _replaced(typing_extensions, "TypedDict", _PlainDict):
+    plain = _PlainTypedDict()
+    with _replaced(typing, "TypedDict", plain), _replaced(typing_extensions, "TypedDict", plain):
         yield
 
 
@@ -47,8 +48,18 @@ def _replaced(module: object, name: str, value: object) -> Iterator[None]:
 
 
 class _PlainDict(dict[str, Any]):
-    def __init_subclass__(cls, *, total: bool = True) -> None:
+    def __init_subclass__(cls, **_: Any) -> None:
         super().__init_subclass__()
+
+
+class _PlainTypedDict:
+    """`TypedDict`, which is both a base of classes and a function."""
+
+    def __mro_entries__(self, _bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return (_PlainDict,)
+
+    def __call__(self, name: str, *_: Any, **__: Any) -> type:
+        return type(name, (_PlainDict,), {})
 
 
 def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:

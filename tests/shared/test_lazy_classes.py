@@ -85,7 +85,8 @@ def test_threads_that_need_a_class_at_once_all_get_it(thing: Any) -> None:
 def test_a_plain_typed_dict_is_a_dict(module: Any) -> None:
     real = module.TypedDict
     with plain_typed_dicts():
-        choice: Any = new_class("Choice", (module.TypedDict,), {"total": False})
-    assert choice(name="a") == {"name": "a"}
+        choice: Any = new_class("Choice", (module.TypedDict,), {"total": False, "closed": True})
+        pair: Any = module.TypedDict("Pair", {"name": str})
+    assert choice(name="a") == pair(name="a") == {"name": "a"}
     assert module.TypedDict is real
     assert not typing_extensions.is_typeddict(choice)
