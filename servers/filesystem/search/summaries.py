@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a listing does not load the search
 
 _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
 _BACKSLASHES = re.compile(r"(?!.*(?:\.[*+]|\\[.dws]\b|[\^$|])).*[\w*]\\[\w*]")
-"""Windows separators in a pattern that is no regular expression."""
+"""Windows separators in a pattern, if it does not look like a regular expression."""
 _WILDCARD = re.compile(r"[*?\[{]")
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MAX_NAMED_FILES = 3

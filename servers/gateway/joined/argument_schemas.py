@@ -28,15 +28,15 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
     for part, is_certain in _parts(schema, schema, [_MAX_PARTS], is_certain=True):
         properties, names = part.get("properties"), part.get("required")
         for name, form in properties.items() if isinstance(properties, dict) else ():
-            known = forms.setdefault(name, [])
-            if form not in known:
-                known.append(form)
+            variants = forms.setdefault(name, [])
+            if form not in variants:
+                variants.append(form)
         if is_certain and isinstance(names, list):
             required |= dict.fromkeys(name for name in names if isinstance(name, str))
     result = {keyword: value for keyword, value in schema.items() if keyword not in _REFUSED}
     own = schema.get("properties")
     result["properties"] = {
-        **{name: known[0] if len(known) == 1 else {"anyOf": known} for name, known in forms.items()},
+        **{name: variants[0] if len(variants) == 1 else {"anyOf": variants} for name, variants in forms.items()},
         **(own if isinstance(own, dict) else {}),
     }
     return {**result, "required": list(required)} if required else result
@@ -56,11 +56,12 @@ def drop_unknown_references(schema: Any, root: dict[str, Any]) -> Any:
 
 
 def _parts(
-    schema: dict[str, Any], root: dict[str, Any], left: list[int], *, is_certain: bool
+    schema: dict[str, Any], root: dict[str, Any], budget: list[int], *, is_certain: bool
 ) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the schema and its alternatives, each with True if all arguments must match it."""
-    left[0] -= 1
-    if left[0] < 0:
+    """Yield the schema and its alternatives, each with True if all arguments must match it. `budget` contains the
+    number of parts that may still be yielded."""
+    budget[0] -= 1
+    if budget[0] < 0:
         return
     yield schema, is_certain
     groups: list[tuple[Any, bool]] = [([_definition(schema.get("$ref"), root)], True), (schema.get("allOf"), True)]
@@ -68,11 +69,11 @@ def _parts(
     for members, are_all in groups:
         for member in members if isinstance(members, list) else ():
             if isinstance(member, dict):
-                yield from _parts(member, root, left, is_certain=is_certain and (are_all or len(members) == 1))
+                yield from _parts(member, root, budget, is_certain=is_certain and (are_all or len(members) == 1))
 
 
 def _definition(reference: Any, root: dict[str, Any]) -> Any:
-    """Return the part of the root schema that a `$ref` names; None if there is none."""
+    """Return the part of the root schema that a `$ref` refers to, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     part: Any = root

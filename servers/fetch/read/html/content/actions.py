@@ -1,4 +1,4 @@
-"""What a page asks its reader to do, between parts of its content: edit a section, or subscribe."""
+"""Removal of calls to action between parts of the content, such as links to edit a section and subscription forms."""
 
 from itertools import pairwise
 
