@@ -96,6 +96,22 @@ def settings_of(app: Server[Any], *options: str | Path) -> Any:
     return read_options(app.settings_model, parser.read([str(option) for option in options]))
 
 
+def record(monkeypatch: pytest.MonkeyPatch, module: Any, *names: str) -> Json:
+    """Returns the last arguments, by name, with which these functions of the module are called from now on."""
+    given: Json = {}
+
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            given[name] = (*arguments, *more.values())
+            return function(*arguments, **more)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(module, name, recorded(name, getattr(module, name)))
+    return given
+
+
 class InnerWire:
     """The part of `Wire` that `AskedPeer` needs, for a server in the process of the test."""
 

@@ -136,13 +136,13 @@ def _edit_once(
                 data = encode(edited.after, contents.charset, path)
                 changed.append(_ChangedFile(entry, path, contents, edited, data, request.etag is not None))
             remaining -= len(changed[-1].contents.data)
-        if options.dry_run:
-            return [_result(file, file.contents.stat) for file in changed]
         replaced = [file for file in changed if file.data != file.contents.data]
         for file in replaced:
             with os_errors(file.path):
                 # The journal may have the old file under a second name by the time it is replaced.
                 require_replaceable(file.entry, stat_entry(file.entry), file.path, options.protected)
+        if options.dry_run:
+            return [_result(file, file.contents.stat) for file in changed]
 
         def describe(survey: Survey) -> None:
             for file in replaced:

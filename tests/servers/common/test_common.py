@@ -1,4 +1,4 @@
-"""Watches of all servers, which end with the subscription or its client."""
+"""Watches of all servers, which end with the subscription or its client, and their questions before changes."""
 
 import sqlite3
 from collections.abc import Callable
@@ -13,9 +13,10 @@ from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared import Server
-from tests.servers.peers import inside
+from tests.servers.peers import AskedPeer, inside, wired_inside
 from tests.wire import PATIENCE
 
+PAGE = "---\ndescription: A.\n---\nA."
 SERVERS: dict[str, tuple[Server[Any], str, Callable[[Any], int]]] = {
     "filesystem": (filesystem, "file://{folder}/a.md", lambda state: state.watcher.health["watched"]),
     "a glob": (filesystem, "file://{folder}/*.md", lambda state: state.watcher.health["watched"]),
@@ -29,7 +30,7 @@ SERVERS: dict[str, tuple[Server[Any], str, Callable[[Any], int]]] = {
 async def test_watching_ends_with_the_last_subscription(
     tmp_path: Path, app: Server[Any], uri: str, count: Callable[[Any], int], leaves: bool
 ) -> None:
-    (tmp_path / "a.md").write_text("---\ndescription: A.\n---\nA.")
+    (tmp_path / "a.md").write_text(PAGE)
     with closing(sqlite3.connect(tmp_path / "data.db")) as connection:
         connection.execute("CREATE TABLE t (n)")
     uri = uri.format(folder=tmp_path)
@@ -43,3 +44,53 @@ async def test_watching_ends_with_the_last_subscription(
         with anyio.fail_after(PATIENCE):
             while count(peer.running.state):
                 await anyio.sleep(0.01)
+
+
+# What each tool that may change something is called with, beside the file a.md and the database of samples.
+CHANGES: list[tuple[Server[Any], str, dict[str, dict[str, Any]]]] = [
+    (
+        filesystem,
+        "",
+        {
+            "write_file": {"path": "new", "content": "x"},
+            "edit_file": {"path": "a.md", "edits": [{"oldText": "---\nA.", "newText": "B."}]},
+            "create_directory": {"path": "new"},
+            "move_file": {"source": "a.md", "destination": "new"},
+            "copy_file": {"source": "a.md", "destination": "new"},
+            "delete_file": {"path": "a.md"},
+            "undo": {},
+        },
+    ),
+    (prompts, "", {"save_prompt": {"name": "new", "text": PAGE}, "delete_prompt": {"name": "a"}}),
+    (
+        sqlite,
+        "--demo --files",
+        {
+            "append_insight": {"insight": "x"},
+            "write_query": {"query": "UPDATE customers SET name = 1"},
+            "create_table": {"query": "CREATE TABLE new (n)"},
+            "import_csv": {"table_name": "new", "csv": "n\n1\n"},
+            "backup": {},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("app", "options", "changes"), CHANGES, ids=["filesystem", "prompts", "sqlite"])
+async def test_confirm_asks_before_each_change(
+    tmp_path: Path, app: Server[Any], options: str, changes: dict[str, dict[str, Any]]
+) -> None:
+    (tmp_path / "a.md").write_text(PAGE)
+    given = (*options.split(), tmp_path)
+    async with wired_inside(app, "--allow-write", "--confirm", *given, era="2025-11-25") as wire:
+        peer = AskedPeer(wire, "2025-11-25", "accept " * ("undo" in changes) + "decline " * len(changes))
+        wire.answers["elicitation/create"] = peer.answer
+        tools = (await peer.request("tools/list", {}))["result"]["tools"]
+        assert {tool["name"] for tool in tools if not tool["annotations"].get("readOnlyHint")} == {*changes}
+        if "undo" in changes:
+            await peer.text("write_file", path="b", content="to be undone")
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        for tool, arguments in changes.items():
+            assert (await peer.text(tool, **arguments)).startswith("declined: "), tool
+        assert peer.actions == []
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -6,11 +6,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from servers.common.sql import server as common_server
+from servers.common.sql.features import context
 from servers.common.sql.settings import Narrowing
+from servers.sqlite import server
 from servers.sqlite.engine.database import Source
+from servers.sqlite.engine.deadline import Limits
+from servers.sqlite.engine.extensions import SqliteExtension
+from servers.sqlite.engine.hiding import parse_hidden
+from servers.sqlite.engine.opening import ConnectionOptions
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
-from tests.servers.peers import ada_and_bob
+from tests.servers.peers import ada_and_bob, inside, record, settings_of
 
 
 def test_a_database_is_named_after_its_file() -> None:
@@ -52,6 +59,29 @@ def test_a_tilde_in_a_directory_is_expanded_for_known_users(tmp_path: Path, monk
         assert getattr(Settings(demo=True, **{option: Path("~")}), option) == tmp_path
         with pytest.raises(ValidationError, match="~nobody-of-that-name/x is not a directory"):
             Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
+
+
+OPTIONS = """--demo --db a=./a.db:rw --timeout 1 --busy-timeout 2 --max-value 3000 --max-memory 40 --readers 5
+--create --attach --max-export 6000 --max-rows 7 --max-page 8000 --max-cell 900"""
+
+
+async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    opened = record(monkeypatch, server, "open_databases")
+    given = record(monkeypatch, common_server, "Exports")
+    limits = record(monkeypatch, context, "AnswerLimits")
+    async with inside(app, *OPTIONS.split()) as peer:
+        await peer.text("read_query", query="SELECT 1", database="a")
+    sources = [Source("a", Path("a.db"), True), Source("demo", Path("demo.db"), False, sample=True)]
+    more = (True, True, ConnectionOptions())
+    assert opened["open_databases"] == (sources, Limits(1, 2, 3_000, 40), 5, *more)
+    assert (given["Exports"], limits["AnswerLimits"]) == ((6_000,), (7, 8_000, 900))
+
+
+def test_extensions_and_hidden_names_reach_every_connection(tmp_path: Path) -> None:
+    settings = settings_of(app, "--demo", "--extension", f"{tmp_path}/e.so=init", "--hide", "t.c=1")
+    extension = SqliteExtension(tmp_path / "e.so", "init")
+    assert settings.connection_options == ConnectionOptions((parse_hidden("t.c=1"),), (extension,))
 
 
 # Narrowed settings of a principal

@@ -1,7 +1,7 @@
 """The choice between a page and its Markdown version."""
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from servers.fetch.read.page import RequestedFormat
 from servers.fetch.settings import Settings
 from shared.stores.memory_blobs import MemoryBlobs
 from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
+from tests.servers.peers import record
 
 WORDS = "A bread of rye wants two days, a warm place and patience. " * 3
 HTML = (
@@ -38,17 +39,7 @@ async def fetching(page: Route, markdown: Route | None = None) -> AsyncIterator[
 
 
 async def test_every_setting_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, tuple[Any, ...]] = {}
-
-    def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
-        def make(*arguments: Any) -> Any:
-            given[name] = arguments
-            return part(*arguments)
-
-        return make
-
-    for name in ("SharedCache", "open_client", "open_reader", "Loader"):
-        monkeypatch.setattr(fetcher, name, recorded(name, getattr(fetcher, name)))
+    given = record(monkeypatch, fetcher, "SharedCache", "open_client", "open_reader", "Loader")
     proxy, authorities = "http://127.0.0.1:1", Path(certifi.where())
     limits = {"timeout": 1, "max_bytes": 2_000, "max_redirects": 3, "max_concurrent": 4, "max_per_host": 5}
     reading = {"cache": 6, "readers": 7, "reading_time": 8, "reading_memory": 256}

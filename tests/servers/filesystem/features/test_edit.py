@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.filesystem.serving import inside, served
+from tests.servers.filesystem.serving import confirming, inside, served
 from tests.servers.peers import Json, text_of
 
 
@@ -146,14 +146,22 @@ async def test_an_edit_with_a_truncated_diff_is_made(tmp_path: Path) -> None:
             assert (tmp_path / "a").read_text() == "b\n" * 5_000
 
 
-@pytest.mark.parametrize(("option", "expected"), [((), "read_only: a: "), (("--replace-protected",), "Replaced a: ")])
-async def test_protected_files_are_replaced_only_with_replace_protected(
-    tmp_path: Path, option: tuple[str, ...], expected: str
-) -> None:
-    (tmp_path / "a").write_text("a")
-    (tmp_path / "a").chmod(0o444)
-    async with inside(tmp_path, "--allow-write", *option) as peer:
-        assert (await peer.text("write_file", path="a", content="b")).startswith(expected)
+@pytest.mark.parametrize("option", ["", "--replace-protected", "--replace-protected --no-confirm"])
+async def test_protected_files_are_replaced_only_with_replace_protected(tmp_path: Path, option: str) -> None:
+    (tmp_path / "a").write_text("old")
+    async with confirming(tmp_path, *option.split(), actions="accept " * 4) as peer:
+        await peer.text("write_file", path="a", content="a")
+        (tmp_path / "a").chmod(0o444)
+        changed = edits("a", "b")
+        # An edit that would be refused is refused in a dry run, and before the user is asked.
+        for tool, arguments in (
+            ("edit_file", {"path": "a", "edits": changed, "dryRun": True}),
+            ("edit_file", {"path": "a", "edits": changed}),
+            ("write_file", {"path": "a", "content": "c"}),
+            ("undo", {}),
+        ):
+            assert ("is write-protected" in await peer.text(tool, **arguments)) == (not option), tool
+    assert (tmp_path / "a").read_text() == ("b" if option else "a")
 
 
 async def test_a_patch_changes_all_files_or_none_and_is_undone_as_a_whole(tmp_path: Path) -> None:
