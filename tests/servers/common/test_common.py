@@ -81,7 +81,7 @@ async def test_confirm_asks_before_each_change(
     tmp_path: Path, app: Server[Any], options: str, changes: dict[str, dict[str, Any]]
 ) -> None:
     (tmp_path / "a.md").write_text(PAGE)
-    given = (*options.split(), tmp_path)
+    given: list[str | Path] = [*options.split(), tmp_path]
     async with wired_inside(app, "--allow-write", "--confirm", *given, era="2025-11-25") as wire:
         peer = AskedPeer(wire, "2025-11-25", "accept " * ("undo" in changes) + "decline " * len(changes))
         wire.answers["elicitation/create"] = peer.answer
