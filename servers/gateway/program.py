@@ -35,8 +35,8 @@ class _JoinOptions(BaseModel):
 
 
 def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) -> int:
-    """Serve until the client or a signal ends it; return the exit code. `program` is the name it was started with;
-    `is_command` is true if `--join` is required, since the command has other uses."""
+    """Serve until the client or a signal ends the program; return the exit code. `program` is the name with which it
+    was started. `is_command` is true for a command that does this only with `--join`, and something else without."""
     open_standard_streams()
     fields = {name: field for name, field in _JoinOptions.model_fields.items() if is_command or name != "join"}
     parser = OptionParser(

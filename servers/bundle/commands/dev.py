@@ -18,7 +18,7 @@ from typing import Any
 from watchfiles import PythonFilter, run_process
 
 from servers.gateway.serve.choice import Choice, ChosenServer
-from servers.gateway.serve.running import run_all
+from servers.gateway.serve.over_http import run_all
 from shared import Server
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error, missing_extra_message

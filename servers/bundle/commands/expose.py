@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from servers.gateway.bridge.upstream import MAX_PROCESSES
 from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from servers.gateway.proxy.options import OVER_HTTP, PREFIX, read_common
-from servers.gateway.serve.foreign_server import log_commands
+from servers.gateway.serve.third_party_server import log_commands
 from shared.client.connect import connect
 from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams

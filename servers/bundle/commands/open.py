@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     secrets = [configuration.exposed(configuration.options, OPTIONS), *(server.exposed for server in choice.servers)]
-    from servers.gateway.serve.running import run_all
+    from servers.gateway.serve.over_http import run_all
 
     from ..workbench.front import Workbench
 

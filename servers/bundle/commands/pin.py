@@ -9,7 +9,7 @@ from typing import Any
 from servers.gateway.proxy.pins import ALL_CAPABILITIES, accept, compare, differences, list_tools, summary
 from servers.gateway.rules.pins import Pins, definition_of
 from servers.gateway.serve.configuration import read_configuration
-from servers.gateway.serve.foreign import Foreign, pins_path
+from servers.gateway.serve.third_party import Foreign, pins_path
 from shared.client.client import Client
 from shared.program.installation import shell_line
 from shared.program.messages import exit_with_error

@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
         from shared.program.workers import supervise
 
         return supervise(parser.program, options, exposed)
-    from servers.gateway.serve.running import run_all
+    from servers.gateway.serve.over_http import run_all
 
     from ..workbench.front import Workbench
 

@@ -21,7 +21,7 @@ from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, compare, li
 from servers.gateway.rules.pins import Pins
 from servers.gateway.serve.choice import choose
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
-from servers.gateway.serve.foreign import Foreign, is_foreign, pins_path
+from servers.gateway.serve.third_party import Foreign, is_foreign, pins_path
 from servers.gateway.serve.selection import Joining
 from shared.errors import McpError
 from shared.program.process import Options

@@ -1,5 +1,5 @@
-"""Bridge to a third-party server, of any version and over any transport: it forwards every request, question and
-notification, within both eras and between them."""
+"""Bridge to a third-party server, of any version and over any transport: it forwards every request and notification
+in both directions, also between a client and a server of different eras (with sessions, or stateless)."""
 
 from .bridge import Bridge, SessionKind, bridge
 from .upstream import Upstream

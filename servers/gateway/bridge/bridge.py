@@ -3,10 +3,10 @@
     a call ──▶ forward ──▶ Bridge.call ──▶ the kind of session for it ──▶ the server
                                               stateless server            one connection for all
                                               sessions on both sides      a session for each client
-                                              sessions on the server      one that is lent for the call
-                                              one session for all         where the operator says so
+                                              sessions on the server      one from a pool, for the call
+                                              one session for all         if the operator configures that
 
-Subscriptions and log levels are handled by this server itself, which combines those of many clients.
+The bridge itself handles subscriptions and log levels, because it combines those of many clients.
 """
 
 import logging
@@ -35,30 +35,31 @@ from shared.server.running import Opening
 from shared.server.server import Server
 from shared.version import __version__
 
-from .base import Base, reason_of
-from .calls.own_sessions import OwnSession, OwnSessions
-from .calls.pool import Pool
+from .calls.dedicated_sessions import DedicatedSession, DedicatedSessions
+from .calls.pool import SessionPool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessCalls
+from .connection import BridgeConnection, reason_of
 from .description import announces_changes
 from .forwarding import drop_era_fields, error_for, lost_error
 from .repairs import OutputSchemas, repair
 from .session_messages import SessionMessages
-from .tasks import UpstreamTasks, declare_tasks, has_tasks
+from .tasks import UpstreamTasks, declare_tasks, supports_tasks
 from .upstream import Upstream
 
 _log = logging.getLogger("shared.gateway.bridge.bridge")
 
 _OWN_METHODS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"})
-"""The methods of the protocol that a bridge does not simply forward."""
+"""The methods of the protocol that a bridge handles itself."""
 
 
 class SessionKind(Protocol):
     """A kind of session in which calls are made at the server."""
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result unchanged. Raises PeerError for its error, ConnectionError or TimeoutError if
-        there is no answer, and other kinds of McpError for the client."""
+        """Return the server's result unchanged. Raises PeerError with the server's error, ConnectionError or
+        TimeoutError if there is no answer, and another McpError if the request was never sent; the client gets that
+        error as it is."""
 
 
 class Bridge:
@@ -69,69 +70,84 @@ class Bridge:
         self.tasks = TaskSet(lambda error: _log.error("a task of the bridge failed", exc_info=error))
         """The tasks of the bridge; one that fails is logged, and does not affect the others."""
         self._shared = SharedSession(self.tasks)
-        self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
+        self.connection = BridgeConnection(
+            upstream, self._shared.options if upstream.shares_session else ClientOptions()
+        )
         self._upstream_tasks = UpstreamTasks()
-        self.session_messages = SessionMessages(upstream, self.base, self.tasks, opening)
-        self.own = OwnSessions(self.base, self.tasks, self.session_messages, self._upstream_tasks)
-        """The sessions of clients that have one each."""
-        self._stateless = StatelessCalls(self.base)
-        self._pool = Pool(upstream, self.tasks, self.base.on_server_message)
-        self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
+        self.session_messages = SessionMessages(upstream, self.connection, self.tasks, opening)
+        self.dedicated_sessions = DedicatedSessions(
+            self.connection, self.tasks, self.session_messages, self._upstream_tasks
+        )
+        """The sessions of clients that each have one of their own."""
+        self._stateless = StatelessCalls(self.connection)
+        self._session_pool = SessionPool(upstream, self.tasks, self.connection.on_server_message)
+        self._shared.upstream_tasks = self._session_pool.upstream_tasks = self._upstream_tasks
         self._output_schemas = OutputSchemas()
-        self.base.listen(self._upstream_tasks.on_server_message)
-        self._shared.join(self.base, self.session_messages.level)
+        self.connection.listen(self._upstream_tasks.on_server_message)
+        self._shared.join(self.connection, self.session_messages.shared_level)
 
     @asynccontextmanager
     async def keep_open(self) -> AsyncIterator[None]:
         """Keep the bridge open during the block, which begins after the first attempt to reach the server."""
-        self.tasks.start(self.base.live())
+        self.tasks.start(self.connection.keep_connected())
         try:
             with anyio.move_on_after(self.upstream.opening_seconds):
-                await self.base.settled.wait()
+                await self.connection.first_attempt_ended.wait()
             await self.session_messages.watching.begin()
             yield
         finally:
-            self._pool.close()
+            self._session_pool.close()
             self._shared.close()
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
     def session_kind(self, context: Context[Any]) -> SessionKind:
-        """Return the kind of session for the call of `context`. Raises RpcError while the server is still unknown."""
-        if self.base.description is None or self.base.stateless:
-            self.base.client  # noqa: B018 - raises the reason
+        """Return the kind of session for the call of `context`. Raises RpcError until the server has been reached
+        once."""
+        if self.connection.description is None or self.connection.stateless:
+            self.connection.client  # noqa: B018 - raises the reason
             return self._stateless
-        if self.upstream.shared:
+        if self.upstream.shares_session:
             return self._shared
-        return self.own if context.peer.has_handshake else self._pool
+        return self.dedicated_sessions if context.peer.has_handshake else self._session_pool
 
-    def session(self, context: Context[Any]) -> OwnSession | None:
-        """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
-        return self.own.session_of(context.link) if context.peer.has_handshake and self._has_own() else None
+    def session(self, context: Context[Any]) -> DedicatedSession | None:
+        """Return the session that belongs only to the client of `context`, open or not; None if that client has
+        none."""
+        return (
+            self.dedicated_sessions.session_of(context.link)
+            if context.peer.has_handshake and self._has_dedicated_sessions()
+            else None
+        )
 
     @property
     def differs_by_client(self) -> bool:
-        """True if lists may differ by client. Those of a server that announces no changes count as such, since a
-        stored one would never be replaced."""
-        description = self.base.description
-        return self._has_own() or (description is not None and not announces_changes(description))
+        """True if lists may differ by client, so that they must not be cached for all. Also true for a server that
+        does not announce changes, since a cached list would never be replaced."""
+        description = self.connection.description
+        return self._has_dedicated_sessions() or (description is not None and not announces_changes(description))
 
     def greet(self, link: Connection) -> None:
-        """Open the session of a client after its handshake, since the server may notify it before its first
-        request."""
-        self.session_messages.greet(link)
-        if self._has_own():
-            self.own.session_of(link).begin()
+        """Register a client after its handshake, and open its session now: the server may send it notifications
+        before its first request."""
+        self.session_messages.register_client(link)
+        if self._has_dedicated_sessions():
+            self.dedicated_sessions.session_of(link).begin()
 
-    def _has_own(self) -> bool:
-        return self.base.description is not None and not self.base.stateless and not self.upstream.shared
+    def _has_dedicated_sessions(self) -> bool:
+        return (
+            self.connection.description is not None
+            and not self.connection.stateless
+            and not self.upstream.shares_session
+        )
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Forward a call and return its result. Raises McpError with the error for its client."""
+        """Forward the call of `context` to the server and return its result. Raises McpError with the error for the
+        client."""
         method = context.call.method.name
         async with self.translate_errors(context):
-            if not self.base.up:
-                await self.base.wait_until_up()
+            if not self.connection.up:
+                await self.connection.wait_until_up()
             result = repair(method, drop_era_fields(await self.session_kind(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
@@ -141,34 +157,34 @@ class Bridge:
             return result
         self._output_schemas.learn(result)
         self._upstream_tasks.learn(result)
-        return declare_tasks(result) if self.base.stateless and self.has_tasks else result
+        return declare_tasks(result) if self.connection.stateless and self.supports_tasks else result
 
     @property
-    def has_tasks(self) -> bool:
+    def supports_tasks(self) -> bool:
         """True if calls may become tasks at the server."""
-        return has_tasks(self.base.description, stateless=self.base.stateless)
+        return supports_tasks(self.connection.description, stateless=self.connection.stateless)
 
     @asynccontextmanager
     async def translate_errors(self, context: Context[Any]) -> AsyncIterator[None]:
-        """Use the server for the client of `context` during the block; its errors are translated for that client.
-        Raises McpError."""
+        """Translate errors of the server that are raised in the block to those for the client of `context`. Raises
+        McpError."""
         name = self.upstream.name
         if context.peer.has_handshake:
-            self.session_messages.greet(context.link)
+            self.session_messages.register_client(context.link)
         try:
             yield
         except PeerError as error:
-            raise error_for(context, error, name, stateless=self.base.stateless) from None
+            raise error_for(context, error, name, stateless=self.connection.stateless) from None
         except (TaskLost, InvalidResult) as error:
             raise RpcError(f"the task at the server {name} returned no result: {reason_of(error)}") from None
         except (OSError, TimeoutError) as error:
-            self.base.check_liveness()
+            self.connection.check_liveness()
             raise lost_error(name, error) from None
 
 
 def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> Server[Bridge]:
-    """Return a server that represents `upstream`, for clients of any version. `extensions` wrap it: they see clients'
-    requests and the results.
+    """Return a server that represents `upstream`, for clients of any version. `extensions` see the requests of
+    clients before they are forwarded, and the results.
 
     It opens even if the server can't be reached, and keeps trying while it is open.
     """
@@ -185,7 +201,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
         state = Bridge(upstream, opening)
         async with state.keep_open():
             opening.greet(state.greet)
-            opening.represent_remote(lambda: state.base.up)
+            opening.represent_remote(lambda: state.connection.up)
             yield state
 
     @server.on_subscribe
@@ -200,8 +216,8 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
 
     @server.on_ready
     async def find_fault(running: Run[Bridge]) -> str | None:
-        base = running.state.base
-        return None if base.up else f"not available: {base.reason}"
+        connection = running.state.connection
+        return None if connection.up else f"not available: {connection.reason}"
 
     return server
 
@@ -215,7 +231,7 @@ async def _forward(running: Run[Any], context: Context[Any], params: Any) -> dic
 
 async def _task_support(running: Run[Any], context: Context[Any], name: str) -> ToolTasks:
     state: Bridge = running.state
-    return "handler decides" if state.has_tasks else None
+    return "handler decides" if state.supports_tasks else None
 
 
 async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from shared.extensions.tasks.extension import task_capabilities
 from shared.protocol.session.descriptions import ServerDescription
 from shared.protocol.types.tasks import TASKS
 
-from .tasks import has_tasks
+from .tasks import supports_tasks
 
 _LISTS = ("tools", "prompts", "resources")
 
@@ -19,7 +19,7 @@ UNKNOWN: Mapping[str, Any] = {
     "logging": {},
 }
 """The capabilities that are declared before the server is first reached. A client that connects before that never
-learns of any other capabilities."""
+learns of others, so these are all that may be needed."""
 
 
 def announces_changes(description: ServerDescription) -> bool:
@@ -30,9 +30,10 @@ def announces_changes(description: ServerDescription) -> bool:
 def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:
     """Return the capabilities that a bridge declares for a server, `stateless` or not.
 
-    Lists may change, even if the server does not declare it; log messages come from the bridge too. A stateless
-    server supports subscriptions to any of its resources. The bridge declares its own tasks, in both forms, if the
-    server has tasks in one of them. Values that are not objects are left out.
+    Each list is declared as changing, because the server may be replaced, and log messages as supported, because the
+    bridge sends some itself. A stateless server supports subscriptions to any of its resources. If the server
+    supports tasks, the bridge declares those that it runs itself, in the forms of both eras. Values that are not
+    objects are left out.
     """
     capabilities = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
     capabilities.pop("tasks", None)
@@ -45,7 +46,7 @@ def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[
         others = {name: value for name, value in capabilities.pop("extensions").items() if name != TASKS}
         if others:
             capabilities["extensions"] = others
-    if has_tasks(description, stateless=stateless):
+    if supports_tasks(description, stateless=stateless):
         ours = task_capabilities()
         capabilities |= {**ours, "extensions": {**capabilities.get("extensions", {}), **ours["extensions"]}}
     return {**capabilities, "logging": capabilities.get("logging", {})}

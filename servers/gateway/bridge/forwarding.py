@@ -1,5 +1,6 @@
-"""Translates requests, results and errors between the eras, for all kinds of calls over a bridge: requests without
-the data of one connection, the identity of the caller, and results and errors in the form of the other era."""
+"""Translates between the eras, for all kinds of calls over a bridge: requests lose the data of the client's
+connection, the identity of the client gets a form that all servers understand, and results and errors get the form of
+the client's era."""
 
 import logging
 from dataclasses import replace
@@ -17,17 +18,18 @@ from shared.protocol.types.tasks import TASKS
 from shared.server.dispatch.context import Context
 from shared.tracing.trace_context import TRACEPARENT, TRACESTATE, current
 
-from .base import reason_of
+from .connection import reason_of
 
 GONE = "the call that this request continues is gone; start over without requestState"
-"""The error for a round that comes too late, or after the server has been replaced by another."""
+"""The error for a round whose call has ended, or was made at a server that has been replaced since."""
 _log = logging.getLogger("shared.gateway.bridge.forwarding")
 
 _CONNECTION_META = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
 _TRACE_META = frozenset({TRACEPARENT, TRACESTATE})
 _ROUND_PARAMS = ("inputResponses", "requestState", "task")
-"""The params that apply to one round; also `task`, since the server determines whether a task is requested."""
-_NAMES = ("name", "uri", "cursor")
+"""The params that are not forwarded as they are: those of one round, and `task`, which the bridge adds itself if the
+server supports it."""
+_IDENTIFYING_PARAMS = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
 _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 
@@ -36,22 +38,23 @@ _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 
 
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
-    """Return the params to send: the client's params without data of its own connection and round, and with the name,
-    URI and cursor from `params`, a model, which may have been changed on the way here."""
+    """Return the params to send: the params that the client sent, without the data of its connection and round, and
+    with the name, URI and cursor of `params`. That is the validated model of the same params, in which extensions may
+    have changed these."""
     raw, dropped = context.call.raw, _ROUND_PARAMS if context.call.method.multi_round else ()
-    sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
+    new_params = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
     # The current trace context continues the client's, if tracing is on here.
     dropped_meta = _CONNECTION_META if current.get() is None else _CONNECTION_META | _TRACE_META
     meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in dropped_meta}
     if meta:
-        sent["_meta"] = meta
-    for key in _NAMES:
+        new_params["_meta"] = meta
+    for key in _IDENTIFYING_PARAMS:
         if (value := getattr(params, key, None)) is not None:
-            sent[key] = value
+            new_params[key] = value
     ref = getattr(params, "ref", None)
     if ref is not None:
-        sent["ref"] = {**sent["ref"], **ref.to_wire()}
-    return sent
+        new_params["ref"] = {**new_params["ref"], **ref.to_wire()}
+    return new_params
 
 
 def identity_of(peer: Peer | None) -> ClientIdentity:
@@ -69,8 +72,8 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
 
 
 def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Caller:
-    """Return the caller for the call of `context`. With `tasks` the server may turn its calls into tasks, whether the
-    client supports tasks or not: the bridge follows them."""
+    """Return the caller for the call of `context`. With `tasks`, support for tasks is declared to the server even if
+    the client has none, because the bridge waits for the result of the task."""
     identity = identity_of(context.peer)
     if tasks:
         identity = replace(identity, extensions={TASKS: {}})
@@ -81,16 +84,15 @@ def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Ca
 
 
 def require_result(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
-    """Return the result of a server with sessions. Raises ConnectionError if it requests input as only stateless
-    servers do."""
+    """Return `result`, from a server with sessions. Raises ConnectionError if it is a request for input, which only
+    stateless servers send as a result."""
     if isinstance(result, InputWanted):
         raise ConnectionError("a server with sessions answered like a stateless server")
     return result
 
 
 def drop_era_fields(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result from the server in the form that the bundle's handlers return, without fields that only one era
-    has."""
+    """Return `result` without the fields that only one era has, as handlers return it."""
     meta = result.get("_meta")
     if "resultType" not in result and not (isinstance(meta, dict) and SERVER_INFO in meta):
         return result
@@ -101,13 +103,13 @@ def drop_era_fields(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: bool) -> McpError:
-    """Return the client's error for `error` of the server called `name`, which is `stateless` or not. An HTTP status
-    is described in text."""
+    """Return the error for the client if the server called `name`, which is `stateless` or not, has sent `error`. A
+    code above 0 is an HTTP status, which becomes part of the message."""
     if error.code > 0:
         return RpcError(f"the server {name} refused the request: {reason_of(error)} (HTTP status {error.code})")
     if context.peer.has_handshake is not stateless:
         return error
-    # The eras use different codes for the same data.
+    # The eras use different codes for the same errors, which their data shows.
     data = error.data if isinstance(error.data, dict) else {}
     uri, required = data.get("uri"), data.get("requiredCapabilities")
     if error.code in (_NO_RESOURCE, _INVALID_PARAMS) and isinstance(uri, str):
@@ -120,19 +122,21 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
 
 
 def lost_error(name: str, error: Exception) -> RpcError:
-    """Return the client's error for a call without a usable answer. The details are logged."""
+    """Log `error`, which left a call without a usable answer from the server called `name`; return the error for the
+    client."""
     _log.warning("a call to the server %s failed: %s", name, reason_of(error))
     if isinstance(error, Unreached):
         return RpcError(f"the server {name} could not be reached; it did not receive the request")
-    what = (
+    failure = (
         f"sent an invalid answer ({reason_of(error)})"
         if isinstance(error, InvalidAnswer)
         else "was lost while it answered"
     )
-    return RpcError(f"the server {name} {what}; it is unknown whether it carried out the request")
+    return RpcError(f"the server {name} {failure}; it is unknown whether it carried out the request")
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:
-    """Return the client's error for a session that could not be opened, because of `error` or a timeout."""
+    """Return the error for the client if a session could not be opened because of `error`, or in time if it is
+    None."""
     reason = "it did not answer in time" if error is None else reason_of(error)
     return RpcError(f"the server {name} is not available: {reason}")

@@ -1,7 +1,7 @@
-"""Repairs of a server's results and log messages that its own hosts may accept, but others refuse.
+"""Repairs of results and log messages that the hosts of a third-party server may accept, but other hosts refuse.
 
-Many hosts validate strictly: one tool whose `annotations` are null makes them refuse the whole list, and here that
-may include the tools of other servers. Programs in Go, Java and C# write an absent field as null.
+Many hosts validate strictly: they refuse a whole list because of one tool whose `annotations` are null, and here that
+list may include the tools of other servers. Programs in Go, Java and C# write an absent field as null.
 """
 
 import logging
@@ -16,7 +16,7 @@ from shared.text import display_name
 
 _log = logging.getLogger("shared.gateway.bridge.repairs")
 
-_METHODS = frozenset(
+_REPAIRED_METHODS = frozenset(
     {
         "completion/complete",
         "prompts/get",
@@ -28,30 +28,30 @@ _METHODS = frozenset(
         "tools/list",
     }
 )
-_OPAQUE = frozenset({"_meta", "inputRequests", "inputSchema", "outputSchema", "structuredContent"})
-"""Fields with any JSON, in which null is a value."""
-_CONTENT = ("text", "image", "audio", "resource", "resource_link")
-"""The kinds of content of the specification. Others may have fields that can be null."""
-_NULLABLE = frozenset({"structuredContent", "ttl", "ttlMs"})
-"""Fields that may be null: the lifetime of a task that is kept forever (2025-11-25, Tasks)."""
+_OPAQUE_FIELDS = frozenset({"_meta", "inputRequests", "inputSchema", "outputSchema", "structuredContent"})
+"""Fields that contain any JSON, in which null is a value like any other."""
+_CONTENT_TYPES = ("text", "image", "audio", "resource", "resource_link")
+"""The types of content in the specification. Others may have fields in which null has a meaning."""
+_NULLABLE_FIELDS = frozenset({"structuredContent", "ttl", "ttlMs"})
+"""Fields in which null has a meaning, such as `ttl` of a task without a time limit (2025-11-25, Tasks)."""
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
-"""Keywords with an object. An empty one is a list in PHP."""
-_VALUES = ("const", "default", "enum", "examples")
-"""Keywords with values, which may have any form."""
+"""Keywords whose value is an object. PHP writes an empty one as a list."""
+_VALUE_KEYWORDS = ("const", "default", "enum", "examples")
+"""Keywords whose values are data, not schemas."""
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[^,;]*)*;base64,")
 _MEDIA_TYPES = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
-"""The types of images by the start of their base64."""
-_LISTS = frozenset(
+"""The types of images, by the first characters of their base64."""
+_REQUIRED_LISTS = frozenset(
     {"content", "contents", "messages", "prompts", "resourceTemplates", "resources", "tools", "values"}
 )
-"""Required lists. An empty one is null in Go."""
+"""Fields whose list is required. Go writes an empty one as null."""
 
 
 def repair(method: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of `method` without fields that are null, with a schema of an object for each tool's
-    arguments, with texts as content, and with structured content as text too if there is no other content. The
-    argument is not changed."""
-    if method not in _METHODS:
+    """Return the result of `method` with these repairs: fields that are null are left out, the schema of each tool's
+    arguments is that of an object, content that is only a string becomes a text block, and structured content without
+    any other content is repeated as text. The argument is not changed."""
+    if method not in _REPAIRED_METHODS:
         return result
     result = _drop_nulls(result)
     if method == "tools/list" and isinstance(result.get("tools"), list):
@@ -67,7 +67,7 @@ def _repair_tool(tool: dict[str, Any]) -> dict[str, Any]:
     # PHP writes an empty object as a list, and some programs omit the schema of a tool without arguments.
     if not isinstance(schema, dict):
         return {**tool, "inputSchema": {"type": "object"}}
-    # Arguments are an object, so that no keyword can be null.
+    # No keyword of this schema has the value null, since the arguments are an object.
     keywords = {name: _repair_schema(name, keyword) for name, keyword in schema.items() if keyword is not None}
     kind = keywords.get("type", "object")
     if isinstance(kind, list) and "object" in kind:
@@ -78,7 +78,7 @@ def _repair_tool(tool: dict[str, Any]) -> dict[str, Any]:
 def _repair_schema(name: str, part: Any) -> Any:
     if part == [] and name in _SCHEMA_MAPS:
         return {}
-    if isinstance(part, dict) and name not in _VALUES:
+    if isinstance(part, dict) and name not in _VALUE_KEYWORDS:
         return {keyword: _repair_schema(keyword, value) for keyword, value in part.items()}
     return part
 
@@ -88,7 +88,7 @@ def _repair_call(result: dict[str, Any]) -> dict[str, Any]:
     is_error = result.get("isError")
     if not isinstance(is_error, bool | None):
         result = {**result, "isError": str(is_error).lower() in ("true", "1")}
-    # Beside an empty list, null is an absent field.
+    # If the list of content is empty, null counts as no structured content.
     if ("structuredContent" in result and content is None) or (not content and structured is not None):
         content = {"type": "text", "text": json_of(structured).decode()}
     if content is None and result.keys() <= {"_meta", "isError"}:
@@ -97,22 +97,22 @@ def _repair_call(result: dict[str, Any]) -> dict[str, Any]:
 
 
 class OutputSchemas:
-    """The tools of a server that have an output schema. Hosts refuse a result of theirs without structured content,
-    which programs omit that write it as text alone."""
+    """The tools of a server that have an output schema. Some servers return the results of such tools only as text,
+    but hosts refuse them without structured content."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._reported: set[str] = set()
 
     def learn(self, listed: dict[str, Any]) -> None:
-        """Store which tools of a page have an output schema."""
+        """Store which tools of a page of the list have an output schema."""
         for tool in filter(lambda tool: isinstance(tool, dict), listed.get("tools") or ()):
             change = self._names.add if isinstance(tool.get("outputSchema"), dict) else self._names.discard
             change(str(tool.get("name")))
 
     def add_structured(self, server: str, tool: str, result: dict[str, Any]) -> dict[str, Any]:
-        """Return the result with the object in its only text as structured content, if its tool requires that and it
-        is missing."""
+        """Return the result of `tool`. If that has an output schema and the result no structured content, the JSON
+        object in its only text block becomes the structured content."""
         content = result.get("content")
         if tool not in self._names or not content or result.get("isError") or "structuredContent" in result:
             return result
@@ -131,15 +131,17 @@ class OutputSchemas:
 
 
 def repair_log(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the params of a log message without fields that are null, except its data."""
+    """Return the params of a log message without fields that are null, except `data`, which may be any JSON."""
     return {name: item for name, item in params.items() if item is not None or name == "data"}
 
 
 def _drop_nulls(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: item if (type(item) is str and name != "content") or name in _OPAQUE else _repair_item(name, item)
+        name: item
+        if (type(item) is str and name != "content") or name in _OPAQUE_FIELDS
+        else _repair_item(name, item)
         for name, item in value.items()
-        if item is not None or name in _NULLABLE or name in _LISTS
+        if item is not None or name in _NULLABLE_FIELDS or name in _REQUIRED_LISTS
     }
 
 
@@ -148,7 +150,7 @@ def _repair_item(name: str, item: Any) -> Any:
         return _repair_content(item)
     if isinstance(item, dict):
         return _drop_nulls(item)
-    if item is None and name in _LISTS:
+    if item is None and name in _REQUIRED_LISTS:
         return []
     return (
         [_repair_content(part) if name == "content" else _repair_item("", part) for part in item]
@@ -160,7 +162,7 @@ def _repair_item(name: str, item: Any) -> Any:
 def _repair_content(item: Any) -> Any:
     if isinstance(item, str):
         return {"type": "text", "text": item}
-    if not isinstance(item, dict) or item.get("type", "text") not in _CONTENT:
+    if not isinstance(item, dict) or item.get("type", "text") not in _CONTENT_TYPES:
         return item
     text = item.get("text")
     if item.get("type") == "text" and not isinstance(text, str):
@@ -169,7 +171,8 @@ def _repair_content(item: Any) -> Any:
 
 
 def _repair_media(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an image or sound as the base64 of its bytes alone, with its type."""
+    """Return an image or audio block whose data is plain base64, without a `data:` prefix, and which has a MIME type
+    if that can be recognized."""
     data, kind = item.get("data"), item.get("mimeType")
     if not isinstance(data, str):
         return item

@@ -1,10 +1,10 @@
-"""Calls that the server behind a bridge runs as tasks: followed to their end, for clients of any version.
+"""Calls that the server behind a bridge runs as tasks, for clients of any version.
 
-    tools/call ──▶ the server turns it into a task ──▶ the client gets one of ours, if it supports tasks
-                                                   ──▶ the task is followed; its result is that of the call
+    tools/call ──▶ the server turns it into a task ──▶ if the client supports tasks, its call becomes a task too
+                                                   └─▶ the bridge follows the task, whose result answers the call
 
-A stateless server decides itself. One with sessions gets a request for a task, if the client requested one or the
-tool requires it.
+A stateless server decides itself which calls become tasks. A server with sessions runs a call as a task if the bridge
+requests that: if the client requested it, or if the tool requires it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,25 +26,25 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
 TASK_NOTIFICATIONS = "notifications/tasks"
-"""The prefix of notifications about the server's tasks, which clients don't know."""
-ASK_SECONDS = 60.0
-"""Seconds that the server has to return the state of a task."""
+"""The prefix of the methods of notifications about the server's tasks, which clients don't know."""
+TASK_REQUEST_SECONDS = 60.0
+"""Seconds that the server has to answer a request about a task, such as `tasks/get`."""
 
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Returns the server's result of a request, by method and params."""
+Send = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends the server a request, a method and its params, and returns the result."""
 
 
 class TaskClient(Protocol):
-    """The client of a call."""
+    """The client of a call, as far as tasks concern it."""
 
-    async def became_task(self) -> None:
+    async def on_became_task(self) -> None:
         """Called when the server has turned the call into a task."""
 
     def on_status(self, task: TaskState) -> None:
         """Receive the state of the task. Never waits or raises."""
 
 
-def has_tasks(server: ServerDescription | None, *, stateless: bool) -> bool:
+def supports_tasks(server: ServerDescription | None, *, stateless: bool) -> bool:
     """Return True if calls may become tasks at a server with this description."""
     if server is None:
         return False
@@ -52,21 +52,23 @@ def has_tasks(server: ServerDescription | None, *, stateless: bool) -> bool:
 
 
 def declare_tasks(listed: dict[str, Any]) -> dict[str, Any]:
-    """Return a page of a stateless server's tools for clients of 2025-11-25. They only request tasks of tools that
-    declare support, so all tools do."""
+    """Return a page of a stateless server's list of tools, in which every tool declares that it supports tasks. A
+    stateless server decides that itself for each call, but clients of 2025-11-25 only request tasks from tools that
+    declare it."""
     tools, optional = listed.get("tools"), {"execution": {"taskSupport": "optional"}}
     if not isinstance(tools, list):
         return listed
     return {**listed, "tools": [{**optional, **tool} if isinstance(tool, dict) else tool for tool in tools]}
 
 
-def time_limit_of(method: str) -> float | None:
-    """Return the time limit for the answer to a request; None if the call itself has a limit."""
-    return ASK_SECONDS if method in ("tasks/get", "tasks/update", "tasks/cancel") else None
+def timeout_for(method: str) -> float | None:
+    """Return the timeout in seconds for a request about a task; None for other methods, which the time limit of the
+    call bounds."""
+    return TASK_REQUEST_SECONDS if method in ("tasks/get", "tasks/update", "tasks/cancel") else None
 
 
 def related_task(params: dict[str, Any]) -> str | None:
-    """Return the id of the server's task that a message belongs to; None if it belongs to none."""
+    """Return the id of the server's task to which a message with these params belongs; None if it belongs to none."""
     id_ = find_capability(params, ("_meta", RELATED_TASK, "taskId"))
     return id_ if isinstance(id_, str) else None
 
@@ -82,48 +84,48 @@ def drop_related_task(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def drop_task(request: ServerRequest) -> ServerRequest:
-    """Return a request from the server without its task: a bridge does not declare that its clients run any, so a
-    requested one is ignored (2025-11-25, Tasks, Capability Negotiation)."""
+    """Return a request from the server without its `task`: a bridge does not declare that its clients support tasks,
+    so a client may ignore it (2025-11-25, Tasks, Capability Negotiation)."""
     return replace(
         request, params={key: value for key, value in drop_related_task(request.params).items() if key != "task"}
     )
 
 
 class UpstreamTasks:
-    """Task support for the tools of a server with sessions."""
+    """Which tools of a server with sessions support tasks."""
 
     def __init__(self) -> None:
         self._support = TaskSupport()
         self._is_listed = False
-        self._listing = anyio.Lock()
+        self._listing_lock = anyio.Lock()
 
     def learn(self, listed: dict[str, Any]) -> None:
-        """Store the support that a page of its tools declares."""
+        """Store what the tools on a page of its list declare."""
         self._support.learn(listed)
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forget the tools when they may have changed."""
-        if isinstance(notice, Gap) or notice.method == "notifications/tools/list_changed":
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Forget what the tools declared when they may have changed."""
+        if isinstance(message, Gap) or message.method == "notifications/tools/list_changed":
             self._support, self._is_listed = TaskSupport(), False
 
     async def task_param(self, client: Client, context: Context[Any], name: object) -> dict[str, Any] | None:
-        """Return the `task` param for the call of `context` in the session of `client`, of the tool that the server
-        knows as `name`; None for no task."""
+        """Return the `task` param for the call of `context`, which is sent over `client`; None to request no task.
+        `name` is the server's name of the called tool."""
         call = context.call
         if call.method.name != "tools/call" or not client.server.runs_tools_as_tasks:
             return None
         requested = (call.raw or {}).get("task") if context.peer.may_request_tasks else None
         if isinstance(requested, dict):
             return requested
-        named = {"name": name}
-        if self._support.find(named) is None and not self._is_listed:
-            await self._list(client)
-        support = self._support.find(named)
+        tool_params = {"name": name}
+        if self._support.find(tool_params) is None and not self._is_listed:
+            await self._list_tools(client)
+        support = self._support.find(tool_params)
         return {} if support == "required" or (support == "optional" and call.task is not None) else None
 
-    async def _list(self, client: Client) -> None:
-        """List the tools, once for all waiting calls."""
-        async with self._listing:
+    async def _list_tools(self, client: Client) -> None:
+        """List the tools and store what they declare, once for all waiting calls."""
+        async with self._listing_lock:
             if self._is_listed:
                 return
             support = self._support
@@ -136,22 +138,24 @@ class UpstreamTasks:
 
 
 async def run_as_task(
-    ask: Ask, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
+    send: Send, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
 ) -> dict[str, Any]:
-    """Send a request to a server with sessions, as a task if `task_params` are not None, and return its result.
-    Raises the same errors as `ask` and `follow`."""
+    """Send a request to a server with sessions and return its result; with `task_params`, request a task and wait for
+    its result. `client` is notified if the request becomes a task. Raises the same errors as `send` and `follow`."""
     if task_params is None:
-        return await ask(method, params)
-    result = await ask(method, {**params, "task": task_params})
+        return await send(method, params)
+    result = await send(method, {**params, "task": task_params})
     if not isinstance(result.get("task"), dict):
         return result  # it has run as a normal call
     task = read_state(method, result["task"])
-    await client.became_task()
+    await client.on_became_task()
     return drop_related_task(
-        await follow(task.id, TaskChannel(ask, reject_question, is_experimental=True, on_task=client.on_status), task)
+        await follow(
+            task.id, TaskChannel(send, reject_separate_request, is_experimental=True, on_task=client.on_status), task
+        )
     )
 
 
-async def reject_question(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Reject a question that arrives as a separate request."""
+async def reject_separate_request(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Reject a request from the server that is not part of a result."""
     raise MethodNotFound(f"this client accepts questions only in results, not by {method}")

@@ -9,7 +9,7 @@ from shared.client.connection.opening import OPENING_SECONDS
 from shared.client.options import ClientOptions
 
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
-"""Opens a session with the server, as `partial(connect, target)` does, with these options except those of the
+"""Opens a session with the server, as `partial(connect, target)` does. It may replace the options that concern the
 transport. Raises the same errors as `shared.client.connect`."""
 
 
@@ -22,12 +22,12 @@ class Upstream:
     """A server of any version, over any transport."""
 
     name: str
-    """Its name in errors for clients."""
+    """The name of the server in errors for clients."""
     connect: Connect
-    shared: bool = False
+    shares_session: bool = False
     """True if all clients share one session on a server with sessions; otherwise, each has its own."""
-    processes: int | None = None
-    """Maximum number of sessions of clients that have one each, if each is a process; one client gets at most half of
-    them. None if a session is not a process."""
+    max_processes: int | None = None
+    """Maximum number of dedicated sessions if each is a process; one client gets at most half of them. None if a
+    session is not a process."""
     opening_seconds: float = OPENING_SECONDS
-    """The time limit for the first attempt to reach it, and for opening the session of a client."""
+    """The time limit, in seconds, for the first attempt to reach the server, and for opening a session."""

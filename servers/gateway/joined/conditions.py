@@ -4,7 +4,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 
 from shared.protocol.identity import LogMessage
 
-from .part import Part
+from .server import Part
 
 
 class Conditions(MutableMapping[str, LogMessage]):

@@ -7,7 +7,7 @@ from shared.protocol.identity import LOG_LEVELS, Identity, Span
 from shared.protocol.types.client import LogLevel
 from shared.server.declaration import MAX_INSTRUCTIONS
 
-from .part import Part
+from .server import Part
 
 _CHANGING: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 _CHANGING["resources"] = {"listChanged": True}

@@ -39,7 +39,7 @@ from shared.text import plain
 from .apps import page_of, rename_page, shared_pages
 from .argument_schemas import flatten
 from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, ListCache, Listing
-from .part import Part
+from .server import Part
 from .uris import full_uri, split_uri
 
 log = logging.getLogger("shared.gateway")

@@ -17,7 +17,7 @@ from .directory import Directory
 from .list_cache import PROMPTS, TOOLS
 from .owners import Owners
 from .paging import Pages
-from .part import Part, absence_note
+from .server import Part, absence_note
 
 
 def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:

@@ -37,9 +37,9 @@ from shared.version import __version__
 
 from .conditions import Conditions
 from .directory import EntryPlace, Prefix
-from .joined import JoinedServers
+from .joined_servers import JoinedServers
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
-from .part import Member, Part, absence_note
+from .server import Member, Part, absence_note
 from .uris import full_uri, rename_uris
 
 

@@ -27,7 +27,7 @@ from shared.server.dispatch.context import Context
 from shared.server.dispatch.listings import FRESH_MS
 
 from .argument_schemas import drop_unknown_references
-from .part import Part
+from .server import Part
 
 _log = logging.getLogger("shared.gateway")
 

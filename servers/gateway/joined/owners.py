@@ -23,7 +23,7 @@ from shared.server.dispatch.context import Context
 
 from .directory import Directory, EntryPlace, fits
 from .list_cache import TEMPLATES
-from .part import Part, absence_note, asking_server
+from .server import Part, absence_note, asking_server
 from .uris import full_uri, rename_uris, split_uri
 
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
 
 from .list_cache import LISTING_SECONDS, cursor_in, fresh_ms_of
-from .part import Part
+from .server import Part
 
 OnPage = Callable[[Part, dict[str, Any]], None]
 

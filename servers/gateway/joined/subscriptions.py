@@ -16,7 +16,7 @@ from shared.server.dispatch.context import Context
 from shared.server.run import Run
 
 from .owners import Owners
-from .part import Part
+from .server import Part
 
 log = logging.getLogger("shared.gateway")
 

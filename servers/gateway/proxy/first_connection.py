@@ -17,12 +17,12 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
 from shared.program.process import Failed
 
-from ..bridge import base
+from ..bridge.connection import reason_of
 from ..bridge.upstream import Connect
 
 _ACCESS_DENIED = (401, 403)
 _UNREACHED = re.compile(r"no connection to \S+: ")
-_BRIDGE = logging.getLogger("shared.gateway.bridge.base")
+_BRIDGE = logging.getLogger("shared.gateway.bridge.connection")
 
 
 class FirstConnection:
@@ -71,7 +71,7 @@ class FirstConnection:
             if isinstance(error, TimeoutError):
                 reason = "it accepts the connection, but does not answer"
             elif isinstance(error, OSError) and error.strerror:
-                detail = base.reason_of(error)
+                detail = reason_of(error)
                 reason = f"{error.filename}: {detail}" if error.filename else detail
             if isinstance(error, PeerError) and error.code in _ACCESS_DENIED:
                 reason += self._advice

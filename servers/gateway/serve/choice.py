@@ -22,8 +22,8 @@ from shared.server.extension import Extension
 from shared.server.server import NoSettings
 
 from .configuration import Configuration
-from .foreign_server import foreign_server
 from .selection import Joining
+from .third_party_server import foreign_server
 
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.filesystem": ("the current directory, read-only", {"roots": ["."]}),

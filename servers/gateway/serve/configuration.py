@@ -26,8 +26,8 @@ from shared.program.settings.settings_file import parse_settings, read_text
 from shared.program.settings.tables import TABLES, read_rules
 from shared.yaml import YamlError, read_yaml
 
-from .foreign import Foreign, is_foreign, read_foreign
 from .selection import Joining, PageOptions
+from .third_party import Foreign, is_foreign, read_foreign
 
 OPTIONS: Mapping[str, FieldInfo] = {
     # A configuration names no other settings file, and the path of a server follows from its name.

@@ -32,9 +32,9 @@ from shared.server.server import Server
 from shared.telemetry.supervised import SupervisedServer
 
 from .choice import ChosenServer, foreign_names
-from .foreign_server import log_commands
-from .joined import joined_server, wait_until_settled
+from .gateway_server import joined_server, wait_until_settled
 from .selection import JOINED
+from .third_party_server import log_commands
 
 
 class JoinedProgram:

@@ -98,7 +98,7 @@ async def test_a_lost_server_does_not_affect_ours_and_returns(
     version: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How long a session is waited for nobody may set.
-    monkeypatch.setattr("servers.gateway.bridge.base.AWAY_SECONDS", 0.01)
+    monkeypatch.setattr("servers.gateway.bridge.connection.CALL_WAIT_SECONDS", 0.01)
     behind = Behind(mode=mode)
     async with behind_door(behind, version) as peer:
         await listening(peer, "tools")

@@ -16,7 +16,7 @@ WATCHED = "test://watched-resource"
 
 @asynccontextmanager
 async def in_a_process(mode: str, *, shared: bool = False) -> AsyncIterator[Upstream]:
-    yield child(mode, shared=shared)
+    yield child(mode, shares_session=shared)
 
 
 WAYS = {

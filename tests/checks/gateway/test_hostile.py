@@ -107,14 +107,14 @@ def _only(result: Json) -> str:
 async def held(behind: Behind, running: Run[Bridge]) -> Json:
     """What there is of all that a call may leave behind, which nothing but the objects themselves can tell."""
     await quiet()
-    bridge_, client = running.state, running.state.base.client
+    bridge_, client = running.state, running.state.connection.client
     return {
         "tasks": len(asyncio.all_tasks()),
         "calls": (len(running.calls), len(behind.running.calls)),
         "waiters": len(client._link.connection._waiting),
         "asked": client._link.connection.session.open_questions,
         "tasks of the bridge": len(bridge_.tasks),
-        "sessions": len(bridge_.own._by_link),
+        "sessions": len(bridge_.dedicated_sessions._by_link),
         "connections": len(behind.running.changes._listeners),
         "descriptors": len(descriptors()),
     }

@@ -13,7 +13,7 @@ from servers.bundle.commands.run import main
 from servers.gateway.program import run_gateway
 from tests.raw import Raw, call, request
 from tests.servers.bundle.refusals import not_refused, refused
-from tests.servers.gateway.serve.test_foreign_server import configured, is_alive, started
+from tests.servers.gateway.serve.test_third_party_server import configured, is_alive, started
 from tests.shared.transports.http.http_wire import Json
 
 PYTHON = started()["command"][0]

@@ -1,1 +1,1 @@
-"""Calls to the server behind a bridge: one module for each kind of session, and the parts that they share."""
+"""Calls to the server behind a bridge: one module for each kind of session, and what several kinds use."""

@@ -29,27 +29,27 @@ _SESSION_NOTIFICATIONS = frozenset(
 
 
 class CallRelay:
-    """Forwards the server's notifications and requests about one call to its client."""
+    """Forwards the server's notifications and requests during one call to the client that made it."""
 
     def __init__(self, context: Context[Any], session_messages: Callable[[Notified | Gap], None]) -> None:
-        """`session_messages` is called with messages on the stream of the call that belong to no call."""
+        """`session_messages` is called with messages that arrive on the stream of the call, but belong to no call."""
         self.context = context
         self._session_messages = session_messages
         self._scopes: set[anyio.CancelScope] = set()
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the client's answer. A request on the stream of the call is cancelled when the call is over. Raises
-        RpcError if the client refuses or can't be asked, or its call is over."""
+        """Return the client's answer. A request that arrived on the stream of the call is cancelled when the call
+        ends. Raises RpcError if the client refuses or can't be asked, or if its call has ended."""
         with anyio.CancelScope() as scope:
             if request.stream is not None:
                 self._scopes.add(scope)
             try:
-                return await _answer_to(drop_task(request), partial(self.context.forward_questions, carried=None))
+                return await _answer_with(drop_task(request), partial(self.context.forward_questions, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to has ended")
 
-    async def became_task(self) -> None:
+    async def on_became_task(self) -> None:
         """Turn the client's call into a task too, if the client supports tasks."""
         if self.context.call.task is not None:
             await self.context.call.task.detach()
@@ -61,25 +61,29 @@ class CallRelay:
 
     @property
     def is_detached(self) -> bool:
-        """True if the call runs as one of the bridge's tasks."""
+        """True if the client's call has become a task of the bridge."""
         task = self.context.call.task
         return task is not None and task.is_detached
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a notification about the call to the client: progress, and log messages at its level. A client that
-        is too slow misses them."""
-        if isinstance(notice, Gap) or notice.method in _SESSION_NOTIFICATIONS:
-            self._session_messages(notice)
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Forward a notification about the call to the client: its progress, log messages of the level that the
+        client wants, and any other. A client that reads too slowly misses them."""
+        if isinstance(message, Gap) or message.method in _SESSION_NOTIFICATIONS:
+            self._session_messages(message)
             return
-        params = drop_related_task(notice.params)
+        params = drop_related_task(message.params)
         if self.is_detached:
             task = self.context.call.task
-            if notice.method == "notifications/progress" and task is not None and (progress := read_progress(params)):
+            if (
+                message.method == "notifications/progress"
+                and task is not None
+                and (progress := read_progress(params))
+            ):
                 task.note(*progress)
             return
-        if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(TASK_NOTIFICATIONS):
+        if self.context.call.is_over or self.context.link.is_behind or message.method.startswith(TASK_NOTIFICATIONS):
             return
-        match notice.method:
+        match message.method:
             case "notifications/progress":
                 if (progress := read_progress(params)) is not None:
                     self.context.link.session.progress(self.context.call, *progress, params.get("_meta"))
@@ -88,7 +92,7 @@ class CallRelay:
                 if level in LOG_LEVELS and self.context.wants_log(level):
                     self.context.link.session.notify(self.context.call, "notifications/message", repair_log(params))
             case _:
-                self.context.link.session.notify(self.context.call, notice.method, params)
+                self.context.link.session.notify(self.context.call, message.method, params)
         self.context.link.send_soon()
 
     def close(self) -> None:
@@ -97,17 +101,17 @@ class CallRelay:
             scope.cancel()
 
 
-def newest_of_one_client(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """Return the most recent call if all current calls came on one connection, so that the server's messages about
-    any of them may go there."""
+def newest_if_one_client(calls: Sequence[CallRelay]) -> CallRelay | None:
+    """Return the most recent of `calls` if all came over one connection, so that any message of the server may be
+    sent there; else None."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 
-async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str, Any]:
-    """Return the answer from the client of `link` to a request that belongs to none of its calls. Raises RpcError
-    like `CallRelay.answer`."""
+async def ask_standalone(link: Connection, request: ServerRequest) -> dict[str, Any]:
+    """Return the answer of the client of `link` to a request from the server that belongs to none of that client's
+    calls. Raises RpcError like `CallRelay.answer`."""
 
-    async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    async def send(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         answers: dict[str, Any] = {}
         for key, request in requests.items():
             answer = await link.ask_standalone(read_question(*request))
@@ -116,17 +120,17 @@ async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str,
             answers[key] = answer.result
         return answers
 
-    return await _answer_to(drop_task(question), ask)
+    return await _answer_with(drop_task(request), send)
 
 
-async def _answer_to(
-    request: ServerRequest, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
+async def _answer_with(
+    request: ServerRequest, send: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = (await ask({"question": (request.method, request.params)}))["question"]
+        answer: dict[str, Any] = (await send({"question": (request.method, request.params)}))["question"]
         return answer
     except MissingCapability as error:
         raise MethodNotFound(f"the client did not declare support for this: {request.method}") from error
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The request of a third-party server may have any form, and must not end the session with it.
+        # A third-party server may send a request of any form; a malformed one must not end the session.
         raise InvalidParams(f"{request.method} has a form that no client can show") from None

@@ -1,9 +1,9 @@
 """Sessions at a server, for clients without sessions of their own. Each call uses one exclusively.
 
-    a call ──▶ an idle session of the same client ──▶ leased ──▶ idle ──▶ the next call, or closed after a while
-           └─▶ a new one, where there is room ───────┘   └──▶ closed, where the call was stopped
+    a call ──▶ an idle session of the same client ──▶ in use ──▶ idle ──▶ the next call, or closed after a while
+           └─▶ a new session, if there is room ──────┘   └──▶ closed, if the call was stopped
 
-Two requests count as from the same client if they have the same owner, name and capabilities, so that data in a
+Two requests count as coming from the same client if their owner, name and capabilities are equal. So the data of a
 session on the server is never visible to another client.
 """
 
@@ -20,12 +20,12 @@ from shared.protocol.signing import digest
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-from ..base import OnServerMessage
+from ..connection import OnServerMessage
 from ..forwarding import identity_of, params_of, unopened_error
 from ..tasks import UpstreamTasks
 from ..upstream import Upstream
-from .borrowed_session import LeasedSession
 from .pending_input import PendingCalls
+from .pooled_session import PooledSession
 from .upstream_call import Exchange, UpstreamCall
 
 IDLE_SECONDS = 60.0
@@ -34,8 +34,8 @@ MAX_SESSIONS = 32
 """Maximum number of sessions, each of which may be a process."""
 
 
-class Pool:
-    """The sessions at `upstream` for clients without sessions. It ends with `close`."""
+class SessionPool:
+    """The sessions at `upstream` for clients without sessions. End it with `close`."""
 
     def __init__(
         self,
@@ -47,19 +47,19 @@ class Pool:
         max_sessions: int = MAX_SESSIONS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """The tasks of sessions run in `tasks`; `session_messages` is called with messages from a server that belong
-        to no call. `max_sessions` is the maximum number of sessions, three quarters of which one client may have. An
-        unused session is closed after `idle_seconds`."""
+        """The tasks of sessions run in `tasks`. `session_messages` is called with messages from the server that
+        belong to no call. One client may have three quarters of the `max_sessions` sessions. An unused session is
+        closed after `idle_seconds`."""
         self.pending_calls = PendingCalls() if pending_calls is None else pending_calls
-        """The calls whose clients are away."""
+        """The calls that wait for the next round of their client."""
         self.upstream_tasks = UpstreamTasks()
-        """The support for tasks of the tools."""
+        """Which tools support tasks."""
         self._upstream = upstream
         self._tasks = tasks
         self._session_messages = session_messages
         self._max_sessions = max_sessions
         self._max_of_one_client = max(1, max_sessions * 3 // 4)
-        self._sessions: set[LeasedSession] = set()
+        self._sessions: set[PooledSession] = set()
         self._idle = ExpiryQueue(idle_seconds, _close)
         self._changed = Signal()
         self._waiting = 0
@@ -68,18 +68,18 @@ class Pool:
         return len(self._sessions)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result, or raise its next questions. If there is no free session, the call waits within
-        its time limit.
+        """Return the server's result. A call without a free session waits for one, within its time limit.
 
-        Raises the same errors as `Client.exchange`, opening a session, and `PendingCalls`.
+        Raises InputRequired with the server's requests for input, RpcError if no session can be opened, and the other
+        errors of `Client.exchange` and `PendingCalls`.
         """
         call = await self.pending_calls.resume(context)
         if call is None:
             identity, call_info = identity_of(context.peer), context.call
             request = (call_info.method.name, params_of(context, params))
             call = UpstreamCall(context, self._on_server_message)
-            session = await self._lease(context.owner, identity)
-            session.lease(call)
+            session = await self._get_session(context.owner, identity)
+            session.assign(call)
             task_params, is_known = None, False
             try:
                 name = getattr(params, "name", None)
@@ -88,42 +88,42 @@ class Pool:
                 is_known = True
             finally:
                 if not is_known:  # otherwise nothing would release the session
-                    session.lease(None)
+                    session.assign(None)
                     self._release(session)
             exchange = partial(
                 session.exchange, request, call_info.token is not None, identity.log_level, task_params
             )
             self._tasks.start(self._make_call(session, call, exchange))
-        return await self.pending_calls.round(context, call)
+        return await self.pending_calls.run_round(context, call)
 
     def close(self) -> None:
-        """Stop the calls whose clients are away, and close unused sessions."""
+        """Stop the pending calls, and close unused sessions."""
         self.pending_calls.close()
         for session in tuple(self._idle):
             self._idle.stop(session)
             _close(session)
         self._idle.close()
 
-    async def _make_call(self, session: LeasedSession, call: UpstreamCall, exchange: Exchange) -> None:
-        ended = False
+    async def _make_call(self, session: PooledSession, call: UpstreamCall, exchange: Exchange) -> None:
+        has_ended = False
         try:
-            ended = await call.run(exchange)
+            has_ended = await call.run(exchange)
         finally:
-            session.lease(None)
-            # Messages after a stopped call must not reach another call.
-            if ended:
+            session.assign(None)
+            # After a stopped call its messages may still arrive, and must not reach the next call.
+            if has_ended:
                 self._release(session)
             else:
                 session.closing.set()
 
-    def _on_server_message(self, notice: Notified | Gap) -> None:
-        if isinstance(notice, Notified):
-            self.pending_calls.visiting.on_server_message(notice)
-        self._session_messages(notice)
+    def _on_server_message(self, message: Notified | Gap) -> None:
+        if isinstance(message, Notified):
+            self.pending_calls.page_visits.on_server_message(message)
+        self._session_messages(message)
 
     # Sessions
 
-    async def _lease(self, owner: str, identity: ClientIdentity) -> LeasedSession:
+    async def _get_session(self, owner: str, identity: ClientIdentity) -> PooledSession:
         """Return an open session for a call of `owner`. Raises RpcError with the reason if it can't be opened in
         time."""
         key = digest([owner, identity.info, identity.capabilities])
@@ -132,7 +132,7 @@ class Pool:
             await self._wait_for_room(candidates)
             session = self._take_idle(key)
         if session is None:
-            session = LeasedSession(owner, key, identity, self._on_server_message)
+            session = PooledSession(owner, key, identity, self._on_server_message)
             self._sessions.add(session)
             self._tasks.start(self._run_session(session))
         if session.settled.is_set():
@@ -144,28 +144,27 @@ class Pool:
                 is_open = True
         finally:
             if not is_open:
-                # No call waits for it anymore: once open, it is available for the next call of the same client.
-                session.is_left = True
+                # This call no longer waits for it: once open, it is available for the next call of the same client.
+                session.was_abandoned = True
                 if session.client is not None:
                     self._release(session)
         if session.client is None:
             raise unopened_error(self._upstream.name, session.error)
         return session
 
-    def _find_candidates(self, owner: str) -> list[LeasedSession]:
-        """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
-        there is room."""
-        own = [session for session in self._sessions if session.owner == owner]
+    def _find_candidates(self, owner: str) -> list[PooledSession]:
+        """Return the sessions of which one must be closed before `owner` may open another; empty if there is room."""
+        sessions_of_owner = [session for session in self._sessions if session.owner == owner]
         # No single client may use more than three quarters of the sessions.
-        if len(own) >= self._max_of_one_client:
-            return own
+        if len(sessions_of_owner) >= self._max_of_one_client:
+            return sessions_of_owner
         return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
 
-    async def _run_session(self, session: LeasedSession) -> None:
+    async def _run_session(self, session: PooledSession) -> None:
         try:
             async with self._upstream.connect(session.options) as session.client:
                 session.settled.set()
-                if session.is_left:
+                if session.was_abandoned:
                     self._release(session)
                 await wait_for_first(session.client.ended, session.closing.wait)
         except (McpError, OSError, ValueError) as error:
@@ -176,29 +175,30 @@ class Pool:
             self._idle.stop(session)
             self._changed.wake()
 
-    def _release(self, session: LeasedSession) -> None:
+    def _release(self, session: PooledSession) -> None:
         """Make the session available for the next call of the same client, for a while."""
         if session in self._sessions and session.is_usable:
             self._idle.start(session)
             self._changed.wake()
 
-    def _take_idle(self, key: str) -> LeasedSession | None:
+    def _take_idle(self, key: str) -> PooledSession | None:
         matching = (session for session in reversed(self._idle) if session.key == key and session.is_usable)
-        idle: LeasedSession | None = next(matching, None)
+        idle: PooledSession | None = next(matching, None)
         if idle is not None:
             self._idle.stop(idle)
         return idle
 
-    async def _wait_for_room(self, candidates: list[LeasedSession]) -> None:
-        """If not enough of the `candidates` are closing, close the one that has been unused longest, or else the
-        one whose client has been away too long. Then wait until something changes."""
+    async def _wait_for_room(self, candidates: list[PooledSession]) -> None:
+        """Wait until the sessions have changed. If fewer of the `candidates` are closing than calls are waiting,
+        first close the one that has been idle longest, or, if none is idle, end the pending call whose client has
+        been away too long."""
         self._waiting += 1
         seconds: float | None = None
         try:
             if sum(session.closing.is_set() for session in candidates) < self._waiting:
                 oldest = next((session for session in self._idle if session in candidates), None)
                 if oldest is None:
-                    seconds = self._end_longest_away(candidates)
+                    seconds = self._end_longest_absence(candidates)
                 else:
                     self._idle.stop(oldest)
                     _close(oldest)
@@ -207,23 +207,23 @@ class Pool:
         finally:
             self._waiting -= 1
 
-    def _end_longest_away(self, candidates: list[LeasedSession]) -> float:
-        """End the call of the candidate whose client has been away longest, if that is too long; return the seconds
-        until the next check."""
-        away = {
+    def _end_longest_absence(self, candidates: list[PooledSession]) -> float:
+        """End the pending call whose client has been away longest, if that is too long, and close its session. Return
+        the seconds until the next check."""
+        absences = {
             session: seconds
             for session in candidates
-            if (seconds := self.pending_calls.away(session.call)) is not None
+            if (seconds := self.pending_calls.seconds_away(session.call)) is not None
         }
-        longest = max(away, key=away.__getitem__, default=None)
+        longest = max(absences, key=absences.__getitem__, default=None)
         limit = self.pending_calls.away_seconds
-        if longest is not None and away[longest] < limit:
-            return limit - away[longest]
+        if longest is not None and absences[longest] < limit:
+            return limit - absences[longest]
         if longest is not None:
             self.pending_calls.abandon(longest.call)
             _close(longest)
         return limit
 
 
-def _close(session: LeasedSession) -> None:
+def _close(session: PooledSession) -> None:
     session.closing.set()

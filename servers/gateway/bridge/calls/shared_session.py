@@ -1,8 +1,10 @@
-"""One session on a server for all clients, if the operator configures it; a command then runs as a single process.
+"""One session on a server for all clients, if the operator configures that. A server that is a command then runs as a
+single process.
 
-A message from the server on the stream of a request or a task belongs to its caller. Other messages belong to the
-client whose calls are in progress. If there are several such clients, notifications are dropped and questions are
-refused, since they could reveal one client's activity to another client's user.
+A message from the server that names a task, or arrives on the stream of a request, belongs to the client that made
+that call. All other messages belong to the client whose calls are in progress. If several clients have calls in
+progress, these notifications are dropped and these requests are refused, since they could reveal one client's
+activity to another client's user.
 """
 
 from collections.abc import Mapping
@@ -20,10 +22,10 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 
-from ..base import Base
+from ..connection import BridgeConnection
 from ..forwarding import caller_of, params_of, require_result
 from ..log_level import SharedLevel
-from ..tasks import UpstreamTasks, related_task, run_as_task, time_limit_of
+from ..tasks import UpstreamTasks, related_task, run_as_task, timeout_for
 from .call_relay import CallRelay
 from .pending_input import PendingCalls
 from .upstream_call import UpstreamCall
@@ -33,25 +35,26 @@ SHARED_CAPABILITIES: Mapping[str, Any] = {
     "sampling": {"tools": {}},
     "roots": {"listChanged": True},
 }
-"""The capabilities that are declared for all clients: one without a capability refuses its requests."""
+"""The capabilities that are declared to the server for all clients. A client that lacks one of them refuses the
+server's requests that need it."""
 MAX_VISITS = 1_000
-"""Maximum number of pages to visit whose clients are remembered; the oldest are forgotten."""
+"""Maximum number of page visits for which the client is remembered; the oldest are forgotten."""
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
 
 class _AttributedCall:
-    """The relay of one call: `inner`, and the client to which it belongs."""
+    """The relay of one call, `inner`, with the connection of the client that made the call."""
 
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
         self.inner = inner
         self.link = link
         self.task: str | None = None
-        """The id of the server's task that the call has become, if any."""
+        """The id of the task that the call has become at the server, if any."""
         self._visits = visits
 
-    async def became_task(self) -> None:
+    async def on_became_task(self) -> None:
         """Called when the server has turned the call into a task."""
-        await self.inner.became_task()
+        await self.inner.on_became_task()
 
     def on_status(self, task: TaskState) -> None:
         """Receive the state of the task."""
@@ -59,9 +62,9 @@ class _AttributedCall:
         self.inner.on_status(task)
 
     @property
-    def can_ask(self) -> bool:
-        """True if its client can be asked."""
-        return isinstance(self.inner, CallRelay) or self.inner.can_ask
+    def can_ask_client(self) -> bool:
+        """True if requests from the server can be forwarded to its client."""
+        return isinstance(self.inner, CallRelay) or self.inner.can_ask_client
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer. Raises RpcError like `inner`."""
@@ -72,51 +75,51 @@ class _AttributedCall:
                 del self._visits[next(iter(self._visits))]
         return await self.inner.answer(request)
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, message: Notified | Gap) -> None:
         """Forward a message to the client."""
-        self.inner.on_server_message(notice)
+        self.inner.on_server_message(message)
 
 
 class SharedSession:
-    """Makes all calls in the session of the bridge itself, and is the relay of messages in it that belong to no call.
-    It ends with `close`."""
+    """Makes all calls in the session of the bridge's own connection, and is the relay of messages there that belong
+    to no call. End it with `close`."""
 
     def __init__(self, tasks: TaskSet) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
-        """The options with which the bridge opens it."""
+        """The options with which the bridge opens that session."""
         self.pending_calls = PendingCalls()
-        """The calls whose clients have been asked a question, and will answer it in their next request."""
+        """The calls that wait for the next round of their client."""
         self._tasks = tasks
         self.upstream_tasks = UpstreamTasks()
-        """The support for tasks of the tools."""
-        self._base: Base
+        """Which tools support tasks."""
+        self._connection: BridgeConnection
         self._level: SharedLevel
         self._calls_in_progress: list[_AttributedCall] = []
         self._visits: dict[str, Connection] = {}
-        """The clients whose users were asked to visit a page, by the id of that elicitation."""
+        """The connections of clients whose users were asked to visit a page, by the id of that elicitation."""
         self._least_severe = len(LOG_LEVELS)
 
-    def join(self, base: Base, level: SharedLevel) -> None:
-        """Set `base`, the bridge's own connection to the server, and the log level of that connection."""
-        self._base, self._level = base, level
+    def join(self, connection: BridgeConnection, level: SharedLevel) -> None:
+        """Set `connection`, the bridge's own connection to the server, and the log level of that connection."""
+        self._connection, self._level = connection, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
         session, and the errors raised by `PendingCalls` and `Context.forward_questions`."""
         if context.peer.has_handshake:
-            relay = CallRelay(context, self._base.on_server_message)
+            relay = CallRelay(context, self._connection.on_server_message)
             try:
                 return await self._exchange(context, params_of(context, params), relay)
             finally:
                 relay.close()
         call = await self.pending_calls.resume(context)
         if call is None:
-            call = UpstreamCall(context, self._base.on_server_message)
+            call = UpstreamCall(context, self._connection.on_server_message)
             self._tasks.start(self._run_call(call, context, params_of(context, params)))
-        return await self.pending_calls.round(context, call)
+        return await self.pending_calls.run_round(context, call)
 
     def close(self) -> None:
-        """Stop the calls that wait for the answers of their clients."""
+        """Stop the pending calls."""
         self.pending_calls.close()
 
     async def _run_call(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
@@ -131,24 +134,24 @@ class SharedSession:
                 self._least_severe = order
                 with suppress(PeerError):
                     await self._level.set_level(self, context.peer.log_level)
-        client, relay = self._base.client, _AttributedCall(inner, context.link, self._visits)
+        client, relay = self._connection.client, _AttributedCall(inner, context.link, self._visits)
 
-        async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
+        async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = caller_of(context, relay)
-            return require_result(await client.exchange(method, sent, caller, timeout=time_limit_of(method)))
+            return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
 
         self._calls_in_progress.append(relay)
         try:
             task_params = await self.upstream_tasks.task_param(client, context, params.get("name"))
-            return await run_as_task(ask, context.call.method.name, params, task_params, relay)
+            return await run_as_task(send, context.call.method.name, params, task_params, relay)
         finally:
             self._calls_in_progress.remove(relay)
 
-    # Messages of the server that belong to no call, attributed as far as possible
+    # The relay of messages that belong to no call: they are attributed to a client as far as possible
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the answer of the client that the request belongs to, by its task or by the calls in progress.
-        Raises RpcError if it belongs to no client or may belong to several, and if the client refuses."""
+        """Return the answer of the client that the request belongs to: the one whose task it names, or else the only
+        one with calls in progress. Raises RpcError if there is no such client, and if the client refuses."""
         if (task := related_task(request.params)) is not None:
             for relay in self._calls_in_progress:
                 if relay.task == task:
@@ -158,27 +161,28 @@ class SharedSession:
         if not self._has_one_client:
             raise InternalError("it is unknown which client this question is for")
         newest = next(
-            (relay for relay in reversed(self._calls_in_progress) if relay.can_ask), self._calls_in_progress[-1]
+            (relay for relay in reversed(self._calls_in_progress) if relay.can_ask_client),
+            self._calls_in_progress[-1],
         )
         with ExitStack() as paused:
-            # Any of these may wait for the answer.
+            # The server may need the answer for any of these calls, so their time limits are suspended too.
             for other in self._calls_in_progress:
                 if other is not newest and isinstance(other.inner, CallRelay):
                     paused.enter_context(other.link.calls.pause_clock(other.inner.context.call))
             return await newest.answer(request)
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a log message to the client whose calls are in progress, and the end of a visit to the client that
-        was asked to visit the page. Other messages are not handled here."""
-        if isinstance(notice, Gap):
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Forward a log message to the only client with calls in progress, and the end of a page visit to the client
+        that was asked to visit the page. Other messages are ignored here."""
+        if isinstance(message, Gap):
             return
-        if notice.method == _LOGGED and self._has_one_client:
-            self._calls_in_progress[-1].on_server_message(notice)
-        elif notice.method == _VISITED:
-            self.pending_calls.visiting.on_server_message(notice)
-            link = self._visits.pop(str(notice.params.get("elicitationId")), None)
+        if message.method == _LOGGED and self._has_one_client:
+            self._calls_in_progress[-1].on_server_message(message)
+        elif message.method == _VISITED:
+            self.pending_calls.page_visits.on_server_message(message)
+            link = self._visits.pop(str(message.params.get("elicitationId")), None)
             if link is not None:
-                link.session.notify_session(notice.method, notice.params)
+                link.session.notify_session(message.method, message.params)
                 link.send_soon()
 
     @property

@@ -11,39 +11,40 @@ from shared.protocol.session.questions import MAX_ROUNDS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-from ..base import Base
+from ..connection import BridgeConnection
 from ..forwarding import GONE, caller_of, params_of, require_result
-from ..tasks import has_tasks, reject_question, time_limit_of
-from .call_relay import CallRelay, newest_of_one_client
+from ..tasks import reject_separate_request, supports_tasks, timeout_for
+from .call_relay import CallRelay, newest_if_one_client
 
 
 class StatelessCalls:
-    """Makes the requests of all clients, of either era."""
+    """Makes the calls of all clients, with or without sessions."""
 
-    def __init__(self, base: Base) -> None:
-        self._base = base
+    def __init__(self, connection: BridgeConnection) -> None:
+        self._connection = connection
         self._calls: list[CallRelay] = []
-        base.listen(self._on_server_message)
+        connection.listen(self._on_server_message)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result. Its questions go to the client, and end the call if that is stateless.
+        """Return the server's result. If the server requests input, a client with a session is asked during the call;
+        for a stateless client the round ends with the server's requests.
 
-        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors raised by
-        `Context.forward_questions`.
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors of
+        `Context.forward_questions`, among them InputRequired with the server's requests.
         """
-        sent, round_ = params_of(context, params), context.call.round
+        params, round_ = params_of(context, params), context.call.round
         if isinstance(round_.carried, dict) and "task" in round_.carried:
             return await self._follow(context, round_.carried["task"], None)
         if round_.carried is not None and "state" not in round_.carried:
             raise InvalidParams(GONE)  # the server had sessions during the previous round
         inputs = _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
         for _ in range(MAX_ROUNDS):
-            relay = CallRelay(context, self._base.on_server_message)
+            relay = CallRelay(context, self._connection.on_server_message)
             self._calls.append(relay)
             try:
-                caller = caller_of(context, relay, tasks=has_tasks(self._base.description, stateless=True))
-                result = await self._base.client.exchange(
-                    context.call.method.name, {**sent, **inputs}, caller, timeout=None
+                caller = caller_of(context, relay, tasks=supports_tasks(self._connection.description, stateless=True))
+                result = await self._connection.client.exchange(
+                    context.call.method.name, {**params, **inputs}, caller, timeout=None
                 )
             finally:
                 self._calls.remove(relay)
@@ -56,47 +57,49 @@ class StatelessCalls:
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
     async def _follow(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
-        """Return the result of a task that runs at the server, known from an earlier round or from `first`. If the
-        client has neither tasks nor sessions, each question ends a round, and the task continues."""
-        relay, answers = CallRelay(context, self._base.on_server_message), context.call.round.answers
+        """Return the result of the server's task `id`. `first` is its state if it has just been created; None if an
+        earlier round began it. For a client without tasks and sessions, each request for input ends a round, while
+        the task goes on."""
+        relay, answers = CallRelay(context, self._connection.on_server_message), context.call.round.answers
 
-        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
             return require_result(
-                await self._base.client.exchange(method, params, caller, timeout=time_limit_of(method))
+                await self._connection.client.exchange(method, params, caller, timeout=timeout_for(method))
             )
 
-        async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
-            return await _ask(context, questions, {"task": id})
+        async def answer(requests: Questions) -> dict[str, dict[str, Any]]:
+            return await _ask(context, requests, {"task": id})
 
         self._calls.append(relay)
         try:
-            await relay.became_task()
+            await relay.on_became_task()
             if first is None and answers:
-                await ask("tasks/update", {"taskId": id, "inputResponses": answers})
+                await send("tasks/update", {"taskId": id, "inputResponses": answers})
             return await follow(
-                id, TaskChannel(ask, reject_question, on_task=relay.on_status, answer_all=answer), first
+                id, TaskChannel(send, reject_separate_request, on_task=relay.on_status, answer_all=answer), first
             )
         finally:
             self._calls.remove(relay)
 
-    def _on_server_message(self, notice: Notified | Gap) -> None:
-        # On a pipe a log message can't be attributed to a request.
-        if isinstance(notice, Notified) and notice.method == "notifications/message":
-            relay = newest_of_one_client(self._calls)
+    def _on_server_message(self, message: Notified | Gap) -> None:
+        # Over stdio, nothing shows to which request a log message belongs.
+        if isinstance(message, Notified) and message.method == "notifications/message":
+            relay = newest_if_one_client(self._calls)
             if relay is not None:
-                relay.on_server_message(notice)
+                relay.on_server_message(message)
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """Return the fields of a round in addition to its request's params: the client's answers, and the server's own
-    state."""
+    """Return the params that a round adds to those of the request: the client's answers, and the state that the
+    server sent."""
     inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
     return inputs if state is None else {**inputs, "requestState": state}
 
 
 async def _ask(context: Context[Any], requests: Questions, carried: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the client's answers to the server's requests. Clients with sessions need an id for each page visit."""
+    """Return the client's answers to the server's requests. Those for page visits get an id, which clients with
+    sessions need."""
     if context.peer.has_handshake:
         requests = {
             key: (

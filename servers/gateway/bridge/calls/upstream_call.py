@@ -1,4 +1,4 @@
-"""Calls to a server with sessions, on behalf of a client that has none and can be asked only between two rounds."""
+"""Calls to a server with sessions for a client without one, which can be asked for input only between two rounds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from shared.protocol.session.questions import Question, find_missing_capability,
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-from ..base import OnServerMessage
+from ..connection import OnServerMessage
 from ..tasks import drop_task
 from .call_relay import CallRelay
 
@@ -22,37 +22,38 @@ CALL_NOTIFICATIONS = ("notifications/progress", "notifications/message")
 """The notifications that belong to a call, and only to its client."""
 
 
-class CallOver(RpcError):
-    """Raised if the call to which a question belongs has ended."""
+class CallEnded(RpcError):
+    """Raised if the call to which a request from the server belongs has ended."""
 
 
-class _Pending:
-    """A question that waits for its answer."""
+class _PendingRequest:
+    """A request from the server that waits for the client's answer."""
 
-    __slots__ = ("answer", "asked", "question")
+    __slots__ = ("answer", "question", "request")
 
-    def __init__(self, asked: ServerRequest, question: Question) -> None:
-        self.asked = asked
+    def __init__(self, request: ServerRequest, question: Question) -> None:
+        self.request = request
         self.question = question
         self.answer: dict[str, Any] | None = None
 
 
 class UpstreamCall:
-    """One call to the server, over all rounds of its client; the relay of its messages. It begins with `run`, in its
-    own task."""
+    """One call to the server, over all rounds of its client. It is the relay of the server's messages during the
+    call. `run` makes the call, in a task of its own."""
 
     def __init__(self, context: Context[Any], session_messages: OnServerMessage) -> None:
-        """`session_messages` is called with messages of the call that belong to no call."""
+        """`session_messages` is called with messages that arrive on the stream of the call, but belong to no call."""
         self.owner = context.owner
-        self.can_ask = context.call.method.multi_round
-        """True if its client can be asked, since only some requests have rounds."""
+        self.can_ask_client = context.call.method.multi_round
+        """True if the server's requests can be forwarded to the client, which is possible only for methods with
+        rounds."""
         self.is_over = False
         self._peer = context.peer
         self._session_messages = session_messages
         self._relay: CallRelay | None = None
-        self._pending: dict[str, _Pending] = {}
-        self._question_count = 0
-        self._is_task = self._is_settled = False
+        self._pending: dict[str, _PendingRequest] = {}
+        self._request_count = 0
+        self._is_task = self._is_task_adopted = False
         self._outcome: dict[str, Any] | McpError | OSError | None = None
         self._changed = Signal()
         self._scope = CancelScope()
@@ -73,18 +74,18 @@ class UpstreamCall:
         """Stop the call, whose result is no longer needed, and notify the server."""
         self._scope.cancel()
 
-    # Messages of the server
+    # The relay of the call
 
-    async def became_task(self) -> None:
-        """Called when the server has turned the call into a task. Returns once it is one of the bridge's tasks, or if
-        its client supports none."""
+    async def on_became_task(self) -> None:
+        """Called when the server has turned the call into a task. Returns once the client's call has become a task
+        too, or if its client does not support tasks."""
         self._is_task = True
         self._changed.wake()
-        while not self._is_settled and self._relay is not None:
+        while not self._is_task_adopted and self._relay is not None:
             await self._changed.wait()
 
     def on_status(self, task: TaskState) -> None:
-        """Copy the status message of the server's task to the bridge's task."""
+        """Copy the status message of the server's task to the task of the client's call."""
         if self._relay is not None:
             self._relay.on_status(task)
 
@@ -93,12 +94,12 @@ class UpstreamCall:
         RpcError for a request that this client can't answer."""
         request = drop_task(request)
         question = read_question(request.method, request.params)
-        if not self.can_ask or find_missing_capability(question, self._peer) is not None:
+        if not self.can_ask_client or find_missing_capability(question, self._peer) is not None:
             raise MethodNotFound(f"the client that called can't be asked: {request.method}")
         if self._relay is not None and self._relay.is_detached:
             return await self._relay.answer(request)
-        self._question_count += 1
-        key, pending = f"q{self._question_count}", _Pending(request, question)
+        self._request_count += 1
+        key, pending = f"q{self._request_count}", _PendingRequest(request, question)
         self._pending[key] = pending
         self._changed.wake()
         try:
@@ -107,22 +108,23 @@ class UpstreamCall:
         finally:
             self._pending.pop(key, None)
         if pending.answer is None:
-            raise CallOver("the call that asked this question has ended", code=InternalError.code)
+            raise CallEnded("the call that asked this question has ended", code=InternalError.code)
         return pending.answer
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a message to the client, if there is a current round."""
-        if isinstance(notice, Gap):
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Forward a message to the client if a round is in progress; without one, only messages that belong to no
+        call."""
+        if isinstance(message, Gap):
             return
         if self._relay is not None:
-            self._relay.on_server_message(notice)
-        elif notice.method not in CALL_NOTIFICATIONS:
-            self._session_messages(notice)
+            self._relay.on_server_message(message)
+        elif message.method not in CALL_NOTIFICATIONS:
+            self._session_messages(message)
 
     # Rounds of its client
 
     def store_answers(self, answers: Mapping[str, Any]) -> None:
-        """Store the answers of a round. Raises InvalidParams for an answer that does not match its question."""
+        """Store the answers of a round. Raises InvalidParams for an answer that does not match its request."""
         answered = [(key, pending, answers[key]) for key, pending in self._pending.items() if key in answers]
         for _, pending, answer in answered:
             read_answer(pending.question, answer)
@@ -131,31 +133,32 @@ class UpstreamCall:
             del self._pending[key]
         self._changed.wake()
 
-    async def wait_for_questions(
+    async def wait_for_requests(
         self, context: Context[Any], gather_seconds: float
     ) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Wait for questions to the client, which meanwhile gets the server's notifications; return none if the call
-        has ended. After the first question it waits `gather_seconds` for further ones."""
+        """Wait until the server requests input, and return its requests, by key; empty if the call has ended instead.
+        Meanwhile, the client of `context` gets the server's notifications. After the first request, wait
+        `gather_seconds` for further ones."""
         self._relay = CallRelay(context, self._session_messages)
         try:
             while not self.is_over:
-                if self._is_task and not self._is_settled:
-                    await self._relay.became_task()
-                    self._is_settled = True
+                if self._is_task and not self._is_task_adopted:
+                    await self._relay.on_became_task()
+                    self._is_task_adopted = True
                     self._changed.wake()
                 if not self._pending:
                     await self._changed.wait()
                     continue
-                await self._gather(gather_seconds)
+                await self._wait_for_more(gather_seconds)
                 if self._pending:  # not cancelled in the meantime
                     break
         finally:
             self._relay = None
         if self.is_over:
             return {}
-        return {key: (pending.asked.method, pending.asked.params) for key, pending in self._pending.items()}
+        return {key: (pending.request.method, pending.request.params) for key, pending in self._pending.items()}
 
-    async def _gather(self, seconds: float) -> None:
+    async def _wait_for_more(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             while not self.is_over:
                 await self._changed.wait()
@@ -168,4 +171,4 @@ class UpstreamCall:
 
 
 Exchange = Callable[[UpstreamCall], Awaitable[dict[str, Any]]]
-"""Makes the request of a call, given its relay, and returns the result."""
+"""Sends the request of a call, whose messages go to that call, and returns the result."""

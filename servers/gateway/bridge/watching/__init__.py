@@ -1,1 +1,1 @@
-"""Subscriptions through a bridge, and the resources that it watches at the server for them."""
+"""Subscriptions of clients at a bridge, and the bridge's own subscriptions at the server that they need."""

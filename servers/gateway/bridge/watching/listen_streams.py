@@ -1,11 +1,12 @@
 """The listen streams for resources at a stateless server: few of them, even for many resources.
 
-    add ──▶ gathered for a moment ──▶ one new stream, which takes over what small ones have ──▶ these are ended
+    add ──▶ wait a moment for further resources ──▶ open one stream for these, and for those of smaller streams
+                                                ──▶ end the smaller streams
 
-A stream reports what it was opened for. One stream for each resource would need a connection for each over HTTP, and
-a single one for all would list thousands again for each new one. So a new stream takes over all streams with at most
-as many resources as it has. For n resources there are about log n streams, and each resource is listed about log n
-times.
+A stream reports changes of the resources for which it was opened; none can be added later. With one stream for each
+resource, HTTP would need a connection for each. With a single stream for all, each new resource would mean to send
+thousands of URIs again. So a new stream takes over the resources of all streams that have at most as many as it has.
+For n resources there are about log n streams, and each URI is sent about log n times.
 """
 
 import logging
@@ -21,7 +22,7 @@ from shared.errors import McpError
 _log = logging.getLogger("shared.gateway.bridge.listening")
 
 GATHER_SECONDS = 0.01
-"""Seconds that a new stream waits for more resources."""
+"""Seconds to wait for further resources before a stream is opened."""
 MAX_URIS = 1_000
 """Maximum number of resources of one stream."""
 PAUSE_SECONDS = 30.0
@@ -29,7 +30,8 @@ PAUSE_SECONDS = 30.0
 
 
 class _Batch:
-    """Resources that are requested together, and the result."""
+    """Resources for which one stream is opened, and the outcome of that. `error` is None if the stream could be
+    opened."""
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
@@ -45,10 +47,10 @@ class _Stream:
     def __init__(self, uris: Iterable[str], report: Callable[[Change], None]) -> None:
         self.uris = dict.fromkeys(uris)
         self.opened = anyio.Event()
-        """Set when it is open for the first time, or has failed."""
+        """Set when it was opened the first time, or that has failed."""
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
-        """The reason that it could not be opened."""
+        """Why it could not be opened; None if it was."""
         self._report = report
         self._scope = anyio.CancelScope()
 
@@ -57,7 +59,8 @@ class _Stream:
         self._scope.cancel()
 
     async def run(self, client: Client) -> None:
-        """Report changes until `end` is called or the connection ends."""
+        """Report changes, and reopen the stream when the server ends it, until `end` is called or the connection
+        ends."""
         try:
             with self._scope:
                 await self._run_once(client)
@@ -107,12 +110,12 @@ class ListenStreams:
         """The stream of each resource."""
 
     @property
-    def streams(self) -> int:
+    def stream_count(self) -> int:
         """The number of open streams."""
         return len(self._open_streams())
 
     async def add(self, uri: str) -> bool:
-        """Request notifications about `uri` from the server; return False if it refuses. Raises PeerError,
+        """Request notifications about `uri` from the server; return False if the server refuses. Raises PeerError,
         ConnectionError and TimeoutError if no stream can be opened."""
         if self._batch is None:
             self._batch = _Batch()
@@ -125,7 +128,7 @@ class ListenStreams:
         return uri not in batch.refused
 
     async def remove(self, uri: str) -> None:
-        """Remove `uri`, which was added before."""
+        """Remove `uri`, and end its stream if nothing is left in it."""
         self._drop(uri)
 
     def _drop(self, uri: str) -> None:
@@ -139,7 +142,7 @@ class ListenStreams:
         return dict.fromkeys(self._streams.values())
 
     async def _open_batch(self, batch: _Batch) -> None:
-        # One at a time: resources added while one is opened share the next.
+        # Streams are opened one at a time: resources that are added meanwhile share the next one.
         try:
             async with self._opening:
                 await anyio.sleep(GATHER_SECONDS)
@@ -156,31 +159,31 @@ class ListenStreams:
             batch.done.set()
 
     async def _open_stream(self, uris: Collection[str]) -> frozenset[str]:
-        """Open a stream for `uris` that takes over the resources of smaller ones; return the URIs among them that the
+        """Open a stream for `uris` that takes over the resources of smaller streams; return those of `uris` that the
         server refuses."""
         size = len(uris)
-        before = []
+        replaced = []
         for stream in sorted(self._open_streams(), key=lambda stream: len(stream.uris)):
             if len(stream.uris) > size or size + len(stream.uris) > MAX_URIS:
                 break
             size += len(stream.uris)
-            before.append(stream)
+            replaced.append(stream)
         requested = frozenset(uris)
-        new = _Stream([*uris, *(uri for stream in before for uri in stream.uris)], self._report)
-        self._tasks.start(new.run(self.client))
-        await new.opened.wait()
-        if new.error is not None:
-            raise new.error
-        dropped = {uri for uri in new.uris if uri not in requested and uri not in self._streams}
-        for uri in new.refused | dropped:
-            del new.uris[uri]
-        for stream in before:
+        new_stream = _Stream([*uris, *(uri for stream in replaced for uri in stream.uris)], self._report)
+        self._tasks.start(new_stream.run(self.client))
+        await new_stream.opened.wait()
+        if new_stream.error is not None:
+            raise new_stream.error
+        dropped = {uri for uri in new_stream.uris if uri not in requested and uri not in self._streams}
+        for uri in new_stream.refused | dropped:
+            del new_stream.uris[uri]
+        for stream in replaced:
             stream.end()
-        for uri in new.refused - requested - dropped:
-            # Its changes were reported until now: a client that reads it again gets its current state.
+        for uri in new_stream.refused - requested - dropped:
+            # The server no longer reports its changes. Report one, so that clients read its current state.
             del self._streams[uri]
             self._report(Change("resource", uri))
-        self._streams.update(dict.fromkeys(new.uris, new))
-        if not new.uris:
-            new.end()
-        return new.refused & requested
+        self._streams.update(dict.fromkeys(new_stream.uris, new_stream))
+        if not new_stream.uris:
+            new_stream.end()
+        return new_stream.refused & requested

@@ -1,7 +1,7 @@
-"""Resources that the bridge itself watches at the server for its clients: each only once, for any number of clients.
+"""Resources to which the bridge itself subscribes at the server: each only once, for any number of clients.
 
-hold ──▶ (the first for a URI) ──▶ subscribe at the server ──▶ held ──▶ (no client is left) ──▶ unsubscribe
-                                                                └──▶ subscribe again, on a new connection
+the first client subscribes ──▶ subscribe at the server ──▶ watched ──▶ the last client leaves ──▶ unsubscribe
+                                                              └──▶ subscribe again on each new connection
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from shared.protocol.session.client_events import Notified
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.changes import Changes
 
-from ..base import Base
+from ..connection import BridgeConnection
 from .listen_streams import ListenStreams
 
 MAX_CONCURRENT_REQUESTS = 32
 """Maximum number of concurrent requests to subscribe."""
 MAX_LEVELS = 256
-"""Maximum number of slashes considered in a URI, since a malicious one may have thousands."""
+"""Maximum number of slashes that are considered in a URI, since a malicious URI may have thousands."""
 LISTS_SECONDS = 2.0
-"""Seconds that clients wait at the start until the bridge receives changes."""
+"""Seconds that clients wait at the start until the bridge is notified of changed lists."""
 UNSUBSCRIBE_SECONDS = 5.0
 """The time limit for ending a subscription at the server; the caller waits for it."""
 
 
 class Subscriber(Protocol):
-    """Subscriptions to resources on one connection."""
+    """Makes subscriptions to resources over one connection."""
 
     client: Client
 
     async def add(self, uri: str) -> bool:
-        """Request notifications about `uri` from the server; return False if it refuses. Raises PeerError,
+        """Request notifications about `uri` from the server; return False if the server refuses. Raises PeerError,
         ConnectionError and TimeoutError."""
 
     async def remove(self, uri: str) -> None:
@@ -49,14 +49,14 @@ class Subscriber(Protocol):
 class _SessionSubscriber:
     """`Subscriber` at a server with sessions: one request for each resource."""
 
-    def __init__(self, client: Client, seconds: float) -> None:
+    def __init__(self, client: Client, timeout: float) -> None:
         self.client = client
-        self._seconds = seconds
+        self._timeout = timeout
         self._slots = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def add(self, uri: str) -> bool:
         async with self._slots:
-            await self.client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
+            await self.client.request("resources/subscribe", {"uri": uri}, timeout=self._timeout)
         return True
 
     async def remove(self, uri: str) -> None:
@@ -64,68 +64,68 @@ class _SessionSubscriber:
             await self.client.request("resources/unsubscribe", {"uri": uri}, timeout=UNSUBSCRIBE_SECONDS)
 
 
-class Watching:
-    """The resources that are watched over the connection of the bridge. Their changes, and changes to the lists, are
-    forwarded to all interested clients."""
+class ResourceWatcher:
+    """Watches resources and lists over the bridge's own connection, and reports changes to `changes`, which notifies
+    all interested clients."""
 
-    def __init__(self, base: Base, changes: Changes, tasks: TaskSet, seconds: float) -> None:
-        """The time limit of a request is `seconds`."""
-        self._base = base
+    def __init__(self, connection: BridgeConnection, changes: Changes, tasks: TaskSet, timeout: float) -> None:
+        """`timeout` is that of one request to the server, in seconds."""
+        self._connection = connection
         self._changes = changes
         self._tasks = tasks
-        self._seconds = seconds
+        self._timeout = timeout
         self.subscriber: Subscriber | None = None
-        """The subscriptions on the newest connection, once there are any."""
-        self.watches_lists = anyio.Event()
-        """Set when changes to the lists are received, or never will be."""
-        self._is_served = False
+        """Makes the subscriptions on the newest connection; None before the first one."""
+        self.lists_watched = anyio.Event()
+        """Set when the server reports changes of its lists, or is known not to."""
+        self._has_begun = False
         self._watched: set[str] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Locks that keep the requests about one URI in order."""
 
     async def begin(self) -> None:
-        """Start serving clients."""
+        """Called before clients are served: wait until changes of the lists are reported."""
         # A change before the list is watched would be lost.
         with anyio.move_on_after(LISTS_SECONDS):
-            await self.watches_lists.wait()
-        self._is_served = True
+            await self.lists_watched.wait()
+        self._has_begun = True
 
-    async def hold(self, uri: str) -> bool:
-        """Watch `uri`, if it is not watched yet; return False if the server refuses. Raises PeerError,
-        ConnectionError and TimeoutError, and RpcError while it is down."""
+    async def subscribe(self, uri: str) -> bool:
+        """Subscribe to `uri` at the server, unless the bridge has already done so; return False if the server
+        refuses. Raises PeerError, ConnectionError and TimeoutError, and RpcError while the server is down."""
         async with self._lock_of(uri):
             if uri not in self._watched:
-                # Here, the caller can't be cancelled.
-                with anyio.fail_after(self._seconds):
-                    is_accepted = await self._current().add(uri)
+                # `ListenStreams.add` has no timeout of its own.
+                with anyio.fail_after(self._timeout):
+                    is_accepted = await self._current_subscriber().add(uri)
                 if not is_accepted:
                     return False
                 self._watched.add(uri)
         return True
 
-    async def release(self, uri: str) -> None:
-        """Stop watching `uri` if `changes` shows that no client needs it anymore."""
+    async def unsubscribe_if_unused(self, uri: str) -> None:
+        """Unsubscribe from `uri` if no client is subscribed to it any more."""
         async with self._lock_of(uri):
             if uri in self._watched and not self._changes.has_subscribers(key_of(uri)):
                 self._watched.discard(uri)
-                if self.subscriber is not None and self._base.up:
+                if self.subscriber is not None and self._connection.up:
                     await self.subscriber.remove(uri)
 
     def on_connection_change(self) -> None:
-        """Called when the connection came up or went down: the lists may have changed."""
-        if self._base.up:
+        """Called when the connection has come up or gone down, after which the lists may have changed."""
+        if self._connection.up:
             self._tasks.start(self._resubscribe())
-        if self._base.up and self._base.stateless:
-            self._tasks.start(self._watch_lists(self._base.client))
+        if self._connection.up and self._connection.stateless:
+            self._tasks.start(self._watch_lists(self._connection.client))
         else:
             self._on_lists_watched()
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Handle a message from the server that belongs to no request. The streams of a stateless server handle their
-        own."""
-        if self._base.stateless:
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Handle a message from a server with sessions that belongs to no request. A stateless server reports changes
+        on its listen streams instead."""
+        if self._connection.stateless:
             return
-        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+        change = Change("missed") if isinstance(message, Gap) else change_of(message)
         if change is not None:
             self._report(change)
 
@@ -135,13 +135,13 @@ class Watching:
             lock = self._locks[uri] = asyncio.Lock()
         return lock
 
-    def _current(self) -> Subscriber:
-        client = self._base.client
+    def _current_subscriber(self) -> Subscriber:
+        client = self._connection.client
         if self.subscriber is None or self.subscriber.client is not client:
-            if self._base.stateless:
+            if self._connection.stateless:
                 self.subscriber = ListenStreams(client, self._tasks, self._report)
             else:
-                self.subscriber = _SessionSubscriber(client, self._seconds)
+                self.subscriber = _SessionSubscriber(client, self._timeout)
         return self.subscriber
 
     async def _resubscribe(self) -> None:
@@ -150,10 +150,10 @@ class Watching:
         async def subscribe(uri: str) -> None:
             async with self._lock_of(uri):
                 if uri in self._watched:
-                    # A resource that is refused now is requested again on the next connection; a client that reads it
-                    # gets the reason.
+                    # If this fails, it is tried again on the next connection; a client that reads the resource gets
+                    # the error.
                     with suppress(McpError, OSError):
-                        await self._current().add(uri)
+                        await self._current_subscriber().add(uri)
             self._changes.resource(key_of(uri))
 
         async with anyio.create_task_group() as tasks:
@@ -161,10 +161,10 @@ class Watching:
                 tasks.start_soon(subscribe, uri)
 
     async def _watch_lists(self, client: Client) -> None:
-        # A server that refuses has no changes to report.
+        # A server that refuses the stream does not report changes.
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
-                # Changes before this were not reported to anyone.
+                # Earlier changes were not reported to the bridge.
                 self._on_lists_watched()
                 async for change in changes:
                     self._report(change)
@@ -172,8 +172,8 @@ class Watching:
         self._on_lists_watched()
 
     def _on_lists_watched(self) -> None:
-        self.watches_lists.set()
-        if self._is_served:
+        self.lists_watched.set()
+        if self._has_begun:
             self._report_lists()
 
     def _report_lists(self) -> None:
@@ -198,20 +198,20 @@ class Watching:
 
 
 def key_of(uri: str) -> str:
-    """Return the key for changes to a resource that all clients share."""
+    """Return the key under which changes of a resource are reported to all clients that share the subscription."""
     return f"all {uri}"
 
 
 def find_covering(uri: str, is_watched: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the watched URIs that `uri` equals or is a part of (2025-11-25, Resources, Subscriptions), up to
-    `MAX_LEVELS` levels."""
+    """Yield the watched URIs that are `uri` or a directory of it: a server may report a change of a sub-resource
+    (2025-11-25, Resources, Subscriptions). Only the first `MAX_LEVELS` directories are considered."""
     if is_watched(uri):
         yield uri
     end = uri.find("/")
     for _ in range(MAX_LEVELS):
         if end < 0:
             return
-        for whole in (uri[:end], uri[: end + 1]):
-            if whole != uri and is_watched(whole):
-                yield whole
+        for watched_uri in (uri[:end], uri[: end + 1]):
+            if watched_uri != uri and is_watched(watched_uri):
+                yield watched_uri
         end = uri.find("/", end + 1)

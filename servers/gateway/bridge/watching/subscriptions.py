@@ -1,8 +1,9 @@
-"""Subscriptions of clients to resources: a client with its own session on the server gets the notifications of that
-session, and all others get those of the resources that the bridge watches.
+"""Subscriptions of clients to resources. For a client with a dedicated session, the subscription is made in that
+session; for all other clients, the bridge itself subscribes, once for each resource.
 
-The core handles `resources/subscribe` and `subscriptions/listen`. Here are its hooks, with a key for each resource of
-a session, and one for each shared resource.
+`shared.server` handles `resources/subscribe` and `subscriptions/listen`, and calls the hooks here. They return a key
+for each subscription, under which changes are reported: one for each resource of a dedicated session, and one for
+each resource that clients share.
 """
 
 import asyncio
@@ -23,45 +24,45 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.changes import Changes
 from shared.server.dispatch.context import Context
 
-from ..calls.own_sessions import OwnSession
-from .resources import MAX_CONCURRENT_REQUESTS, UNSUBSCRIBE_SECONDS, Watching, find_covering, key_of
+from ..calls.dedicated_sessions import DedicatedSession
+from .resources import MAX_CONCURRENT_REQUESTS, UNSUBSCRIBE_SECONDS, ResourceWatcher, find_covering, key_of
 
 
 class _SessionSubscriptions:
-    """The subscriptions of one session, each with its key."""
+    """The subscriptions of one dedicated session: the key of each, by its URI."""
 
-    def __init__(self, session: OwnSession, number: int) -> None:
+    def __init__(self, session: DedicatedSession, number: int) -> None:
         self.session = session
         self.number = number
         self.keys: dict[str, str] = {}
         self.reopener: asyncio.Task[None] | None = None
-        """The task that opens the session again when it is lost."""
+        """The task that reopens the session when it is lost."""
 
 
 class Subscriptions:
     """The subscriptions of all clients of a bridge."""
 
-    def __init__(self, watching: Watching, changes: Changes, tasks: TaskSet, seconds: float) -> None:
-        """The time limit of a request to the server is `seconds`."""
+    def __init__(self, watching: ResourceWatcher, changes: Changes, tasks: TaskSet, timeout: float) -> None:
+        """`timeout` is that of one request to the server, in seconds."""
         self._watching = watching
         self._changes = changes
         self._tasks = tasks
-        self._seconds = seconds
-        self._by_session: dict[OwnSession, _SessionSubscriptions] = {}
+        self._timeout = timeout
+        self._by_session: dict[DedicatedSession, _SessionSubscriptions] = {}
         self._by_key: dict[str, tuple[_SessionSubscriptions, str]] = {}
         self._numbers = count(1)
         self._refused: dict[Call, Collection[str]] = {}
 
-    async def begin(self, context: Context[Any], uri: str, session: OwnSession | None) -> str:
-        """Subscribe to `uri` in `session`, or for all clients that share one if it is None; return the key of its
-        changes.
+    async def begin(self, context: Context[Any], uri: str, session: DedicatedSession | None) -> str:
+        """Subscribe to `uri` in the dedicated `session`, or, if that is None, in the bridge's own; return the key
+        under which changes are reported.
 
-        Raises ResourceNotFound if the server refuses for a stateless client, else PeerError, ConnectionError,
-        TimeoutError, and RpcError while the server is not available.
+        Raises ResourceNotFound if the server refuses a stateless client, PeerError if it refuses another one,
+        ConnectionError and TimeoutError, and RpcError while the server is down.
         """
         if session is not None:
             client = await session.open()
-            await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
+            await client.request("resources/subscribe", {"uri": uri}, timeout=self._timeout)
             subscriptions = self._by_session.get(session)
             if subscriptions is None:
                 subscriptions = self._by_session[session] = _SessionSubscriptions(session, next(self._numbers))
@@ -70,19 +71,19 @@ class Subscriptions:
             self._by_key[key] = (subscriptions, uri)
             return key
         try:
-            if uri in self._refused.get(context.call, ()) or not await self._watching.hold(uri):
+            if uri in self._refused.get(context.call, ()) or not await self._watching.subscribe(uri):
                 raise ResourceNotFound(uri)
         except PeerError as error:
-            # On a stream the acknowledgement shows which resources were refused.
+            # The acknowledgement of a listen stream shows which resources were refused; other errors end it.
             if context.peer.has_handshake or error.code > 0:
                 raise
             raise ResourceNotFound(uri) from error
         return key_of(uri)
 
     async def end(self, key: str) -> None:
-        """End the subscription with this key, which no client has anymore. Never raises."""
+        """End the subscription with this key, which no client uses any more. Never raises."""
         if key not in self._by_key:
-            await self._watching.release(key.removeprefix(key_of("")))
+            await self._watching.unsubscribe_if_unused(key.removeprefix(key_of("")))
             return
         subscriptions, uri = self._by_key.pop(key)
         del subscriptions.keys[uri]
@@ -91,56 +92,58 @@ class Subscriptions:
             if subscriptions.reopener is not None:
                 subscriptions.reopener.cancel()
         client = subscriptions.session.client
-        if client is not None and not subscriptions.session.has_left:
+        if client is not None and not subscriptions.session.client_has_left:
             with suppress(McpError, OSError):
                 await client.request("resources/unsubscribe", {"uri": uri}, timeout=UNSUBSCRIBE_SECONDS)
 
     @asynccontextmanager
     async def subscribe_ahead(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
-        """Subscribe to all `uris` at the same time, for a block that subscribes to them one after another."""
+        """Subscribe to all `uris` concurrently, so that the block, which subscribes to them one after another, does
+        not wait for the server each time."""
         refused: set[str] = set()
 
-        async def hold(uri: str) -> None:
+        async def subscribe(uri: str) -> None:
             try:
-                if not await self._watching.hold(uri):
+                if not await self._watching.subscribe(uri):
                     refused.add(uri)
             except (McpError, OSError):
-                # A later request for this resource gets the reason.
+                # The block subscribes to it again, and gets the error.
                 return
 
         try:
             async with anyio.create_task_group() as tasks:
                 for uri in uris:
-                    tasks.start_soon(hold, uri)
+                    tasks.start_soon(subscribe, uri)
             self._refused[context.call] = refused
             yield
         finally:
             self._refused.pop(context.call, None)
             with anyio.CancelScope(shield=True):
                 for uri in uris:
-                    await self._watching.release(uri)
+                    await self._watching.unsubscribe_if_unused(uri)
 
     # Events of clients' sessions
 
-    def on_update(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """Report that a resource to which `session` has subscribed has changed, or, after a gap, may have changed."""
+    def on_update(self, session: DedicatedSession, message: Notified | Gap) -> None:
+        """Report that a resource to which `session` has subscribed has changed; after a `Gap`, in which messages were
+        lost, report all of them."""
         subscriptions = self._by_session.get(session)
         if subscriptions is None:
             return
-        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+        change = Change("missed") if isinstance(message, Gap) else change_of(message)
         if change is None:
             return
         uri = change.uri
         if uri is None:
             self._report_all(subscriptions)
             return
-        # The server may spell it differently from its client; either way, it was subscribed to.
-        for whole in [*find_covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
-            self._changes.resource(subscriptions.keys[whole], None if whole == uri else uri)
+        # If the server spells the URI differently, it is unknown which resource it is: report any one of them.
+        for watched_uri in [*find_covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
+            self._changes.resource(subscriptions.keys[watched_uri], None if watched_uri == uri else uri)
 
-    async def on_reopen(self, session: OwnSession, client: Client) -> None:
-        """Subscribe again in a session that was lost, with its new `client`, and report that its resources may have
-        changed."""
+    async def on_reopen(self, session: DedicatedSession, client: Client) -> None:
+        """Renew the subscriptions of `session` after it was reopened with `client`, and report that each resource may
+        have changed."""
         subscriptions = self._by_session.get(session)
         if subscriptions is None:
             return
@@ -148,9 +151,10 @@ class Subscriptions:
 
         async def subscribe(uri: str) -> None:
             async with slots:
-                # A refused resource is reported as changed: a client that reads it gets the reason.
+                # An error is ignored: the resource is reported as changed below, and a client that reads it gets the
+                # error.
                 with suppress(McpError, OSError):
-                    await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
+                    await client.request("resources/subscribe", {"uri": uri}, timeout=self._timeout)
 
         async with anyio.create_task_group() as tasks:
             for uri in tuple(subscriptions.keys):
@@ -158,10 +162,10 @@ class Subscriptions:
         self._report_all(subscriptions)
 
     async def _keep_open(self, subscriptions: _SessionSubscriptions) -> None:
-        """Reopen the session when it is lost, while it has subscriptions, since there may be no call that would do
-        so."""
+        """Reopen the session whenever it is lost while it has subscriptions, since a call that would reopen it may
+        never come."""
         session = subscriptions.session
-        while not session.has_left:
+        while not session.client_has_left:
             if (client := session.client) is not None:
                 await client.ended()
             else:

@@ -204,16 +204,16 @@ LOST = "the server child was lost while it answered; it is unknown whether it ca
 async def test_a_crashed_server_fails_one_call_and_is_restarted(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with bridge(child(mode, DYING)).open() as running, talking(running, version) as peer:
-            base, before = running.state.base, await peer.text("live")
-            used = base.client
+            connection, before = running.state.connection, await peer.text("live")
+            used = connection.client
             assert (await peer.call("die"))["error"] == {"code": -32603, "message": LOST}
-            if base.stateless:
-                await until(lambda: base.up and base.client is not used)
+            if connection.stateless:
+                await until(lambda: connection.up and connection.client is not used)
             assert await peer.text("live") != before
 
 
 async def test_requests_succeed_as_soon_as_the_server_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
+    monkeypatch.setattr("servers.gateway.bridge.connection.Pauses", Endless)
     behind = Behind(Small().app)
     behind.is_away = True
     async with bridged(behind, NEWEST_HANDSHAKE) as peer:

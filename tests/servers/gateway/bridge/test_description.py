@@ -66,7 +66,7 @@ async def test_a_server_that_connects_late_is_described_afterwards() -> None:
             error = (await early.request("tools/list"))["error"]
             assert error["message"] == "the server small is not available: nobody answers at http://…"
         telling.is_away = False
-        await until(lambda: running.state.base.up)
+        await until(lambda: running.state.connection.up)
         async with talking(running, STATELESS) as late:
             said = (await late.request("server/discover"))["result"]
             assert "completions" not in said["capabilities"]

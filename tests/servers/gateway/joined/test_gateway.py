@@ -186,7 +186,7 @@ async def test_a_result_that_violates_its_schema_is_not_forwarded(version: str) 
 
 
 async def test_endless_changes_are_announced_once_per_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.gateway.joined.joined.PAUSE_SECONDS", 3_600.0)
+    monkeypatch.setattr("servers.gateway.joined.joined_servers.PAUSE_SECONDS", 3_600.0)
     door = with_tools("a", "a_tool")
     async with joined(door) as running, talking(running) as peer:
         heard = Heard()
@@ -277,7 +277,7 @@ class Lines:
 
 
 async def test_requests_succeed_as_soon_as_a_member_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
+    monkeypatch.setattr("servers.gateway.bridge.connection.Pauses", Endless)
     behind = Behind(Small().app)
     behind.is_away = True
     async with (

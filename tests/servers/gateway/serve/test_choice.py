@@ -9,7 +9,7 @@ import pytest
 from servers.catalog import CATALOG, Catalog, load_catalog
 from servers.gateway.serve.choice import ChosenServer, choose
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
-from tests.servers.gateway.serve.test_foreign import written
+from tests.servers.gateway.serve.test_third_party import written
 
 OURS = load_catalog(CATALOG)
 

@@ -151,7 +151,7 @@ async def test_a_failed_call_marks_the_upstream_as_down() -> None:
             assert await peer.text("add", a=1, b=2) == "3"
             stop.set()
             assert "error" in await peer.call("add", a=1, b=2)
-            await until(lambda: not running.state.base.up)
+            await until(lambda: not running.state.connection.up)
 
 
 @pytest.mark.slow

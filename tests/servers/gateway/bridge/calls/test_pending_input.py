@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from servers.gateway.bridge.calls.pending_input import PendingCalls
-from servers.gateway.bridge.calls.pool import Pool
+from servers.gateway.bridge.calls.pool import SessionPool
 from shared import Run
 from shared.protocol.identity import Principal
 from shared.server.dispatch.connection import serve
@@ -42,7 +42,7 @@ async def _parking(
     asking, pending_calls = Asking(), PendingCalls(gather_seconds=0) if pending_calls is None else pending_calls
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
+        placed(lambda crew: SessionPool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         talking(running, STATELESS, capabilities) as peer,
     ):
         yield asking, peer, pending_calls
@@ -60,7 +60,7 @@ async def test_a_question_ends_the_round_and_its_answer_continues_the_call() -> 
         assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         # Nothing else shows that no time runs any more.
-        assert (asking.opened, len(pending_calls), list(pending_calls._clocks)) == (1, 0, [])
+        assert (asking.opened, len(pending_calls), list(pending_calls._expiry)) == (1, 0, [])
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ async def test_a_parked_call_continues_only_for_the_same_address() -> None:
     asking, pending_calls = Asking(), PendingCalls(gather_seconds=0)
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
+        placed(lambda crew: SessionPool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         _called(running, "@192.0.2.1") as ada,
         _called(running, "@192.0.2.2") as eve,
     ):
@@ -125,7 +125,7 @@ async def test_a_parked_call_continues_only_for_the_same_principal() -> None:
     asking, pending_calls = Asking(), PendingCalls()
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
+        placed(lambda crew: SessionPool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         talking(running, STATELESS, FORMS, principal=Principal("ada")) as ada,
         talking(running, STATELESS, FORMS, principal=Principal("eve")) as eve,
     ):
@@ -225,7 +225,7 @@ async def test_a_round_starts_over_when_the_server_no_longer_has_sessions() -> N
     async with opened(behind) as running, talking(running, STATELESS, FORMS) as peer:
         first = await round_of(peer, "greet")
         behind.mode = NEW
-        running.state.base.watch(lambda: up.set() if running.state.base.stateless else None)
+        running.state.connection.watch(lambda: up.set() if running.state.connection.stateless else None)
         await behind.lines[0].aclose()
         await up.wait()
         assert "is gone" in (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"]

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from servers.gateway.bridge import Upstream
-from servers.gateway.bridge.calls.borrowed_session import ROOTS_SECONDS
 from servers.gateway.bridge.calls.pending_input import PendingCalls
-from servers.gateway.bridge.calls.pool import Pool
+from servers.gateway.bridge.calls.pool import SessionPool
+from servers.gateway.bridge.calls.pooled_session import ROOTS_SECONDS
 from servers.gateway.bridge.forwarding import GONE
 from shared import Context, Run
 from shared.client.client import Client
@@ -40,11 +40,11 @@ FORM: Json = {"message": "?", "requestedSchema": {"type": "object", "properties"
 
 
 @asynccontextmanager
-async def _pooled(**limits: Any) -> AsyncIterator[tuple[Asking, Run[Any], Pool]]:
-    asking, pools = Asking(), list[Pool]()
+async def _pooled(**limits: Any) -> AsyncIterator[tuple[Asking, Run[Any], SessionPool]]:
+    asking, pools = Asking(), list[SessionPool]()
 
-    def make(crew: Any) -> Pool:
-        pools.append(Pool(asking.upstream(), crew, ignore, **limits))
+    def make(crew: Any) -> SessionPool:
+        pools.append(SessionPool(asking.upstream(), crew, ignore, **limits))
         return pools[0]
 
     async with asking.app.open() as asking.running, placed(make) as running:
@@ -71,7 +71,7 @@ async def test_concurrent_calls_get_separate_sessions() -> None:
 
 
 async def test_clients_never_share_a_session() -> None:
-    async with _pooled() as (_, running, _pool):
+    async with _pooled() as (_, running, _session_pool):
         for who in (ADA, EVE):
             async with _talking(running, who) as peer:
                 assert await peer.text("keep", word=who.key) == "nothing"
@@ -105,7 +105,7 @@ async def test_notifications_reach_only_the_client_of_the_call() -> None:
 
 
 async def test_a_log_level_is_set_when_the_session_has_another() -> None:
-    async with _pooled() as (_, running, _pool), _talking(running) as peer:
+    async with _pooled() as (_, running, _session_pool), _talking(running) as peer:
         for level, told in (("error", 0), ("info", 1), (None, 0)):
             meta = {} if level is None else {"io.modelcontextprotocol/logLevel": level}
             await peer.request("tools/call", {"name": "count", "arguments": {"to": 1}}, **meta)
@@ -181,14 +181,14 @@ async def test_roots_requested_at_startup_are_asked_during_the_first_capable_cal
 
 async def test_an_unreachable_server_is_named() -> None:
     asking = Asking()
-    async with placed(lambda crew: Pool(asking.away(), crew, ignore)) as running, _talking(running) as peer:
+    async with placed(lambda crew: SessionPool(asking.away(), crew, ignore)) as running, _talking(running) as peer:
         error = (await peer.request("tools/list"))["error"]
         assert error == {"code": -32603, "message": "the server asking is not available: nobody is there"}
 
 
 async def test_one_client_can_not_occupy_all_sessions() -> None:
     async with (
-        _pooled(max_sessions=2) as (_, running, _pool),
+        _pooled(max_sessions=2) as (_, running, _session_pool),
         _talking(running, ADA) as ada,
         _talking(running, EVE) as eve,
     ):
@@ -213,7 +213,7 @@ async def test_questions_during_a_list_are_refused() -> None:
     lists = Extension[Any]("lists", around=lambda row, handler: list_tools if row.name == "tools/list" else handler)
     async with (
         asking.app.open(extensions=[lists]) as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore)) as running,
+        placed(lambda crew: SessionPool(asking.upstream(), crew, ignore)) as running,
         _talking(running, capabilities=EVERYTHING) as peer,
     ):
         id_ = await peer.begin("tools/list")
@@ -230,13 +230,13 @@ async def test_a_server_that_opens_no_session_in_time_is_named_in_the_error() ->
         yield
 
     upstream = Upstream("slow", connect, opening_seconds=0.01)
-    async with placed(lambda crew: Pool(upstream, crew, ignore)) as running, _talking(running) as peer:
+    async with placed(lambda crew: SessionPool(upstream, crew, ignore)) as running, _talking(running) as peer:
         error = (await peer.request("tools/list"))["error"]
         assert error["message"] == "the server slow is not available: it did not answer in time"
 
 
 async def test_a_session_that_opened_too_late_serves_the_next_call() -> None:
-    asking, go, pools = Asking(), anyio.Event(), list[Pool]()
+    asking, go, pools = Asking(), anyio.Event(), list[SessionPool]()
 
     @asynccontextmanager
     async def connect(options: ClientOptions) -> AsyncIterator[Client]:
@@ -244,8 +244,8 @@ async def test_a_session_that_opened_too_late_serves_the_next_call() -> None:
         async with asking.session(options) as client:
             yield client
 
-    def make(crew: Any) -> Pool:
-        pools.append(Pool(Upstream("slow", connect, opening_seconds=0.01), crew, ignore))
+    def make(crew: Any) -> SessionPool:
+        pools.append(SessionPool(Upstream("slow", connect, opening_seconds=0.01), crew, ignore))
         return pools[0]
 
     async with asking.app.open() as asking.running, placed(make) as running, _talking(running) as peer:

@@ -22,7 +22,10 @@ BOTH_ERAS = pytest.mark.parametrize("version", ERAS)
 async def _shared() -> AsyncIterator[tuple[Asking, Run[Any]]]:
     asking = Asking()
     with anyio.fail_after(3 * PATIENCE):
-        async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open() as running:
+        async with (
+            asking.app.open() as asking.running,
+            bridge(asking.upstream(shares_session=True)).open() as running,
+        ):
             yield asking, running
 
 
@@ -107,7 +110,7 @@ async def test_a_question_during_calls_of_several_clients_is_refused(version: st
 async def test_a_question_outside_of_calls_is_refused() -> None:
     asking = Asking()
     asking.asks_for_roots = True
-    async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open():
+    async with asking.app.open() as asking.running, bridge(asking.upstream(shares_session=True)).open():
         with anyio.fail_after(PATIENCE):
             await asking.roots_told.wait()
         assert asking.roots_are == {"error": "no call is in progress, so there is no client to ask"}
@@ -185,7 +188,7 @@ async def test_each_client_on_a_stream_gets_only_its_own_questions(version: str)
     asking = Asking()
     with anyio.fail_after(3 * PATIENCE):
         async with (
-            over_http(OLD, asking.app, shared=True) as upstream,
+            over_http(OLD, asking.app, shares_session=True) as upstream,
             bridge(upstream).open() as running,
             talking(running, version, FORMS) as ada,
             talking(running, version, FORMS) as eve,

@@ -76,7 +76,7 @@ async def test_resources_added_together_share_a_stream() -> None:
             "http://x": False,
             **dict.fromkeys(uris(0, 50), True),
         }
-        assert (streams.streams, len(heard.subscribed)) == (1, 50)
+        assert (streams.stream_count, len(heard.subscribed)) == (1, 50)
         heard.running.changes.resource("memo://7")
         await until(lambda: heard.told)
         assert heard.told == [Change("resource", "memo://7")]
@@ -88,8 +88,8 @@ async def test_a_new_stream_takes_over_the_resources_of_small_streams() -> None:
         most = 0
         for uri in uris(0, 16):
             assert await streams.add(uri)
-            most = max(most, streams.streams)
-        assert (streams.streams, most) == (1, 4)
+            most = max(most, streams.stream_count)
+        assert (streams.stream_count, most) == (1, 4)
         await until(lambda: heard.serves(*uris(0, 16)))
         heard.running.changes.resource("memo://0")
         await until(lambda: heard.told)
@@ -101,7 +101,7 @@ async def test_a_large_stream_is_not_reopened_for_a_new_resource() -> None:
     async with heard.listening() as streams:
         await added(streams, uris(0, 20))
         await added(streams, uris(20, 25))
-        assert streams.streams == 2
+        assert streams.stream_count == 2
 
 
 async def test_the_resources_of_a_stream_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +109,9 @@ async def test_the_resources_of_a_stream_are_limited(monkeypatch: pytest.MonkeyP
     heard = Heard()
     async with heard.listening() as streams:
         await added(streams, uris(0, 25))
-        assert streams.streams == 3
+        assert streams.stream_count == 3
         await added(streams, uris(25, 40))
-        assert streams.streams == 4
+        assert streams.stream_count == 4
 
 
 async def test_a_stream_without_resources_is_closed() -> None:
@@ -120,7 +120,7 @@ async def test_a_stream_without_resources_is_closed() -> None:
         await added(streams, uris(0, 3))
         for uri in uris(0, 3):
             await streams.remove(uri)
-        assert streams.streams == 0
+        assert streams.stream_count == 0
         await until(lambda: heard.subscribed == [])
 
 
@@ -150,7 +150,7 @@ async def test_resources_added_together_are_refused_together(monkeypatch: pytest
     async with heard.listening() as streams:
         with pytest.raises(ExceptionGroup):
             await added(streams, uris(0, 4))
-        assert streams.streams == 0
+        assert streams.stream_count == 0
 
 
 async def test_a_resource_refused_in_a_new_stream_is_reported_as_changed() -> None:

@@ -211,7 +211,7 @@ async def test_subscriptions_are_refused_while_the_server_is_unavailable(mode: s
 def streams_of(running: Run[Bridge]) -> int:
     """The number of listen streams for resources at the server."""
     asking = running.state.session_messages.watching.subscriber
-    return asking.streams if isinstance(asking, ListenStreams) else 0
+    return asking.stream_count if isinstance(asking, ListenStreams) else 0
 
 
 @pytest.mark.parametrize("mode", MODES)

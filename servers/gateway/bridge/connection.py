@@ -1,8 +1,10 @@
-"""`Base`: the bridge's own connection to the server behind it, which is reopened whenever it is lost.
+"""`BridgeConnection`: the bridge's own connection to the server behind it, which is reopened whenever it is lost.
 
-    opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows, or a request) ──▶ opening
+    connecting ──▶ up ──▶ down, with its reason ──▶ connecting again: after a pause that gets longer with each failed
+                                                    attempt, or as soon as a request needs the connection
 
-It knows the server's era and description. The requests of all clients that don't need their own session use it.
+It stores whether the server is stateless, and the description that the server sent. Requests that need no session of
+their own are sent over it, for all clients.
 """
 
 import asyncio
@@ -32,12 +34,14 @@ OnServerMessage = Callable[[Notified | Gap], None]
 
 T = TypeVar("T")
 
-_log = logging.getLogger("shared.gateway.bridge.base")
+_log = logging.getLogger("shared.gateway.bridge.connection")
 
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
-DOUBT_SECONDS = 10.0
-AWAY_SECONDS = 1.0
-"""Seconds that a call waits for an unavailable server: enough for one that is being restarted."""
+
+PING_SECONDS = 10.0
+"""Seconds that the server has to answer a ping, which is sent after a request without an answer."""
+CALL_WAIT_SECONDS = 1.0
+"""Seconds that a call waits for a server that is down: enough for one that is being restarted."""
 _ENDED = "it ended the connection"
 
 
@@ -53,31 +57,32 @@ def reason_of(error: BaseException) -> str:
     return _URL.sub(r"\1…", text)[:200]
 
 
-class Base:
-    """The connection, its relay, and the server's description received over it."""
+class BridgeConnection:
+    """The connection. It is also the relay of its own client, which receives the server's requests and
+    notifications."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
-        """`options` are declared to the server; its `relay`, if set, answers the server's requests."""
+        """`options` are those of the client; their `relay`, if set, answers the server's requests."""
         self.reason = "it has not been reached yet"
-        """The reason that it is down or, if it is up, that it was last down."""
+        """Why it is down; if it is up, why it was down the last time."""
         self.description: ServerDescription | None = None
         """The description of the server when it was last up."""
         self.stateless = False
         """True if the server has no sessions, or had none when it was last up."""
-        self.settled = anyio.Event()
-        """Set once it has been up or down for the first time."""
+        self.first_attempt_ended = anyio.Event()
+        """Set when the first attempt to connect has succeeded or failed."""
         self.upstream = upstream
-        self._answers = options.relay
-        # `live` reopens a lost connection, so the client must not.
+        self._relay = options.relay
+        # `keep_connected` reopens a lost connection, so the client must not do so.
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._check_requested = anyio.Event()
         self._pauses = Pauses()
-        self._is_trying = False
+        self._is_connecting = False
         self._connection_requested = anyio.Event()
         """Set when a request waits for the connection, which ends the pause."""
         self._state_changed = Signal()
-        self._attempted = Signal()
+        self._attempt_ended = Signal()
         """Wakes the calls that wait for the end of an attempt."""
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, OnServerMessage] = {}
@@ -95,20 +100,21 @@ class Base:
         return self._client
 
     async def wait_until_up(self) -> None:
-        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins by then or is in progress.
+        """Return when the connection is up. While it is down, wait for the end of the current attempt to connect, or
+        of one that can begin within `CALL_WAIT_SECONDS`, but no longer than that.
 
-        Raises RpcError like `client` if it is not up by then.
+        Raises RpcError like `client` if it is still down.
         """
         if not self.up:
             self._connection_requested.set()
-            if self._is_trying or self._min_remaining() < AWAY_SECONDS:
-                with anyio.move_on_after(AWAY_SECONDS):
-                    await wait_for_first(self._state_changed.wait, self._attempted.wait)
+            if self._is_connecting or self._min_remaining() < CALL_WAIT_SECONDS:
+                with anyio.move_on_after(CALL_WAIT_SECONDS):
+                    await wait_for_first(self._state_changed.wait, self._attempt_ended.wait)
         _ = self.client
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change` each time that the connection has come up or gone down. Return a function that stops
-        this."""
+        """Call `on_change` each time the connection has come up or gone down. Return a function that stops these
+        calls."""
         return _register(self._watchers, on_change)
 
     def listen(self, listener: OnServerMessage) -> Callable[[], None]:
@@ -117,21 +123,22 @@ class Base:
         return _register(self._listeners, listener)
 
     def check_liveness(self) -> None:
-        """Check if the server still answers, after a request without an answer."""
+        """Make `keep_connected` check whether the server still answers. Call this after a request without an
+        answer."""
         self._check_requested.set()
 
-    async def live(self) -> None:
-        """Keep the connection open until cancelled."""
+    async def keep_connected(self) -> None:
+        """Keep the connection open, and reopen it when it is lost, until cancelled."""
         pauses, tasks = self._pauses, TaskSet(self._on_failure)
         try:
             while True:
                 pauses.record_start(anyio.current_time())
-                self._is_trying = True
-                # Not awaited directly: `_on_failure` reports its error, which must not end anything else.
+                self._is_connecting = True
+                # A task of its own, because `_on_failure` handles its errors, which must not end this loop.
                 await asyncio.wait([tasks.start(self._connect_once())])
-                self._is_trying = False
+                self._is_connecting = False
                 self._connection_requested = anyio.Event()
-                self._attempted.wake()
+                self._attempt_ended.wake()
                 # Without a minimum pause, each request would try to start a server that can't run.
                 await anyio.sleep(self._min_remaining())
                 with anyio.move_on_after(pauses.remaining(anyio.current_time())):
@@ -140,21 +147,21 @@ class Base:
             await tasks.stop()
 
     def _min_remaining(self) -> float:
-        # A process that ends at once each time costs more than a connection that is refused.
-        return self._pauses.min_remaining(anyio.current_time(), is_costly=self.upstream.processes is not None)
+        # Starting a process that ends at once costs more than a connection that is refused.
+        return self._pauses.min_remaining(anyio.current_time(), is_costly=self.upstream.max_processes is not None)
 
     async def _connect_once(self) -> None:
         try:
             async with self.upstream.connect(self._options) as client:
                 self.stateless, self.description = client.stateless, client.server
-                self._settle(client)
-                self._settle(None, await self._wait_until_lost(client))
+                self._set_state(client)
+                self._set_state(None, await self._wait_until_lost(client))
         except (McpError, OSError, ValueError) as error:
-            self._settle(None, reason_of(error))
+            self._set_state(None, reason_of(error))
 
     def _on_failure(self, error: BaseException) -> None:
         _log.error("the connection with the server %s failed", self.upstream.name, exc_info=error)
-        self._settle(None, "the connection failed")
+        self._set_state(None, "the connection failed")
 
     async def _wait_until_lost(self, client: Client) -> str:
         """Wait until the connection is lost or the server no longer answers; return the reason."""
@@ -164,21 +171,21 @@ class Base:
             if not client.connected:
                 return _ENDED
             try:
-                with anyio.fail_after(DOUBT_SECONDS):
+                with anyio.fail_after(PING_SECONDS):
                     await client.ping()
             except (McpError, OSError) as error:
                 # An error response shows that the server is available, unless a proxy reports the opposite.
                 if not isinstance(error, PeerError) or error.code in BUSY:
                     return reason_of(error)
 
-    def _settle(self, client: Client | None, reason: str = "") -> None:
-        has_changed = self.up is not (client is not None) or not self.settled.is_set()
+    def _set_state(self, client: Client | None, reason: str = "") -> None:
+        has_changed = self.up is not (client is not None) or not self.first_attempt_ended.is_set()
         if client is not None:
             _log.info("the server %s is available", self.upstream.name)
         elif has_changed or reason != self.reason:
             _log.warning("the server %s is not available: %s", self.upstream.name, reason)
         self._client, self.reason = client, reason or self.reason
-        self.settled.set()
+        self.first_attempt_ended.set()
         if not has_changed:
             return
         self._state_changed.wake()
@@ -188,18 +195,18 @@ class Base:
     # The relay of the connection
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Answer a request from the server that belongs to none of the bridge's calls. Raises RpcError if it has no
-        answer."""
-        if self._answers is None:
+        """Return the answer to a request from the server that belongs to none of the bridge's calls. Raises RpcError
+        if nothing answers such requests."""
+        if self._relay is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
-        return await self._answers.answer(request)
+        return await self._relay.answer(request)
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a message to all listeners."""
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Pass a message to all listeners."""
         for listener in tuple(self._listeners.values()):
-            listener(notice)
-        if self._answers is not None:
-            self._answers.on_server_message(notice)
+            listener(message)
+        if self._relay is not None:
+            self._relay.on_server_message(message)
 
 
 def _register(listeners: dict[object, T], listener: T) -> Callable[[], None]:

@@ -8,7 +8,7 @@ from shared import Server
 from ..bridge.bridge import bridge
 from ..rules.extension import rules
 from ..rules.pins import Pins
-from .foreign import Foreign, pins_path
+from .third_party import Foreign, pins_path
 
 
 def log_commands(level: str) -> None:

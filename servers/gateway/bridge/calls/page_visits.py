@@ -1,6 +1,6 @@
-"""Pages that the user must visit before a server executes a request (2025-11-25, Elicitation, URL Mode), for
-clients of protocol versions without that error: one round trip asks the user to visit the pages, the next repeats
-the call."""
+"""Pages that the user must visit before a server executes a request (2025-11-25, Elicitation, URL Mode). The server
+demands them with an error that later protocol versions lack. For clients of those versions one round asks the user to
+visit the pages, and the next round repeats the call."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shared.protocol.session.client_events import Notified
 from shared.server.dispatch.context import Context
 
 VISIT_SECONDS = 20.0
-"""Seconds to wait for the end of a visit after the page was opened: a server need not report it."""
+"""Seconds to wait for the end of a visit after the page was opened, since a server need not report the end."""
 _KEY = "visited"
 
 
@@ -22,8 +22,8 @@ class PageVisits:
         self._visits = Visits()
 
     async def request_visits(self, context: Context[Any], error: PeerError) -> None:
-        """If `error` names pages to visit, raise InputRequired with them. Raises MissingCapability if the client
-        can't visit pages."""
+        """If `error` names pages to visit, raise InputRequired with a request to visit them, or MissingCapability if
+        the client can't open pages; otherwise, do nothing."""
         required = required_visits(error)
         if required is not None:
             for id_ in required.requests:
@@ -45,7 +45,7 @@ class PageVisits:
         await self._visits.wait(ids, self._seconds)
         return True
 
-    def on_server_message(self, notice: Notified) -> None:
+    def on_server_message(self, message: Notified) -> None:
         """Handle a notification from the server: a visit may have ended."""
-        if notice.method == "notifications/elicitation/complete":
-            self._visits.end(str(notice.params.get("elicitationId")))
+        if message.method == "notifications/elicitation/complete":
+            self._visits.end(str(message.params.get("elicitationId")))

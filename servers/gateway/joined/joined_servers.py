@@ -23,7 +23,7 @@ from .extension_methods import ExtensionMethods, methods_of
 from .list_cache import LISTING_SECONDS, valid_entries
 from .owners import Owners
 from .paging import Pages
-from .part import Member, Part
+from .server import Member, Part
 from .subscriptions import Subscriptions
 
 log = logging.getLogger("shared.gateway")

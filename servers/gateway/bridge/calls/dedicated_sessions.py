@@ -1,7 +1,7 @@
-"""Sessions on both sides: each client that did a handshake has its own session on the server while it is connected.
+"""Dedicated sessions: each client that did a handshake has its own session on the server while it is connected.
 
-its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its next call) ──▶ opening
-                                 └──▶ closed, when the client leaves
+its first call ──▶ opening ──▶ open ──▶ lost ──▶ its next call ──▶ opening again
+                                 └──▶ closed when the client disconnects
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,34 +24,34 @@ from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 from shared.server.dispatch.portions import Portions
 
-from ..base import Base
+from ..connection import BridgeConnection
 from ..forwarding import caller_of, identity_of, params_of, require_result, unopened_error
-from ..tasks import TASK_NOTIFICATIONS, UpstreamTasks, run_as_task, time_limit_of
+from ..tasks import TASK_NOTIFICATIONS, UpstreamTasks, run_as_task, timeout_for
 from .call_relay import CallRelay, ask_standalone
 
 
 class SessionListener(Protocol):
     """Receives the events of a session that belong to none of its calls. None of its methods raises."""
 
-    def on_session_notification(self, link: Connection, notice: Notified) -> None:
+    def on_session_notification(self, link: Connection, message: Notified) -> None:
         """Handle a notification from the server to the client of `link`. Never waits."""
 
-    def on_update(self, session: "OwnSession", notice: Notified | Gap) -> None:
-        """Called when a resource to which `session` has subscribed has changed, or, after a gap, may have changed.
-        Never waits."""
+    def on_update(self, session: "DedicatedSession", message: Notified | Gap) -> None:
+        """Called when a resource to which `session` has subscribed has changed; after a `Gap`, in which messages were
+        lost, any of them may have changed. Never waits."""
 
-    async def on_reopen(self, session: "OwnSession") -> None:
+    async def on_reopen(self, session: "DedicatedSession") -> None:
         """Restore the state of a session that was lost and reopened."""
 
 
 class _ServerSession:
-    """One session on the server, from its opening to its end."""
+    """One session on the server, from the attempt to open it to its end."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
         self.error: Exception | None = None
         self.settled = anyio.Event()
-        """Set when it is open, or never will be."""
+        """Set when it is open, or when opening it has failed."""
         self.closing = anyio.Event()
 
     @property
@@ -59,25 +59,26 @@ class _ServerSession:
         return self.error is not None or (self.client is not None and not self.client.connected)
 
 
-class OwnSession:
-    """The session of one client, and its session on the server, which is reopened if it was lost. It receives the
-    events of the client's connection, and relays the server's messages."""
+class DedicatedSession:
+    """The session of one client at the bridge, and the session on the server that belongs to it, which is reopened
+    after it was lost. It receives the events of the client's connection, and is the relay of the server's
+    messages."""
 
     def __init__(
         self,
-        base: Base,
+        connection: BridgeConnection,
         link: Connection,
         options: ClientOptions,
         tasks: TaskSet,
         listener: SessionListener,
         process_limit: "_ProcessLimit | None",
     ) -> None:
-        """`process_limit` limits the processes, if each session on the server is a process."""
+        """`process_limit` is set if each session on the server is a process."""
         self.link = link
         self.level: str | None = None
         """The log level that the client has set."""
-        self._base = base
-        self._upstream = base.upstream
+        self._connection = connection
+        self._upstream = connection.upstream
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
         self._tasks = tasks
         self._listener = listener
@@ -86,26 +87,26 @@ class OwnSession:
         self._pauses = Pauses()
         self._server_session: _ServerSession | None = None
         self._was_open = False
-        self.has_left = False
-        """True if the client has disconnected, so that the session is not reopened."""
+        self.client_has_left = False
+        """True if the client has disconnected; the session is not reopened then."""
 
     @property
     def client(self) -> Client | None:
-        """The client of the session while it is open; else None."""
+        """The client of the session on the server while that is open; else None."""
         server_session = self._server_session
         return None if server_session is None or server_session.is_lost else server_session.client
 
     def begin(self) -> None:
-        """Start to open it, if it is not open."""
-        if not self.has_left and (self._server_session is None or self._server_session.is_lost):
+        """Start opening the session on the server, unless it is open or being opened."""
+        if not self.client_has_left and (self._server_session is None or self._server_session.is_lost):
             self._server_session = _ServerSession()
             self._tasks.start(self._run(self._server_session))
 
     async def open(self) -> Client:
-        """Return its client once it is open. Raises RpcError with the reason if it can't be opened in time, or soon
-        if the server is unavailable."""
+        """Open the session on the server, if necessary, and return its client. Raises RpcError with the reason if it
+        can't be opened in time; while the server is down, that takes at most about a second."""
         if self.client is None:
-            await self._base.wait_until_up()
+            await self._connection.wait_until_up()
         self.begin()
         server_session = self._server_session
         if server_session is not None:
@@ -131,7 +132,7 @@ class OwnSession:
         try:
             with anyio.move_on_after(self._pauses.remaining(anyio.current_time())):
                 await server_session.closing.wait()
-            if self.has_left:
+            if self.client_has_left:
                 return
             self._pauses.record_start(anyio.current_time())
             async with nullcontext() if self._process_limit is None else self._process_limit.reserve(self):
@@ -144,11 +145,12 @@ class OwnSession:
 
     @property
     def is_closable(self) -> bool:
-        """True if it is open and could be closed without loss for its client: the next call reopens it."""
+        """True if it is open and no work of its client is in progress, so that it can be closed: the next call
+        reopens it."""
         return self.client is not None and not self._calls and not self.link.is_busy
 
     def close(self) -> None:
-        """Close it to make room for another session."""
+        """Close the session on the server to make room for another client's."""
         if self._server_session is not None:
             self._server_session.closing.set()
 
@@ -163,32 +165,37 @@ class OwnSession:
     # Events of the client's connection
 
     def on_roots_changed(self) -> None:
-        """Notify the server, which may request the roots."""
+        """Notify the server that the client's roots have changed; the server may request them again."""
         if (client := self.client) is not None and not client.is_behind:
             client.roots_changed()
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """Forward a notification from the client to the server, such as the progress of its answer."""
+        """Forward a notification from the client to the server, such as the progress of an answer to the server's
+        request."""
         client = self.client
         if client is not None and not client.is_behind and not event.method.startswith(TASK_NOTIFICATIONS):
             client.notify(event.method, event.params)
 
     def on_close(self) -> None:
-        """End the session."""
-        self.has_left = True
+        """End the session, once no task of the client is left."""
+        self.client_has_left = True
         self._close_if_unused()
 
     def _close_if_unused(self) -> None:
         """Close the session if its client has disconnected and no task is left, since tasks outlive their client's
         connection."""
-        if self.has_left and self._server_session is not None and not any(relay.is_detached for relay in self._calls):
+        if (
+            self.client_has_left
+            and self._server_session is not None
+            and not any(relay.is_detached for relay in self._calls)
+        ):
             self._server_session.closing.set()
 
     # The relay of the session
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the client's answer to a request that can't be attributed to a call: it is sent during the call that
-        began last, or outside calls if there are none. Raises RpcError."""
+        """Return the client's answer to a request from the server that can't be attributed to a call. It is forwarded
+        as part of the call that began last, or outside calls if none is in progress. Raises RpcError."""
         if not self._calls:
             return await ask_standalone(self.link, request)
         *others, newest = self._calls
@@ -197,31 +204,31 @@ class OwnSession:
                 paused.enter_context(self.link.calls.pause_clock(other.context.call))
             return await newest.answer(request)
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a message that belongs to no call."""
-        if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
-            self._listener.on_update(self, notice)
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Pass a message that belongs to no call to the listener."""
+        if isinstance(message, Gap) or message.method == "notifications/resources/updated":
+            self._listener.on_update(self, message)
         else:
-            self._listener.on_session_notification(self.link, notice)
+            self._listener.on_session_notification(self.link, message)
 
 
 class _ProcessLimit:
-    """Limits the number of processes. One client gets at most half of them, and the least recently used session is
-    closed to make room for another."""
+    """Limits the number of sessions that are processes. One client gets at most half of them, and the least recently
+    used idle session is closed to make room for another."""
 
     def __init__(self, processes: int) -> None:
         self._portions = Portions(processes)
-        self._open: dict[OwnSession, None] = {}
-        """The sessions with a process, the most recently used last."""
+        self._open: dict[DedicatedSession, None] = {}
+        """The sessions that have a process, the most recently used one last."""
         self._left = Signal()
 
-    def use(self, session: OwnSession) -> None:
-        """Mark a session as used most recently."""
+    def use(self, session: DedicatedSession) -> None:
+        """Mark `session` as the most recently used one."""
         if session in self._open:
             self._open[session] = self._open.pop(session)
 
     @asynccontextmanager
-    async def reserve(self, session: OwnSession) -> AsyncIterator[None]:
+    async def reserve(self, session: DedicatedSession) -> AsyncIterator[None]:
         """Reserve a process for `session` during the block. Raises ConnectionError if none is available."""
         client = session.link.client
         while not self._portions.reserve(client):
@@ -242,35 +249,40 @@ class _ProcessLimit:
             self._left.wake()
 
 
-class OwnSessions:
-    """The sessions of all clients that have one."""
+class DedicatedSessions:
+    """The sessions of all clients that did a handshake."""
 
-    def __init__(self, base: Base, tasks: TaskSet, listener: SessionListener, upstream_tasks: UpstreamTasks) -> None:
-        self._base = base
+    def __init__(
+        self, connection: BridgeConnection, tasks: TaskSet, listener: SessionListener, upstream_tasks: UpstreamTasks
+    ) -> None:
+        self._connection = connection
         self._tasks = tasks
         self._listener = listener
         self._upstream_tasks = upstream_tasks
-        max_processes = base.upstream.processes
+        max_processes = connection.upstream.max_processes
         self._process_limit = None if max_processes is None else _ProcessLimit(max_processes)
-        self._by_link: dict[Connection, OwnSession] = {}
+        self._by_link: dict[Connection, DedicatedSession] = {}
 
-    def session_of(self, link: Connection) -> OwnSession:
-        """Return the session of `link`'s client, which has completed its handshake. This does not open the
-        session."""
+    def session_of(self, link: Connection) -> DedicatedSession:
+        """Return the session of the client of `link`, which has completed its handshake. A new one is not opened
+        yet."""
         session = self._by_link.get(link)
         if session is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            session = OwnSession(self._base, link, options, self._tasks, self._listener, self._process_limit)
+            session = DedicatedSession(
+                self._connection, link, options, self._tasks, self._listener, self._process_limit
+            )
             self._by_link[link] = session
             link.watchers = (*link.watchers, session, _CloseListener(lambda: self._by_link.pop(link, None)))
         return session
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result. A session that was lost before it received the request is reopened.
+        """Return the server's result. If the session was lost before the server received the request, it is reopened
+        and the request is sent again.
 
-        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError if there is no
-        session.
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError if the session can't
+        be opened.
         """
         session = self.session_of(context.link)
         if self._process_limit is not None:
@@ -279,27 +291,27 @@ class OwnSessions:
         try:
             return await self._exchange(session, client, context, params)
         except Unreached:
-            # No other call is repeated: the server may have executed it.
+            # Only such a call is repeated: after any other error the server may have executed it.
             if client.connected or (context.call.task is not None and context.call.task.is_detached):
                 raise
         return await self._exchange(session, await session.open(), context, params)
 
     async def _exchange(
-        self, session: OwnSession, client: Client, context: Context[Any], params: Any
+        self, session: DedicatedSession, client: Client, context: Context[Any], params: Any
     ) -> dict[str, Any]:
         task_params = await self._upstream_tasks.task_param(client, context, getattr(params, "name", None))
         with session.relay_call(context) as relay:
 
-            async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
+            async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
                 caller = caller_of(context, relay)
-                return require_result(await client.exchange(method, sent, caller, timeout=time_limit_of(method)))
+                return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
 
             method = context.call.method.name
-            return await run_as_task(ask, method, params_of(context, params), task_params, relay)
+            return await run_as_task(send, method, params_of(context, params), task_params, relay)
 
 
 class _CloseListener:
-    """A listener that forgets a connection when it closes."""
+    """A watcher of a connection that only calls `forget` when it closes."""
 
     def __init__(self, forget: Callable[[], object]) -> None:
         self._forget = forget

@@ -12,7 +12,7 @@ from servers.catalog import CATALOG, load_catalog
 from servers.common.machine import Machine
 from servers.gateway.serve.choice import choose
 from servers.gateway.serve.configuration import read_configuration
-from servers.gateway.serve.foreign import Foreign, pins_path
+from servers.gateway.serve.third_party import Foreign, pins_path
 from servers.gateway.serve.values import Value, read_env_file
 from shared.program.process import Options
 
@@ -91,7 +91,7 @@ def test_rules_and_limits_are_read(tmp_path: Path) -> None:
         {"a": "A tool."},
     )
     assert (rules.result_bytes, rules.seconds) == (2048, 1.5)
-    assert (one.settings.pin, one.upstream.shared, one.upstream.name) == (True, True, "other")
+    assert (one.settings.pin, one.upstream.shares_session, one.upstream.name) == (True, True, "other")
 
 
 BAD = [

@@ -1,4 +1,4 @@
-"""A session on a server with sessions, used by one call at a time."""
+"""A session of the pool: a session on the server, used by one call at a time."""
 
 from contextlib import suppress
 from typing import Any, cast
@@ -17,34 +17,35 @@ from shared.protocol.session.descriptions import ClientIdentity
 from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 
-from ..base import OnServerMessage
+from ..connection import OnServerMessage
 from ..forwarding import require_result
-from ..tasks import run_as_task, time_limit_of
-from .upstream_call import CALL_NOTIFICATIONS, CallOver, UpstreamCall
+from ..tasks import run_as_task, timeout_for
+from .upstream_call import CALL_NOTIFICATIONS, CallEnded, UpstreamCall
 
 ROOTS_SECONDS = 5.0
-"""Seconds after which a request for roots fails during a call whose client can't be asked."""
+"""Seconds after which a request for roots fails if it comes during a call whose client can't be asked."""
 
 
-class LeasedSession:
-    """A session with the server, leased to one call or to none; the relay of the server's messages in it."""
+class PooledSession:
+    """A session on the server, which at most one call uses at a time. It is also the relay of that session: it
+    receives the server's requests and notifications."""
 
     def __init__(self, owner: str, key: str, identity: ClientIdentity, session_messages: OnServerMessage) -> None:
         """`session_messages` is called with messages from the server that belong to no call."""
         self.owner = owner
         self.key = key
-        """The key of the clients that may use it: the owner, with the same name and capabilities."""
+        """Identifies the clients that may use it: those with the same owner, name and capabilities."""
         self.client: Client | None = None
         """The client of the session while it is open."""
         self.error: Exception | None = None
-        """The reason that it could not be opened."""
+        """The error with which it ended, or could not be opened."""
         self.settled = anyio.Event()
-        """Set when it is open, or never will be."""
+        """Set when it is open, or when opening it has failed."""
         self.closing = anyio.Event()
         """Set when it is no longer needed."""
-        self.is_left = False
-        """True if the call for which it was opened has ended."""
-        # A server that has ended is restarted by the next call.
+        self.was_abandoned = False
+        """True if the call for which it is being opened no longer waits for it."""
+        # The next call restarts a server that has ended.
         self.options = ClientOptions(
             mode="handshake",
             info=identity.info,
@@ -65,25 +66,25 @@ class LeasedSession:
 
     @property
     def call(self) -> UpstreamCall | None:
-        """The call that uses it."""
+        """The call that uses it; None if it is idle."""
         return self._call
 
-    def lease(self, call: UpstreamCall | None) -> None:
-        """Lease it to that call, or to none."""
+    def assign(self, call: UpstreamCall | None) -> None:
+        """Assign it to `call`; None makes it idle."""
         self._call = call
         self._changed.wake()
 
     async def exchange(
         self,
         request: tuple[str, dict[str, Any]],
-        reports: bool,
+        wants_progress: bool,
         level: str | None,
-        task: dict[str, Any] | None,
+        task_params: dict[str, Any] | None,
         call: UpstreamCall,
     ) -> dict[str, Any]:
-        """Send one request, by method and params, and return its result. `reports` requests progress notifications,
-        `level` sets the log level, and `task` are the params of a task, if any. Raises the same errors as
-        `Client.exchange` and `follow`."""
+        """Send one request, a method and its params, and return its result. `wants_progress` requests progress
+        notifications, `level` is the log level to set first, and `task_params` are the params of a task, if any.
+        Raises the same errors as `Client.exchange` and `follow`."""
         if self.client is None:
             raise Unreached("the session was closed")
         client = self.client
@@ -92,18 +93,18 @@ class LeasedSession:
             with suppress(PeerError):
                 await client.set_log_level(cast("LogLevel", level))
 
-        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            caller = Caller(call, reports)
-            return require_result(await client.exchange(method, params, caller, timeout=time_limit_of(method)))
+        async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            caller = Caller(call, wants_progress)
+            return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
 
-        return await run_as_task(ask, *request, task, call)
+        return await run_as_task(send, *request, task_params, call)
 
-    # Messages of the server
+    # The relay of the session
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the answer of its call's client. If there is no call, or its client can't be asked, a request for
-        roots waits for the next call: servers send it when a session begins. Raises RpcError for a request that can't
-        be answered."""
+        """Return the answer of the client whose call uses the session. A request for roots waits for the next call if
+        there is none, or if the client of the current one can't be asked: servers send it when a session begins.
+        Raises RpcError for a request that can't be answered."""
         if request.method != "roots/list":
             if self._call is None:
                 raise MethodNotFound(
@@ -112,21 +113,21 @@ class LeasedSession:
             return await self._call.answer(request)
         while True:
             call = self._call
-            if call is not None and call.can_ask:
-                with suppress(CallOver):
+            if call is not None and call.can_ask_client:
+                with suppress(CallEnded):
                     return await call.answer(request)
-            seconds = None if call is None or call.can_ask else ROOTS_SECONDS
-            with anyio.move_on_after(seconds) as patience:
+            timeout = None if call is None or call.can_ask_client else ROOTS_SECONDS
+            with anyio.move_on_after(timeout) as waiting:
                 while self._call is call:
                     await self._changed.wait()
-            if patience.cancelled_caught:
+            if waiting.cancelled_caught:
                 raise MethodNotFound("the client can't be asked for its roots at the moment")
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a message to its call. Messages that belong to no call go to `session_messages`."""
-        if isinstance(notice, Gap):
+    def on_server_message(self, message: Notified | Gap) -> None:
+        """Pass a message to the call that uses the session, or, if it belongs to no call, to `session_messages`."""
+        if isinstance(message, Gap):
             return
         if self._call is not None:
-            self._call.on_server_message(notice)
-        elif notice.method not in CALL_NOTIFICATIONS:
-            self._session_messages(notice)
+            self._call.on_server_message(message)
+        elif message.method not in CALL_NOTIFICATIONS:
+            self._session_messages(message)

@@ -32,9 +32,9 @@ from shared.transports.http.server import run_mounts
 
 from ..joined.gateway import JoinedSettings
 from .choice import Choice, foreign_names
-from .foreign_server import log_commands
-from .joined import joined_server, principal_extensions, wait_until_settled
+from .gateway_server import joined_server, principal_extensions, wait_until_settled
 from .selection import JOINED
+from .third_party_server import log_commands
 
 
 def run_all(

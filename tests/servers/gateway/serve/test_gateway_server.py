@@ -17,7 +17,7 @@ from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.gateway.bridge import bridge
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules as Names
-from servers.gateway.serve.joined import joined_server, principal_extensions, wait_until_settled
+from servers.gateway.serve.gateway_server import joined_server, principal_extensions, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.auth.tokens_file import digest_of
@@ -30,7 +30,7 @@ from shared.telemetry.supervised import SupervisedServer
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.gateway.bridge.upstreams import Behind
 from tests.servers.gateway.joined.members import small
-from tests.servers.gateway.serve.test_foreign_server import at_work, call, configured, listed, started, text
+from tests.servers.gateway.serve.test_third_party_server import at_work, call, configured, listed, started, text
 from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 

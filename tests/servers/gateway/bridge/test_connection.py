@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.gateway.bridge.base import Base, reason_of
+from servers.gateway.bridge.connection import BridgeConnection, reason_of
 from servers.gateway.bridge.upstream import Upstream
 from shared.client.client import Client
 from shared.client.connection.restart import Pauses
@@ -30,14 +30,14 @@ from tests.shared.server.peer import PATIENCE, server
 class Turns:
     """Records the changes of state of a connection."""
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, connection: BridgeConnection) -> None:
         self.seen: list[tuple[bool, str]] = []
         self._turned = anyio.Event()
-        self._base = base
-        self.leave = base.watch(self._take)
+        self._connection = connection
+        self.leave = connection.watch(self._take)
 
     def _take(self) -> None:
-        self.seen.append((self._base.up, self._base.reason))
+        self.seen.append((self._connection.up, self._connection.reason))
         self._turned.set()
         self._turned = anyio.Event()
 
@@ -47,38 +47,38 @@ class Turns:
 
 
 @asynccontextmanager
-async def living(upstream: Upstream) -> AsyncIterator[Base]:
-    base = Base(upstream, ClientOptions())
+async def living(upstream: Upstream) -> AsyncIterator[BridgeConnection]:
+    connection = BridgeConnection(upstream, ClientOptions())
     with anyio.fail_after(PATIENCE):
         async with background() as tasks:
-            tasks.start_soon(base.live)
-            yield base
+            tasks.start_soon(connection.keep_connected)
+            yield connection
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
 async def test_opening_learns_the_era_and_the_description_of_the_server(mode: str) -> None:
-    async with Behind(Small().app, mode).serving() as upstream, living(upstream) as base:
-        assert not base.up
-        await base.settled.wait()
-        assert base.up
-        assert base.stateless is (mode == NEW)
-        assert base.description is not None
-        assert base.description.info["name"] == "small"
+    async with Behind(Small().app, mode).serving() as upstream, living(upstream) as connection:
+        assert not connection.up
+        await connection.first_attempt_ended.wait()
+        assert connection.up
+        assert connection.stateless is (mode == NEW)
+        assert connection.description is not None
+        assert connection.description.info["name"] == "small"
 
 
 async def test_the_base_connection_declares_nothing_and_answers_no_question() -> None:
     behind = Behind(Small().app)
-    async with behind.serving() as upstream, living(upstream) as base:
-        await base.settled.wait()
+    async with behind.serving() as upstream, living(upstream) as connection:
+        await connection.first_attempt_ended.wait()
         assert behind.options[0].identity().capabilities == {}
         with pytest.raises(RpcError, match="method not found"):
-            await base.answer(ServerRequest(1, "roots/list", {}))
+            await connection.answer(ServerRequest(1, "roots/list", {}))
 
 
 async def test_a_lost_connection_is_reopened() -> None:
     behind = Behind(Small().app)
-    async with behind.serving() as upstream, living(upstream) as base:
-        turns = Turns(base)
+    async with behind.serving() as upstream, living(upstream) as connection:
+        turns = Turns(connection)
         await turns.until(1)
         await behind.lose()
         await turns.until(3)
@@ -86,7 +86,7 @@ async def test_a_lost_connection_is_reopened() -> None:
         assert turns.seen[1][1] == "it ended the connection"
         turns.leave()
         await behind.lose()
-        while base.up:
+        while connection.up:
             await anyio.lowlevel.checkpoint()
         assert len(turns.seen) == 3
 
@@ -94,33 +94,33 @@ async def test_a_lost_connection_is_reopened() -> None:
 async def test_the_error_of_a_lost_connection_names_the_reason_without_secrets() -> None:
     behind = Behind(Small().app)
     behind.is_away = True
-    async with behind.serving() as upstream, living(upstream) as base:
-        await base.settled.wait()
+    async with behind.serving() as upstream, living(upstream) as connection:
+        await connection.first_attempt_ended.wait()
         with pytest.raises(RpcError) as refused:
-            base.client  # noqa: B018
+            connection.client  # noqa: B018
         assert str(refused.value) == "the server behind is not available: nobody answers at http://…"
         behind.is_away = False
-        turns = Turns(base)
+        turns = Turns(connection)
         await turns.until(1)
-        assert base.client.connected
+        assert connection.client.connected
 
 
 async def test_a_request_reconnects_at_once_despite_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     behind = Behind(Small().app)
     behind.is_away = True
-    async with behind.serving() as upstream, living(upstream) as base:
-        await base.settled.wait()
+    async with behind.serving() as upstream, living(upstream) as connection:
+        await connection.first_attempt_ended.wait()
         await anyio.wait_all_tasks_blocked()
         behind.is_away = False
-        await base.wait_until_up()
-        assert base.up
+        await connection.wait_until_up()
+        assert connection.up
 
 
 async def test_a_crashing_process_is_not_restarted_by_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     monkeypatch.setattr("shared.client.connection.restart.MAX_COSTLY_PAUSE_SECONDS", 10 * PATIENCE)
-    monkeypatch.setattr("servers.gateway.bridge.base.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("servers.gateway.bridge.connection.CALL_WAIT_SECONDS", 0.0)
     attempts = 0
 
     @asynccontextmanager
@@ -132,12 +132,12 @@ async def test_a_crashing_process_is_not_restarted_by_each_request(monkeypatch: 
 
     for processes, expected in ((None, 2), (1, 1)):
         attempts = 0
-        async with living(Upstream("ending", connect, processes=processes)) as base:
-            await base.settled.wait()
-            base._pauses._pause = PATIENCE  # as after several starts
+        async with living(Upstream("ending", connect, max_processes=processes)) as connection:
+            await connection.first_attempt_ended.wait()
+            connection._pauses._pause = PATIENCE  # as after several starts
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(RpcError, match="it ended at once"):
-                await base.wait_until_up()
+                await connection.wait_until_up()
             while attempts < expected:
                 await anyio.lowlevel.checkpoint()
             await anyio.wait_all_tasks_blocked()
@@ -155,16 +155,16 @@ async def test_concurrent_requests_share_one_failed_attempt(monkeypatch: pytest.
         raise ConnectionError(f"nobody is there, time {attempts}")
         yield
 
-    async def ask(base: Base) -> None:
+    async def ask(connection: BridgeConnection) -> None:
         with pytest.raises(RpcError, match="time 2"):
-            await base.wait_until_up()
+            await connection.wait_until_up()
 
-    async with living(Upstream("away", connect)) as base:
-        await base.settled.wait()
+    async with living(Upstream("away", connect)) as connection:
+        await connection.first_attempt_ended.wait()
         await anyio.wait_all_tasks_blocked()
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
-                tasks.start_soon(ask, base)
+                tasks.start_soon(ask, connection)
 
 
 async def test_watchers_hear_of_state_changes_and_not_of_attempts() -> None:
@@ -176,10 +176,10 @@ async def test_watchers_hear_of_state_changes_and_not_of_attempts() -> None:
         raise ConnectionError("nobody is there")
         yield
 
-    async with living(Upstream("away", connect)) as base:
+    async with living(Upstream("away", connect)) as connection:
         await attempts.acquire()
-        await base.settled.wait()
-        turns = Turns(base)
+        await connection.first_attempt_ended.wait()
+        turns = Turns(connection)
         await attempts.acquire()
         await anyio.wait_all_tasks_blocked()
         assert turns.seen == []
@@ -191,13 +191,13 @@ async def test_a_server_without_ping_stays_up() -> None:
 
     row = Method("ping", Params, last=NEWEST_HANDSHAKE)
     app = server(extensions=[Extension("no ping", methods=[row], handlers={"ping": refuse})])
-    async with Behind(app).serving() as upstream, living(upstream) as base:
-        await base.settled.wait()
-        turns = Turns(base)
-        base.check_liveness()
+    async with Behind(app).serving() as upstream, living(upstream) as connection:
+        await connection.first_attempt_ended.wait()
+        turns = Turns(connection)
+        connection.check_liveness()
         for _ in range(2):
             with pytest.raises(RpcError):
-                await base.client.ping()
+                await connection.client.ping()
         await anyio.wait_all_tasks_blocked()
         assert turns.seen == []
 
@@ -214,12 +214,12 @@ async def test_a_reason_is_one_line_of_limited_length() -> None:
 
 
 async def test_a_server_that_answers_the_liveness_check_stays_up() -> None:
-    async with Behind(Small().app, NEW).serving() as upstream, living(upstream) as base:
-        await base.settled.wait()
-        turns = Turns(base)
+    async with Behind(Small().app, NEW).serving() as upstream, living(upstream) as connection:
+        await connection.first_attempt_ended.wait()
+        turns = Turns(connection)
         for _ in range(2):
-            base.check_liveness()
-            await base.client.request("server/discover")
+            connection.check_liveness()
+            await connection.client.request("server/discover")
         await anyio.wait_all_tasks_blocked()
         assert turns.seen == []
 
@@ -234,10 +234,10 @@ async def test_an_unexpected_error_while_connecting_is_logged_and_retried(caplog
         async with behind.connect(options) as client:
             yield client
 
-    async with behind.serving(), living(Upstream("odd", connect)) as base:
-        await base.settled.wait()
-        assert base.reason == "the connection failed"
-        turns = Turns(base)
+    async with behind.serving(), living(Upstream("odd", connect)) as connection:
+        await connection.first_attempt_ended.wait()
+        assert connection.reason == "the connection failed"
+        turns = Turns(connection)
         await turns.until(1)
-        assert base.up
+        assert connection.up
     assert "the connection with the server odd failed" in caplog.text

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from servers.gateway.bridge import Upstream, bridge
-from servers.gateway.bridge.notices import forward
+from servers.gateway.bridge.notifications import forward_notification
 from shared.protocol.session.client_events import Notified
 from shared.protocol.session.events import UnknownNotification
 from shared.server.dispatch.limits import Limits
@@ -84,8 +84,8 @@ async def test_a_log_message_without_a_valid_level_is_dropped() -> None:
         await peer.request("ping")
         (link,) = running.changes._listeners  # the client's
         for params in ({}, {"level": "loud", "data": 1}, {"level": 7, "data": 1}):
-            forward(link, Notified("notifications/message", params))
-        forward(link, Notified("notifications/message", {"level": "error", "data": "one"}))
+            forward_notification(link, Notified("notifications/message", params))
+        forward_notification(link, Notified("notifications/message", {"level": "error", "data": "one"}))
         assert (await peer.other("notifications/message"))["params"]["data"] == "one"
 
 
@@ -95,9 +95,9 @@ async def test_a_slow_client_gets_list_changes_only() -> None:
         (link,) = running.changes._listeners  # the client's
         running.calls.limits = Limits(waiting_messages=10)
         for number in range(100):
-            forward(link, Notified("notifications/message", {"level": "error", "data": number}))
+            forward_notification(link, Notified("notifications/message", {"level": "error", "data": number}))
         assert len(link.session.waiting) <= 11
-        forward(link, Notified("notifications/tools/list_changed", {}))
+        forward_notification(link, Notified("notifications/tools/list_changed", {}))
         await peer.other("notifications/tools/list_changed")
 
 
@@ -161,7 +161,7 @@ async def test_a_stateless_server_asks_for_roots_again_after_a_change() -> None:
 async def test_a_shared_session_hears_of_roots_from_clients_that_connected_earlier() -> None:
     """They connected to the gateway before the bridge behind it was open."""
     telling = Telling("handshake", shared=True)
-    door = Door("small", bridge(Upstream("small", telling.connect, shared=True)))
+    door = Door("small", bridge(Upstream("small", telling.connect, shares_session=True)))
     with anyio.fail_after(3 * PATIENCE):
         async with (
             telling.app.open() as telling.running,
