@@ -132,10 +132,7 @@ class LegacySession:
         requests are answered with errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
         messages = self.codec.feed_body(post.body)
-        principal, current = post.principal, self._connection.session.principal
-        if principal is not None and current is not None:
-            principal = replace(principal, is_revoked=current.is_revoked)  # which is not sent between replicas
-        refusal = self.process_post(headers, messages, principal)
+        refusal = self.process_post(headers, messages, post.principal)
         if refusal is not None:
             for id_ in request_ids(messages[0]):
                 self._put(replace(refusal.failure, id=id_))

@@ -61,6 +61,9 @@ class _TokenWatch:
     def check(self) -> None:
         """End the stream, or check again later."""
         newest = self._newest()
+        # Replicas do not share whether a token was revoked, so one that came from another replica does not count.
+        if newest is not None and newest.is_revoked is None and self._opening_principal.is_revoked is not None:
+            newest = None
         seconds = max(_seconds_left(self._opening_principal), 0.0 if newest is None else _seconds_left(newest))
         if seconds <= 0:
             self._end()

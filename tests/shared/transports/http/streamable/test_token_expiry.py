@@ -15,7 +15,16 @@ from shared.auth.tokens_file import TokensFile, digest_of
 from shared.protocol.http.rules import Denial, HttpRequest
 from shared.protocol.identity import Principal
 from shared.transports.http.streamable import token_expiry
-from tests.shared.transports.http.http_wire import Site, events, merged, read_events, served
+from tests.shared.transports.http.http_wire import (
+    IN_BOTH,
+    PATIENCE,
+    Site,
+    Two,
+    events,
+    merged,
+    read_events,
+    served,
+)
 from tests.shared.transports.http.sse_wire import initialized
 from tests.shared.transports.http.web_socket import web_socket
 
@@ -163,3 +172,20 @@ async def test_a_revoked_token_ends_its_streams(change: str, tmp_path: Path, mon
         with anyio.fail_after(20):
             closed = await socket.closed()
     assert closed == (1008, "the token is no longer valid")
+
+
+@IN_BOTH
+async def test_a_revoked_token_ends_its_get_stream_at_another_replica(
+    two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)
+    monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0.0)
+    path = tmp_path / "tokens.toml"
+    path.write_text(REVOKED.format(digest_of("ada")))
+    async with two(authenticator=StaticTokens((), TokensFile(path))) as (here, there):
+        session = merged(await here.initialize(headers=bearer("ada")))
+        async with there.client.stream("GET", "/mcp", headers=session) as stream:
+            path.write_text("")
+            with anyio.fail_after(PATIENCE):
+                *_, last = [event async for event in read_events(stream)]
+        assert last.retry is not None
