@@ -1,10 +1,11 @@
-"""The protocol package: the base of every server of the bundle, with the names that a server author imports.
+"""The protocol package, on which every server of the bundle is built, with the names that a server author imports.
 
-It imports nothing from the servers. Layers, each importing only those before it: errors and texts, protocol,
-contracts and auth, server and stores, extensions and telemetry, transports, and last client, program and testing.
+It imports nothing from the servers. Its layers are, from the lowest: errors and texts; protocol; contracts and auth;
+server and stores; extensions and telemetry; transports; client, program and testing. Each layer imports only lower
+ones.
 
-The names are those of `names.py`, which is loaded when the first of them is used: a process that needs only `text`,
-such as one that reads a page or runs a statement, does not load the whole protocol.
+The names come from `names.py`, which is loaded when the first of them is used. So a process that needs only
+`shared.text`, such as a worker that reads a web page or runs an SQL statement, does not load the whole protocol.
 """
 
 from importlib import import_module

@@ -1,10 +1,11 @@
 """Errors in the domain of a server, with a stable code.
 
-They are separate from the protocol's errors in `errors`; modules of a server's domain use only these.
+They are separate from the errors of the protocol in `errors.py`: code that knows files or databases, but not the
+protocol, raises only these.
 
-`os_errors` is the only place where an `OSError` becomes one of them. The text comes from the table below or from the
-error number, never from the error's own message, because that may contain a resolved path that the caller must not
-learn.
+`from_os_error` is the only place where an `OSError` becomes one of them. The text comes from the table below or from
+the error number, never from the error's own message, because that may contain a resolved path that the caller must
+not learn.
 """
 
 import errno
@@ -14,7 +15,7 @@ from contextlib import AbstractContextManager
 from .text import quote_name
 
 _RETRY = "Try again."
-_BY_ERRNO: dict[int, tuple[str, str, str]] = {
+_BY_ERRNO: dict[int, tuple[str, str, str]] = {  # code, reason and suggestion
     errno.ENOENT: ("not_found", "does not exist", "List the parent directory to see what is there."),
     errno.ENOTDIR: ("not_a_directory", "a component of the path is not a directory", ""),
     errno.EISDIR: ("not_a_file", "is a directory", ""),
@@ -37,7 +38,7 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
 
 
 class MetadataError(OSError):
-    """Raised if attributes of a file can't be copied to another file; `what` lists them."""
+    """Attributes of a file can't be copied to another file; `what` lists them for a reader."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -45,7 +46,7 @@ class MetadataError(OSError):
 
 
 class CodedError(Exception):
-    """A refusal or failure: a stable `code` for programs, `reason` and `suggestion` for readers."""
+    """A refusal or failure. Programs read the stable `code`, and people and models the `reason` and `suggestion`."""
 
     def __init__(self, code: str, reason: str, suggestion: str = "") -> None:
         self.code = code
@@ -84,8 +85,8 @@ def from_os_error(path: str, error: OSError) -> PathError:
 
 
 class _OSErrors:
-    """The context manager of `os_errors`. It is a class because a generator takes four times as long, and an edit
-    needs ten."""
+    """The context manager of `os_errors`. It is a class because a generator takes four times as long, and one edit of
+    a file enters ten of these."""
 
     __slots__ = ("_path",)
 
@@ -101,5 +102,5 @@ class _OSErrors:
 
 
 def os_errors(path: str) -> AbstractContextManager[None]:
-    """Turn every `OSError` in the block into a `PathError` about `path`."""
+    """Return a context manager that turns an `OSError` in its block into a `PathError` about `path`."""
     return _OSErrors(path)

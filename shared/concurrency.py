@@ -1,4 +1,5 @@
-"""Tasks limited to a block, their errors, work in turns, signals to wait for, and keys that expire."""
+"""Helpers for asyncio: tasks that end with a block, errors of task groups, long work in steps, signals to wait for,
+and keys that expire."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -16,16 +17,17 @@ from .steps import Steps
 T = TypeVar("T")
 
 _TURNS_BETWEEN = 3
-"""The number of turns of the event loop for other work after each step."""
+"""The number of turns of the event loop that are left to other work after each step."""
 _step_lock: lowlevel.RunVar[anyio.Lock] = lowlevel.RunVar("stepping")
-"""Held by the work that runs its step."""
+"""Held while one of several long works runs a step, so that they alternate. A small request then waits for one
+step."""
 
 
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:
-    """A task group whose tasks are cancelled at the end of the block.
+    """Yield a task group whose tasks are cancelled at the end of the block.
 
-    A single error is raised unchanged, because the user of a client expects `PeerError` and not a group that contains
+    A single error is raised unchanged, because the user of a client expects a `PeerError`, not a group that contains
     it.
     """
     try:
@@ -37,13 +39,13 @@ async def background() -> AsyncIterator[TaskGroup]:
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        # Without `from`, the context of the error would be the group, which adds nothing.
+        # A traceback would also show the group as the context of the error; `from` hides it.
         only = group.exceptions[0]
         raise only from only.__cause__
 
 
 async def wait_for_first(*waits: Callable[[], Awaitable[object]]) -> None:
-    """Wait until the first of these has returned."""
+    """Call all `waits` at the same time, and cancel the others as soon as one has returned."""
 
     async def wait_for(wait: Callable[[], Awaitable[object]]) -> None:
         await wait()
@@ -55,16 +57,15 @@ async def wait_for_first(*waits: Callable[[], Awaitable[object]]) -> None:
 
 
 def first_error(error: BaseException) -> BaseException:
-    """Return the first error of a group of tasks; any other error is returned unchanged."""
+    """Return the first error in an exception group, which may be nested; any other error is returned unchanged."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 async def run_in_turns(steps: Steps[T]) -> T:
-    """Run each of the `steps` in a turn of the event loop of its own, and return their result. All such work in a
-    loop takes turns, with a few turns for other work after each step: a small request takes about as many, and waits
-    for one step only."""
+    """Run the `steps`, and return their result. Only one caller at a time runs a step, and leaves a few turns of the
+    event loop to other work after it. A small request needs about as many turns, so it waits for one step at most."""
     lock = _step_lock.get(None)
     if lock is None:
         _step_lock.set(lock := anyio.Lock(fast_acquire=True))
@@ -74,35 +75,36 @@ async def run_in_turns(steps: Steps[T]) -> T:
         async with lock:
             try:
                 next(steps)
-            except StopIteration as end:
-                is_over, result = True, end.value
+            except StopIteration as stop:
+                is_over, result = True, stop.value
             for _ in range(_TURNS_BETWEEN):
                 await lowlevel.checkpoint()
     return result
 
 
-class Entered:
-    """A base class for `async with`: `_living` returns the context manager for the block."""
+class AsyncContext:
+    """A base class that makes a class usable with `async with`. The block runs within the context manager that the
+    class returns from `_lifespan`."""
 
-    _life: AbstractAsyncContextManager[None] | None = None
+    _block: AbstractAsyncContextManager[None] | None = None
 
-    def _living(self) -> AbstractAsyncContextManager[None]:
+    def _lifespan(self) -> AbstractAsyncContextManager[None]:
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
-        self._life = self._living()
-        await self._life.__aenter__()
+        self._block = self._lifespan()
+        await self._block.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
+        return await self._block.__aexit__(kind, error, traceback) if self._block is not None else None
 
 
 class TaskSet:
-    """Tasks of one owner, which stops them. It is meant for many small tasks: in a task group, each would cost more
-    than its work. `on_failure` is called with an exception that leaves one of them."""
+    """The tasks of one owner, which has to stop them. It is meant for many small tasks: a task group would cost more
+    time than the work of such a task. `on_failure` is called with each exception that a task raises."""
 
     def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
         self._on_failure = on_failure
@@ -123,10 +125,10 @@ class TaskSet:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(error)
 
-    async def finish(self, seconds: float) -> None:
-        """Wait until the tasks have ended, at most `seconds`."""
+    async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - the tasks continue
+        """Wait until the tasks have ended, for at most `timeout` seconds."""
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+            await asyncio.wait(self._tasks, timeout=timeout)
 
     async def stop(self) -> None:
         """Cancel the tasks, and wait until they have ended."""
@@ -137,10 +139,11 @@ class TaskSet:
 
 
 class Signal:
-    """Wakes all tasks that are currently waiting; each of them checks whether it is affected.
+    """Wakes all tasks that are waiting for it. Each of them then checks whether the change concerns it.
 
-    Thousands of sessions have a few signals each, and each message wakes some. Unlike an event, a signal takes no
-    memory while nobody waits, and need not be replaced after use. It is for one event loop, without threads.
+    Thousands of sessions have a few signals each, and each message wakes some. Unlike `asyncio.Event`, a signal takes
+    no memory for waiters while nobody waits, and can be used again without being replaced. All its users must run in
+    one event loop.
     """
 
     __slots__ = ("_waiting",)
@@ -151,7 +154,7 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # The waiters are in a tuple, since an empty tuple takes no memory, and several tasks rarely wait.
+        # A tuple, since the empty tuple takes no memory, and more than one task rarely waits.
         self._waiting = (*self._waiting, future)
         try:
             await future
@@ -168,36 +171,37 @@ class Signal:
 
 
 MAX_EXPIRED_AT_ONCE = 100
-"""Maximum number of keys that expire in one turn of the event loop, since all keys of a burst expire together."""
+"""Maximum number of keys that expire in one turn of the event loop. All keys of a burst expire together, and would
+block the loop."""
 
 
 class ExpiryQueue(dict[Any, float]):
-    """Keys that expire unless they are stopped before: calls, idle sessions, streams without a reader.
+    """Keys that expire unless they are stopped before, such as calls, idle sessions, and streams without a reader.
 
-    All keys of a queue have the same time limit, so the first one started expires first, and one timer is enough for
-    all. A timer for each would take a tenth of a small call's time. 10,000 idle sessions are 10,000 entries in a
-    dict, in the order in which they expire, each with its time on the event loop's clock.
+    All keys of a queue have the same time limit, so the first key that was started expires first, and one timer is
+    enough for all keys. A timer for each would take a tenth of a small call's time. The dict maps each key to the
+    time of its expiry on the event loop's clock, in the order of expiry.
 
-    If one more function call is too expensive, a caller adds and removes an entry as in any dict, with a time later
-    than all other times, and arms the timer if it is not armed.
+    A caller for which `start` and `stop` are too slow may set and delete entries of the dict itself: the time must be
+    later than all others in it, and the timer must be armed if it is None.
     """
 
     def __init__(self, seconds: float, action: Callable[[Any], object]) -> None:
-        """Call `action` with each key that expires."""
+        """Call `action` with each key that was started `seconds` ago and not stopped."""
         super().__init__()
         self.seconds = seconds
         self.timer: asyncio.TimerHandle | None = None
         self._action = action
 
     def start(self, key: object) -> None:
-        """Start `key` with its full time."""
+        """Start the time limit of `key`, or start it again from the beginning."""
         self.pop(key, None)
         self[key] = asyncio.get_running_loop().time() + self.seconds
         if self.timer is None:
             self.arm()
 
     def stop(self, key: object) -> None:
-        """Stop `key`, if it was started."""
+        """Remove `key`, so that it does not expire."""
         self.pop(key, None)
 
     def elapsed(self, key: object) -> float:
@@ -206,7 +210,7 @@ class ExpiryQueue(dict[Any, float]):
         return 0.0 if expiry is None else asyncio.get_running_loop().time() - expiry + self.seconds
 
     def arm(self) -> None:
-        """Set the timer for the first key."""
+        """Set the timer for the key that expires first."""
         loop = asyncio.get_running_loop()
         expiry = next(iter(self.values()), None)
         self.timer = None if expiry is None else loop.call_at(expiry, self._expire, loop)
@@ -222,6 +226,6 @@ class ExpiryQueue(dict[Any, float]):
         # The first key that has not expired ends the loop, since all keys after it expire later.
         expired = takewhile(lambda item: item[1] <= now, self.items())
         for key, _ in list(islice(expired, MAX_EXPIRED_AT_ONCE)):
-            if self.pop(key, None) is not None:  # another key's action may have removed it
+            if self.pop(key, None) is not None:  # the action for another key may have removed it
                 self._action(key)
         self.arm()

@@ -1,12 +1,13 @@
-"""Contracts between the parts of the package, each of which other code can implement.
+"""Interfaces between the parts of the package, each of which other code can implement.
 
-Typed protocols and the records that pass through them; nothing here runs.
+This module contains only typed protocols, and the records that are passed through them.
 
-Several processes, called replicas, may serve one server together. They share `Stores`. A request may wait for its
-`async` methods; the methods that callbacks call never wait, and take effect in the order of the calls. In memory no
-`async` method ever suspends; elsewhere they raise OSError while the other replicas can't be reached. A replica holds
-a lease there. The others give up a replica that could not renew its lease, and answer the requests that it had not
-answered; it may no longer act, and continues as a new replica, without any of its former state.
+Several processes, called replicas, may serve one server together. They share a `Stores`, in Redis for example. Its
+`async` methods are called by requests, which wait for them. Its other methods are called by callbacks: they never
+wait, and take effect in the order of the calls. The store in memory is for a single process, and its `async` methods
+never suspend. Those of any other store raise OSError while it can't be reached. There, each replica holds a lease. If
+it can't renew the lease, the other replicas give it up and answer the requests that it has not answered. It may no
+longer act then, and continues as a new replica, without any of its former state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -64,14 +65,15 @@ __all__ = [
 
 
 class Transport(Protocol):
-    """A two-way stream of messages with one peer: `serve` drives it for a server, `Client` for a program."""
+    """A two-way stream of messages with one peer. `serve` uses it on the side of a server, and `Client` on the
+    other."""
 
     async def receive(self) -> Sequence[Message]:
         """Return the next messages, as many as have arrived; wait for at least one.
 
-        Raises `anyio.EndOfStream` when the peer has ended the stream cleanly: requests in progress are finished and
-        answered. Raises `anyio.BrokenResourceError` when the peer has disconnected: requests in progress are
-        cancelled.
+        Raises `anyio.EndOfStream` when the peer has ended the stream cleanly; the requests in progress are then
+        finished and answered. Raises `anyio.BrokenResourceError` when the peer has disconnected; the requests in
+        progress are then cancelled.
         """
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -90,7 +92,7 @@ class ClosableTransport(Transport, Protocol):
 
 @runtime_checkable
 class PromptTransport(Protocol):
-    """An optional addition to a transport: messages are sent at once, without a turn of the event loop."""
+    """An optional addition to a transport: messages can be sent immediately, without a turn of the event loop."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Send messages in order if this is possible without waiting. Otherwise, or if the peer has disconnected,
@@ -99,22 +101,23 @@ class PromptTransport(Protocol):
 
 @runtime_checkable
 class PromptReceiver(Protocol):
-    """An optional addition to a transport: messages are taken at once, without a turn of the event loop."""
+    """An optional addition to a transport: messages are handled as soon as they arrive, without a turn of the event
+    loop."""
 
     def receive_by(self, take: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
-        """Pass messages to `take` when they arrive, while `receive` is waiting; `receive` returns only the messages
-        that `take` returns."""
+        """Call `take` with messages as soon as they arrive, while `receive` is waiting. `take` returns those that it
+        did not handle; only these are returned by `receive`."""
 
 
 class ByteStream(Protocol):
     """A two-way stream of bytes with one peer, from which `framed` makes a transport. Implement this for a custom
-    transport whose messages are delimited only by their text. The byte streams of anyio qualify."""
+    transport without message boundaries of its own, such as a socket. The byte streams of anyio qualify."""
 
     async def receive(self) -> bytes:
         """Return the next bytes, as many as have arrived; wait for at least one.
 
-        `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError
-        or `anyio.BrokenResourceError` when the peer has disconnected.
+        Returns `b""` or raises `anyio.EndOfStream` when the peer has ended the stream cleanly. Raises OSError or
+        `anyio.BrokenResourceError` when the peer has disconnected.
         """
 
     async def send(self, data: bytes, /) -> None:
@@ -135,51 +138,50 @@ class PromptStream(Protocol):
 
 
 class Authenticator(Protocol):
-    """Identifies the sender of an HTTP request. It is called once for each request to this server, before anything
-    else."""
+    """Identifies the sender of an HTTP request. It is called once for each request, before any other processing."""
 
     async def authenticate(self, request: "HttpRequest") -> "Principal | Denial | None":
-        """Return the sender of `request`; None for an anonymous sender, who is served as well. Never raises."""
+        """Return the sender of `request`, a denial, or None for an anonymous sender, who is served. Never raises."""
 
 
 @runtime_checkable
 class CachingAuthenticator(Authenticator, Protocol):
-    """An authenticator for which an unknown token causes work, here or on another server."""
+    """An authenticator that remembers tokens, since checking a new one costs work, here or on another server."""
 
     def knows(self, request: "HttpRequest") -> bool:
-        """Return True if the authenticator can identify the sender of `request` without that work. Never waits or
+        """Return True if the authenticator can identify the sender of `request` without that work. Neither waits nor
         raises."""
 
 
 @runtime_checkable
 class RemoteAuthenticator(Authenticator, Protocol):
-    """An authenticator that needs issuers of tokens on other machines."""
+    """An authenticator that depends on issuers of tokens, which are other servers."""
 
     async def reach_issuers(self) -> None:
         """Contact each issuer until it has answered once. Never raises."""
 
     @property
     def unreached(self) -> str | None:
-        """A description of the issuers if none of them has answered yet; None after the first answer."""
+        """A description of the issuers while none of them has answered; None after the first answer."""
 
 
 class Credentials(Protocol):
-    """Identifies a client to a server behind a URL. It is called for each HTTP request, and with each answer."""
+    """Identifies a client to a remote server. It is called before each HTTP request, and after each response."""
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """Return the headers, with names in lower case, for a request, obtaining a token first if necessary. Raises
-        `AuthError` if that fails."""
+        """Return the headers to add to a request, with names in lower case. Obtains a token first if necessary, and
+        raises `AuthError` if that fails."""
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Handle the answer to a request; return True if the request is to be sent again, with other headers. The
-        case of the names in `headers` does not matter. Raises `AuthError` if the authorization that the server
-        requires can't be obtained."""
+        """Handle the response to a request. Return True if the request should be sent again, with the headers that
+        `headers` then returns. The names in the parameter `headers` may have any case. Raises `AuthError` if the
+        authorization that the server requires can't be obtained."""
 
 
 @runtime_checkable
 class InteractiveCredentials(Credentials, Protocol):
-    """Credentials for which a person may have to log in while a request waits: `OAuth` with a redirect, or a custom
-    class. `connect_http` gives such requests more time."""
+    """Credentials for which a person may have to log in while a request waits, such as `OAuth` with a redirect.
+    `connect_http` allows such requests more time."""
 
     @property
     def may_wait_for_person(self) -> bool:
@@ -192,36 +194,37 @@ class Rate:
 
     per_second: float
     burst: float
-    """The number allowed at once when the allowance is full."""
+    """The number of actions allowed at once after a pause: the capacity of the token bucket."""
 
 
 class Limiter(Protocol):
-    """Counts actions by key and limits their rate."""
+    """Limits the rate of actions, counted separately for each key: a token bucket per key."""
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
-        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst is
-        allowed once the allowance is full."""
+        """Take `cost` tokens from the bucket of `key`, which is filled at `rate`. Return 0 if the action may be done
+        now. Otherwise take nothing, and return the number of seconds to wait. An action that costs more than the
+        burst is allowed once the bucket is full."""
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` for an action that has already been done, even beyond the allowance: later actions wait longer.
-        Never waits."""
+        """Take `cost` tokens for an action that has already been done. If the bucket has fewer, later actions wait
+        longer. Never waits."""
 
 
 class Quota(Protocol):
-    """Limits how many calls each client that shares a server may have in progress. It never waits or raises. A
+    """Limits how many calls each client of a server may have in progress. Its methods neither wait nor raise. An HTTP
     listener provides a quota (`transports/http/limits`); a custom transport sets its own in `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
-        """Begin a call of `client`, which is counted until `end`. Return the refusal if the client has too many
-        calls, otherwise None."""
+        """Count a call of `client` as in progress until `end`, and return None. If the client already has too many
+        calls, count nothing and return the error to send."""
 
     def end(self, client: str) -> None:
         """End a call of `client`."""
 
 
 class Observer(Protocol):
-    """An observer of every message of a connection, such as a trace or a counter. It never waits or raises."""
+    """An observer of every message of a connection, such as a trace or a counter. Its methods neither wait nor
+    raise."""
 
     def on_received(self, message: Message) -> None:
         """Record a message that was received."""
@@ -234,45 +237,47 @@ class Stores(Protocol):
     """The state that the replicas of one server share, e.g. `shared.stores.memory.Stores`."""
 
     def join(self) -> "AbstractAsyncContextManager[Replica]":
-        """Make the caller a replica for the duration of the block. Afterwards the other replicas take over its
-        work."""
+        """Return a context manager that makes the caller a replica during its block. After it, the other replicas
+        take over its work."""
 
 
 class ReplicaWatcher(Protocol):
     """Receives the events of a replica and of the other replicas. Its methods neither wait nor raise."""
 
     def on_lost(self) -> None:
-        """Handle the loss of this replica: the other replicas have taken over its sessions, which end here."""
+        """Handle the loss of this replica: its lease has expired, and the other replicas have taken over its
+        sessions, which end here."""
 
     def on_return(self) -> None:
-        """Handle the return of this replica to the other replicas. It has missed everything that they published in
-        the meantime."""
+        """Handle the return of this replica after a disconnection or a loss. It has missed everything that the other
+        replicas published in the meantime."""
 
     def on_departure(self) -> None:
-        """Handle the departure of another replica."""
+        """Handle the departure of another replica, which has ended or was given up."""
 
 
 class Replica(Protocol):
-    """One of the processes that share stores. Its number is unique, even among earlier replicas."""
+    """The view that one replica has of the shared stores."""
 
     @property
     def number(self) -> int:
-        """The number, from 0 to below 2^20; it changes if the replica is lost."""
+        """The number of this replica, below 2^20. No other replica, present or past, has had it. It changes if the
+        replica is lost, because it then continues as a new one."""
 
     @property
     def secret(self) -> bytes:
-        """The key with which replicas sign cursors if none was configured: the same for all."""
+        """The key with which all replicas sign cursors if none was configured."""
 
     @property
     def reason(self) -> str | None:
-        """The reason that the others can't be reached, in plain words; None if they are reachable."""
+        """The reason why the store can't be reached, in plain words; None if it can be reached."""
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Notify `watcher` of the events of this replica and of the others while the replica exists."""
+        """Call the methods of `watcher` on events of this replica and of the others, from now on."""
 
     @property
     def sessions(self) -> "SessionStore":
-        """The sessions, and the replicas that hold them."""
+        """The sessions of all replicas."""
 
     @property
     def bus(self) -> "Bus":
@@ -287,10 +292,10 @@ class Replica(Protocol):
         """Data that replicas store for each other."""
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
-        """Return the stream log, with limits that are the same for all replicas."""
+        """Return the event log of all replicas. Each of them must pass the same limits."""
 
     def tasks(self, limits: "TaskLimits") -> "TaskStore":
-        """Return the store of the tasks of all replicas, with limits that are the same for all."""
+        """Return the task store of all replicas. Each of them must pass the same limits."""
 
 
 @record
@@ -301,15 +306,16 @@ class SessionRecord:
     principal: Principal | None
     """The owner; the session is unknown to anyone else."""
     client: str
-    """A name for the client that opened the session: an address and a principal."""
+    """The client that opened the session, named by its address and principal for quotas."""
     idle_seconds: float
-    """Seconds for which the session is stored while no replica holds it."""
+    """The number of seconds for which the session is stored while no replica holds it."""
     snapshot: Snapshot
 
 
 @record
 class Post:
-    """The body of a POST from an HTTP+SSE client that arrived at a replica other than the one with the stream."""
+    """A POST from a client of the HTTP+SSE transport (2024-11-05) that arrived at a replica other than the one that
+    has the client's event stream."""
 
     body: bytes
     principal: Principal | None
@@ -320,88 +326,91 @@ class Post:
 
 @record
 class Notice:
-    """A notice from one replica to another about `session`: a message for a request that runs there, the new state of
-    the session, a resource whose changes are no longer reported from there, or a message for the stream there, if the
-    session consists of that stream only. If all are None, the session has ended."""
+    """A message from one replica to another about the session with the id `session`. At most one of the other fields
+    is given; if none is, the session has ended."""
 
     session: str
     message: Message | None = None
+    """A message of the client for a request that runs on the receiving replica, such as its cancellation."""
     snapshot: Snapshot | None = None
+    """The new state of the session."""
     uri: str | None = None
+    """A resource whose changes the receiving replica no longer has to report."""
     post: Post | None = None
+    """A message for the event stream of an HTTP+SSE client, which only the receiving replica has."""
 
 
 class SessionStore(Protocol):
-    """The sessions: the owner of each, the replicas that hold it, and the replica that serves each of its requests. A
-    session that is not stored here does not exist for the caller."""
+    """The sessions, each with its owner, the replicas that hold it because they have served a request of it, and the
+    replica that serves each request in progress."""
 
     async def create(self, record: "SessionRecord") -> None:
-        """Add a session that this replica holds. Called before its id is given to anyone."""
+        """Add a session, which this replica holds. Called before the client receives its id."""
 
     async def enter(
         self, id: str, principal: "Principal | None", ids: "Sequence[RequestId]" = ()
     ) -> "tuple[SessionRecord, bool] | None":
-        """Return the session with that id for a request from `principal`, or None if the principal has no such
-        session. This replica holds the session from now on. The second value is True if this replica serves the
-        requests `ids` from now on; it is False if any of them is already being served somewhere."""
+        """Return the session with that id for the requests `ids` from `principal`, or None if the principal has no
+        such session. This replica holds the session from now on. The second value is True if this replica serves the
+        requests from now on; it is False if any of them is already being served, on any replica."""
 
     def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
-        """Free the request ids `ids`, whose requests were answered or abandoned. Never waits."""
+        """Record that the requests `ids` were answered or abandoned, so that their ids can be used again. Never
+        waits."""
 
     async def owner(self, id: str, request_id: "RequestId") -> int | None:
         """Return the number of the replica that serves that request; None if no replica does."""
 
     async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:
-        """Merge a change to the persistent state of a session, from `before` to `after`, with the changes made
-        elsewhere: see `merge`. Replicas that hold a different state of the session receive the new one over their
-        bus."""
+        """Change the stored state of a session as it was changed here, from `before` to `after`, and keep the changes
+        that other replicas made (see `merge`). Replicas that hold a different state of the session receive the new
+        one over their bus."""
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report the resource's changes to the client, or stop reporting them. The replica that
-        reported them before is notified over its bus. Never waits."""
+        """Record that this replica reports changes of the resource `uri` to the client or, if `is_watched` is False,
+        that none does. The replica that reported them before is notified over its bus. Never waits."""
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over, and return, the resources that the client has subscribed to and that no replica reports any
-        more."""
+        """Take over the subscriptions of the client that no replica serves any more, and return the URIs of their
+        resources."""
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """Record that this replica received no request for the session during the idle time. Return True if the
-        session ended as a result, because all replicas that hold it have recorded the same since the last request.
-        Otherwise this replica no longer holds the session, unless it is `busy` with it."""
+        """Record that this replica received no request for the session during the idle time. If all replicas that
+        hold the session have recorded this since its last request, the session ends, and True is returned. Otherwise
+        this replica no longer holds the session, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
-        """Release the session on this replica. The session continues; while no replica holds it, it ends after its
-        idle time. Never waits."""
+        """Record that this replica no longer holds the session. Other replicas can still serve it; if none holds it,
+        it ends after its idle time. Never waits."""
 
     def delete(self, id: str) -> None:
         """End a session. The other replicas that hold it are notified over their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Wait until all replicas have applied the earlier calls. Raises Unavailable if it is unknown whether they
-        have."""
+        """Wait until the earlier calls have taken effect in the store. Raises Unavailable if it is unknown whether
+        they have."""
 
 
 class Bus(Protocol):
-    """The notices that one replica receives from other replicas. Those from one sender are in the order in which they
-    were sent."""
+    """The connection of one replica to the others. Notices from one sender arrive in the order in which they were
+    sent."""
 
     def receive(self, handler: "Callable[[Notice], None]") -> None:
-        """Call `handler` once with each notice for this replica, including those that arrived before."""
+        """Call `handler` with each notice for this replica, including those that arrived before this call."""
 
     async def deliver(self, replica: int, notice: "Notice") -> bool:
-        """Send a notice to another replica, which receives it unless it is lost first. Return False if that replica
-        is lost."""
+        """Send a notice to the replica with that number. Return False if that replica was already given up."""
 
     def publish(self, run_id: str, change: Change) -> None:
-        """Notify all other replicas of a change in the run `run_id`: the name of principals, or "" for all others.
-        Never waits."""
+        """Notify all other replicas of a change in the run `run_id`. Servers that open a run for each principal use
+        the principal's name as its id; all others use "". Never waits."""
 
     def listen(self, handler: Callable[[str, Change], None]) -> None:
         """Call `handler` with the run and the change whenever another replica publishes a change."""
 
 
 class Blobs(Protocol):
-    """Data stored by name for a limited time."""
+    """Data that replicas store for each other, by name and for a limited time."""
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
         """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
@@ -410,7 +419,8 @@ class Blobs(Protocol):
         """Return the data stored under that name; None if there is none."""
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for `seconds`. Return False if it was claimed before."""
+        """Claim that name for `seconds`, so that only one replica does some work. Return False if another claim to it
+        has not expired."""
 
 
 @record
@@ -418,142 +428,143 @@ class ReplayLimits:
     """Limits for the messages that are stored for clients that reconnect."""
 
     stream_bytes: int = 1_048_576
-    """Number of bytes that the reader of a stream may be behind."""
+    """Maximum number of bytes that the reader of a stream may be behind."""
     replay_bytes: int = 1_048_576
-    """Number of bytes that one stream stores; an answer of any size is stored."""
+    """Maximum number of bytes that one stream stores; an answer of any size is stored."""
     replay_events: int = 1_000
-    """Messages that one stream stores."""
+    """Maximum number of messages that one stream stores."""
     replay_streams: int = 100
-    """Ended streams that a session stores."""
+    """Maximum number of ended streams that a session stores."""
     session_replay_bytes: int = 4 * 1_048_576
-    """Bytes that all streams of a session store together."""
+    """Maximum number of bytes that all streams of a session store together."""
     total_replay_bytes: int = 256 * 1_048_576
-    """Bytes that all sessions store together."""
+    """Maximum number of bytes that all sessions store together."""
     replay_seconds: float = 60.0
-    """Seconds for which a stream is stored that has ended or has no reader."""
+    """The number of seconds for which a stream is stored after it has ended or lost its reader."""
 
 
 class EventLog(Protocol):
-    """The numbered messages of the streams of all sessions."""
+    """The event streams of all sessions, whose messages are numbered so that a client can reconnect and continue."""
 
     def session(self, id: str) -> "SessionEvents":
         """Return the streams of one session, the same for all replicas."""
 
     def drop(self, id: str) -> None:
-        """Delete a session that has ended, after its streams were closed."""
+        """Delete the streams of a session that has ended. They must have been closed."""
 
 
 class SessionEvents(Protocol):
-    """The streams of one session: one for each POST, and its own stream for messages that belong to no request."""
+    """The streams of one session: one for each POST, and the session's own stream for messages that belong to no
+    request (the one that a client opens by GET)."""
 
     def stream(self, ids: "tuple[RequestId, ...]") -> "EventStream":
-        """Create a stream for the answers to `ids`. Only this replica holds it until it is shown."""
+        """Create a stream for the answers to the requests `ids`. Other replicas can't find it before `show`."""
 
     def own(self) -> "EventStream":
-        """Return the session's own stream, to put messages on."""
+        """Return the session's own stream, for adding messages."""
 
     async def find(self, name: str | None = None) -> "EventStream | None":
-        """Return a stream that was shown, or the session's own, in its current state, for reading. If a lost replica
-        left requests on the stream unanswered, they are answered."""
+        """Return the stream with that name, or without a name the session's own stream, in its current state, for
+        reading. If a lost replica left requests of the stream unanswered, they are answered."""
 
     def notify_taken(self) -> None:
-        """Notify the watchers that a reader has taken its messages: senders that waited for it may continue."""
+        """Call the functions of `watch_taken`, because a reader has taken its messages: senders that waited for this
+        may continue."""
 
     def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time a reader has taken messages, until the returned function is called."""
 
     def make_room(self) -> None:
-        """Delete the oldest stored messages while they exceed the limits. Called after messages were put."""
+        """Delete the oldest stored messages while all of them exceed the limits. Called after messages were added."""
 
     def close(self, refusal: "Refusal") -> None:
-        """End the session's streams: all streams that have been shown end, those without an answer with `refusal`,
-        and those without a reader are deleted."""
+        """End all streams of the session that other replicas can find. Those that still owe an answer end with
+        `refusal`, and those without a reader are deleted."""
 
     def release(self) -> None:
-        """Release the session: this caller of the log no longer needs it, but the session continues."""
+        """Free the memory that the session takes on this replica; the session continues on others."""
 
 
 class EventReader(Protocol):
-    """The reader of a stream, as its log sees it: an HTTP response, or a custom transport that can reconnect. None of
-    its methods waits."""
+    """The reader of a stream: an HTTP response, or a custom transport whose clients can reconnect. The log calls its
+    methods, which never wait."""
 
     def wake(self) -> None:
-        """Handle the arrival of messages to take, or the end of the stream."""
+        """Handle the arrival of messages, which `take` returns, or the end of the stream."""
 
     def pause(self, retry_ms: int) -> None:
-        """Stop reading; the stream continues, and the client reconnects after `retry_ms` milliseconds."""
+        """Stop reading; the stream continues, and the client should reconnect after `retry_ms` milliseconds."""
 
     def cut(self) -> None:
-        """Stop reading at once: the reader is too far behind, or another reader has begun."""
+        """Stop reading at once, because the reader is too far behind or another reader has begun."""
 
 
 class EventStream(Protocol):
-    """The numbered messages of one POST, or of no request. There is at most one reader over all replicas: the one
-    that began last."""
+    """The numbered messages of one stream. It has at most one reader, on any replica: the one that began last."""
 
     ids: "tuple[RequestId, ...]"
     """The requests that the stream answers; empty for the session's own stream."""
     name: str
-    """The name; empty until the stream is shown, since before that no client can reconnect to it."""
+    """The name by which a client reconnects to the stream; empty until `show` is called."""
     answered: bool
-    """True if the last message is the answer."""
+    """True if the last message is the last answer that the stream owes."""
     is_over: bool
-    """True if nothing more will be put."""
+    """True if no more messages will be added."""
     is_lost: bool
-    """True if the stream will never be read."""
+    """True if the stream will not be read any more, because its client has left and can't reconnect."""
     refusal: "Refusal | None"
-    """The reason that there will be no answer, if the session ended before it."""
+    """The error to send instead of an answer, if the session ended before the answer."""
     reader: "EventReader | None"
-    """The reader on this replica."""
+    """The reader, if it is on this replica."""
 
     # Writing, which never waits
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message; with `once`, only if no equal message waits for a reader. With `everywhere`, every replica
-        that holds the session adds the message: only the copy on the reader's replica is sent, or if there is no
-        reader, the first copy. Cuts off a reader that is too far behind."""
+        """Add a message; with `once`, only if no equal message waits for the reader. `everywhere` says that every
+        replica that holds the session adds this message: only the copy of the replica that has the reader counts or,
+        without a reader, the first copy. Cuts off a reader that is too far behind."""
 
     def exceeds_limit(self, message: bytes) -> bool:
-        """Return True if `message` would exceed the limit on messages that the reader, if there is one, has not taken
-        yet."""
+        """Return True if there is a reader and, with `message`, it would be further behind than the limit allows."""
 
     def answer(self, message: bytes) -> None:
-        """Add the last message, even if too many are waiting, and end the stream."""
+        """Add the last answer, even if the reader is too far behind, and end the stream."""
 
     def end(self, refusal: "Refusal | None" = None) -> None:
-        """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were cancelled,
-        and no client reconnects for them."""
+        """End the stream. `refusal` is sent instead of an answer that the stream still owes; None means that the
+        requests were cancelled, so no client reconnects for their answers."""
 
     def pause(self, retry_ms: int) -> None:
-        """Pause the reader, if there is one."""
+        """Call `pause` of the reader, if there is one."""
 
     def pending_replication(self) -> Awaitable[None] | None:
-        """Return an awaitable that completes when other replicas know the messages that were put; await it before
-        sending their bytes. None if they already know the messages."""
+        """Return an awaitable that completes when the store has all added messages. It is awaited before they are
+        sent, so that another replica can send them again. None if the store already has them."""
 
     # Reading
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`. The
-        previous reader is cut off. The messages to take are available after `pending_replication`; if they are not
-        all of them, the reader is cut off, and stays."""
+        """Make `reader` the reader of all messages after number `after`, or by default of those that were not taken
+        yet. The previous reader is cut off. The messages are available after `pending_replication`. If some of them
+        are no longer stored, the new reader is cut off too, but remains the reader."""
 
     def take(self) -> "list[ServerSentEvent]":
-        """Return the messages that the reader has not taken yet, which are considered sent from now on."""
+        """Return the messages that the reader has not taken yet. From now on they count as sent."""
 
     def leave(self, reader: EventReader) -> None:
-        """End reading by `reader`. A stream whose client can't reconnect is lost."""
+        """Record that `reader` has stopped reading. If its client can't reconnect, nobody reads the stream any
+        more."""
 
     def show(self) -> str:
-        """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
-        may reconnect."""
+        """Make the stream available to all replicas, so that its client may reconnect. Return its name, which is part
+        of the ids of its events."""
 
     def position_event(self, retry_ms: int) -> "ServerSentEvent":
-        """Return an event without data that contains the client's position and the milliseconds to wait before it
-        reconnects."""
+        """Return an event without data: its id is the client's position, and its `retry` the number of milliseconds
+        after which to reconnect."""
 
     def has(self, number: int) -> bool:
-        """Return True if there has been a message with that number; 0 is the beginning."""
+        """Return True if there has been a message with that number, or it is 0, the position before the first one."""
 
     def has_all_after(self, number: int) -> bool:
         """Return True if every message after that number is stored."""
@@ -564,11 +575,11 @@ class EventStream(Protocol):
 
     @property
     def is_all_sent(self) -> bool:
-        """True if all messages on the stream so far have been taken."""
+        """True if the reader has taken all messages that were added."""
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is the only message and no client can reconnect for it."""
+        """The answer, if it is the only message and the client can't reconnect; None otherwise."""
 
     def forget(self) -> None:
         """Delete all stored messages."""
@@ -576,17 +587,17 @@ class EventStream(Protocol):
 
 @record
 class TaskLimits:
-    """Caps for the tasks of one server."""
+    """Limits on the tasks of one server."""
 
     total: int = 10_000
     """Maximum number of stored tasks, running or ended."""
     of_one_client: int = 1_000
-    """The limit on the tasks of one client: one principal, or one session or address for unauthenticated clients."""
+    """Maximum number of tasks of one client: one principal, or one session or address of unauthenticated clients."""
     result_bytes: int = 64 * 1024 * 1024
-    """Bytes of all results combined, as JSON; one of several clients must leave as much for the others as it uses.
-    There is always room for an error of a kilobyte."""
+    """Maximum number of bytes of all results together, as JSON. If there are several clients, one of them may use at
+    most half. An error of at most a kilobyte is always stored."""
     seconds: float = 3_600.0
-    """Seconds from its creation for which a task is stored, which also limit its running time."""
+    """The number of seconds for which a task is stored, from its creation. It can't run longer either."""
 
 
 @record
@@ -594,47 +605,48 @@ class TaskRecord:
     """A task in the form that a store holds. It is immutable: a new record replaces it."""
 
     id: str
-    """An id that can't be guessed: unauthenticated clients need only the id to access the task."""
+    """An id that can't be guessed, because an unauthenticated client needs nothing else to access the task."""
     form: str
-    """The methods that may access the task: those of the extension, or those of 2025-11-25."""
+    """The methods that can access the task: those of the tasks extension, or those of version 2025-11-25."""
     principal: str | None
     """The key of the owner; None for an unauthenticated client."""
     client: str
-    """A name for the client that began the task, towards whose share it counts."""
+    """The client that began the task, towards whose limits it counts."""
     created: float
     """Seconds since 1970, like `updated`."""
     updated: float
     seconds: float
-    """Seconds from its creation for which the task is stored."""
+    """The number of seconds for which the task is stored, from its creation."""
     status: TaskStatus = "working"
     message: str | None = None
-    """Its progress, or the reason for its end, in readable text."""
+    """The progress of the task, or the reason for its end, for people."""
     questions: Mapping[str, Any] = field(default_factory=dict)
-    """The requests whose answers the task waits for: method and params by key. A key is never
-    reused."""
+    """The requests to the client (such as elicitation) whose answers the task waits for: method and params by key. A
+    key is never reused."""
     answers: Mapping[str, Any] = field(default_factory=dict)
-    """The answers that have arrived and were not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""
+    """The answers that have arrived and that the task has not taken yet, by key: `{"result": ...}` or `{"error":
+    ...}`."""
     outcome: Mapping[str, Any] | None = None
-    """The result: `{"result": ...}`, or `{"error": ...}`."""
+    """The end of the task: `{"result": ...}` or `{"error": ...}`; None while it runs."""
     revision: int = 0
-    """The number of changes so far."""
+    """The number of changes so far. `replace` uses it to detect conflicting changes."""
     scopes: frozenset[str] = frozenset()
-    """The scopes that a token needs for the call, and so for reading the task."""
+    """The scopes that a token needs to read the task, because the call needed them."""
 
 
 class TaskStore(Protocol):
-    """The tasks of a server, until they expire. An expired task is no longer found."""
+    """The tasks of a server. A task that has expired is no longer found."""
 
     async def create(self, task: "TaskRecord") -> bool:
-        """Store a new task. Called before its id is given to anyone. Return False if there are too many."""
+        """Store a new task, before the client receives its id. Return False if there are too many tasks."""
 
     async def get(self, id: str) -> "TaskRecord | None":
-        """Return the task with that id."""
+        """Return the task with that id; None if there is none."""
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
-        """Replace `before` by `after`, of the next revision. Return False if `before` is not the stored record.
-        Raises OverflowError if the results of all tasks would exceed the limit, but never for an error of at most
-        1,024 bytes."""
+        """Replace the record `before` with `after`, which has the next revision. Return False if `before` is no
+        longer the stored record. Raises OverflowError if the results of all tasks would exceed the limit, but never
+        for an error of at most 1,024 bytes."""
 
     async def forget(self, id: str) -> None:
         """Delete a task."""
@@ -643,5 +655,5 @@ class TaskStore(Protocol):
         """Return the tasks of a principal, the oldest first."""
 
     def listen(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        """Call `wake` each time that the task is replaced, expires or is deleted, until the returned function is
         called. Neither waits nor raises."""

@@ -1,33 +1,37 @@
-"""Every exception of the package, by the side at fault.
+"""Every exception of the package. Each class stands for one cause, so its type tells which side is at fault.
 
 McpError
     ├── DeclarationError        the author of a server declared something impossible (raised at import)
-    ├── RpcError                becomes a JSON-RPC error answer
+    ├── RpcError                is sent as a JSON-RPC error
     │   ├── ParseError          -32700  the peer sent no JSON
     │   ├── InvalidRequest      -32600  the peer sent JSON that is not a valid message
+    │   │   ├── InsufficientScope       the token lacks a scope; over HTTP with status 403
+    │   │   └── LimitExceeded           the peer does too much, or too often; over HTTP with status 429
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
-    │   │   └── UnknownTool
-    │   ├── InsufficientScope   -32600  the token does not allow it; 403 over HTTP
-    │   ├── LimitExceeded       -32600  too much, or too often; 429 over HTTP
+    │   │   └── UnknownName             there is no tool or prompt with that name
+    │   │       └── UnknownTool
     │   ├── InternalError       -32603  a fault of this program; never contains details
-    │   │   └── Unavailable             the state of replicas can't be reached; also an OSError, and 503 over HTTP
-    │   └── PeerError           the peer answered a request that we sent with an error
+    │   │   └── Unavailable             the store of the replicas can't be reached; over HTTP with status 503
+    │   └── PeerError           the peer answered a request that we sent with this error
     ├── InvalidAnswer           a handler of the client gave an answer that violates the requested schema
-    ├── InvalidArguments        a tool's arguments violate its schema; a result or -32602, by version
-    ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
-    │   └── AnswerTimeout       nobody answered its question in time
+    ├── InvalidArguments        a tool's arguments violate its schema; sent as a result or as -32602, depending on
+    │                           the protocol version
+    ├── CallTimeout             the call reached its time limit; sent as a result for a tool, otherwise as -32603
+    │   └── AnswerTimeout       the user did not answer the call's request for input in time
     ├── InvalidResult           a server's result violates its model or its output schema
-    ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
-    ├── MissingCapability       the call needs something the client did not declare; code by version
-    ├── TaskLost                the server does not know a task anymore: it was restarted, or the task expired
+    ├── ResourceNotFound        the resource does not exist; the code depends on the protocol version
+    ├── MissingCapability       the call needs a capability that the client did not declare; the code depends on the
+    │                           protocol version
+    ├── TaskLost                the server no longer knows a task: it was restarted, or the task expired
     │   └── TaskCancelled       the task was cancelled, by either side
     ├── AuthError               the authorization that a server requires can't be obtained
-    │   └── LoginRequired       someone has to log in first
-    └── ToolError               the tool could not do it; becomes a result that the model reads
-    InputRequired               (BaseException) ends a call to ask the client; never an error
+    │   └── LoginRequired       a person has to log in first
+    └── ToolError               the tool failed; sent as a result that the model reads
+    InputRequired               (a BaseException) ends a call that needs input from the client; not an error
 
-Codes: JSON-RPC 2.0 section 5.1; MCP adds -32020 to -32022 (2026-07-28) and -32002 (before it).
+The codes are those of JSON-RPC 2.0, section 5.1. MCP adds -32020 to -32022 since 2026-07-28; earlier versions have
+-32002.
 """
 
 from collections.abc import Collection
@@ -69,7 +73,8 @@ class McpError(Exception):
 
 
 class DeclarationError(McpError):
-    """A decorator or a server received something that can't work; raised when the module is imported."""
+    """The author of a server declared something that can't work, such as a tool without a name; raised when the
+    server's module is imported."""
 
 
 class RpcError(McpError):
@@ -77,7 +82,8 @@ class RpcError(McpError):
 
     code = -32603
     kind = ""
-    """The kind of error, more specific than the code, for peers that have their own code for it. It is not sent."""
+    """The kind of error, more specific than the code. It is not sent: it selects the code of other protocols, and the
+    status of HTTP."""
 
     def __init__(self, message: str, *, code: int | None = None, data: Any = None) -> None:
         super().__init__(message)
@@ -105,7 +111,8 @@ class MethodNotFound(RpcError):
 
 
 class InvalidParams(RpcError):
-    """The params don't fit the method: wrong shape, unknown name, bad cursor, forged state."""
+    """The params don't fit the method: they have the wrong shape, name something unknown, or contain an invalid
+    cursor or a forged state."""
 
     code = -32602
 
@@ -121,8 +128,9 @@ class UnknownTool(UnknownName):
 
 
 class InsufficientScope(InvalidRequest):
-    """The request needs a token with all these scopes (RFC 6750, section 3.1). Over HTTP the answer is a 403 with the
-    challenge that lets a client obtain one; if it is too late for a challenge, the scopes are in `data.scopes`."""
+    """The request needs a token with all of `scopes` (RFC 6750, section 3.1). Over HTTP the response has status 403
+    and a challenge that lets a client obtain such a token. If the headers of the response were already sent, the
+    client finds the scopes in `data.scopes`."""
 
     kind = "insufficient_scope"
 
@@ -133,7 +141,7 @@ class InsufficientScope(InvalidRequest):
 
 class LimitExceeded(InvalidRequest):
     """The peer does more than the operator allows: `limit` is the name of the limit. The peer may try again after
-    `seconds`, which are also in `data.retryAfter`; over HTTP the answer is a 429."""
+    `seconds`, which it finds in `data.retryAfter`. Over HTTP the response has status 429."""
 
     kind = "limit_exceeded"
 
@@ -150,7 +158,7 @@ class InternalError(RpcError):
 
 
 class Unavailable(InternalError, OSError):
-    """The state that the replicas of a server share can't be reached, or this replica is no longer one of them.
+    """The store that the replicas of a server share can't be reached, or this replica was given up by the others.
     `data.mayHaveRun` is true if the work may have been done, and `data.retryAfter` is the number of seconds to wait.
     """
 
@@ -160,7 +168,8 @@ class Unavailable(InternalError, OSError):
     def __init__(self, *, may_have_run: bool = False) -> None:
         data = {"mayHaveRun": may_have_run, "retryAfter": self.seconds}
         if may_have_run:
-            self.kind = ""  # no status may make a client send it again automatically
+            # Without a kind, the response has no status that makes a client send the request again by itself.
+            self.kind = ""
         super().__init__(
             "the store shared by the replicas of this server can't be reached; try again in a moment", data=data
         )
@@ -171,7 +180,7 @@ class PeerError(RpcError):
 
 
 class InvalidArguments(McpError):
-    """The arguments of a tool or a prompt violate its schema; the text names each one and its error."""
+    """The arguments of a tool or a prompt violate its schema; the text names each invalid argument and its error."""
 
 
 class InvalidAnswer(McpError):
@@ -179,8 +188,8 @@ class InvalidAnswer(McpError):
 
 
 class InvalidResult(McpError):
-    """The `result` of `method` is invalid at `path`, names and indexes separated by dots. The server has already done
-    the work; `result` is the result as received."""
+    """A server's result for `method` is invalid at `path`, which is names and indexes separated by dots. The server
+    has already done the work; `result` is the result as received."""
 
     def __init__(self, method: str, path: str, fault: str, result: dict[str, Any]) -> None:
         super().__init__(
@@ -192,14 +201,14 @@ class InvalidResult(McpError):
 
 
 class CallTimeout(McpError):
-    """The call was stopped at the end of its wall time."""
+    """The call was stopped because it reached its time limit of `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; request less at once")
 
 
 class AnswerTimeout(CallTimeout):
-    """The call was stopped because its question was not answered in time."""
+    """The call was stopped because its request for input was not answered within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         text = f"no one answered the question within {seconds:g} s, the operator's limit; call again to ask once more"
@@ -207,7 +216,8 @@ class AnswerTimeout(CallTimeout):
 
 
 class ResourceNotFound(McpError):
-    """There is no resource at `uri`. -32002 in the handshake era, -32602 from 2026-07-28 on, `data.uri` in both."""
+    """There is no resource at `uri`. The code is -32602 from 2026-07-28 on, and -32002 before; `data.uri` is sent
+    with both."""
 
     def __init__(self, uri: str, message: str = "resource not found") -> None:
         super().__init__(message)
@@ -216,7 +226,8 @@ class ResourceNotFound(McpError):
 
 
 class MissingCapability(McpError):
-    """The call can't be served without client capabilities shaped like `required`, e.g. `{"sampling": {}}`."""
+    """The call needs the client capabilities `required`, e.g. `{"sampling": {}}`, which the client did not
+    declare."""
 
     def __init__(self, required: dict[str, Any]) -> None:
         names = (*(name for name in required if name != "extensions"), *required.get("extensions", ()))
@@ -233,24 +244,24 @@ class TaskCancelled(TaskLost):
 
 
 class AuthError(McpError):
-    """The authorization that a server behind a URL requires can't be obtained; the text gives the reason."""
+    """The authorization that a remote server requires can't be obtained; the text gives the reason."""
 
 
 class LoginRequired(AuthError):
-    """A person has to log in first, and none is available."""
+    """A person has to log in first, but nobody is available to do so."""
 
 
 class ToolError(McpError):
-    """The tool failed in a way the model should read: becomes a result with `isError` and this text."""
+    """The tool failed, and the model should read why: sent as a result with `isError` and this text."""
 
     def __init__(self, message: str = "the tool failed, and gave no reason") -> None:
         super().__init__(message)
 
 
 class InputRequired(BaseException):
-    """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}` (2026-07-28,
-    multi-round-trip requests). `carried` is JSON that the next round of the call receives, instead of the answers so
-    far."""
+    """Ends one round of a call that needs input from the client (multi-round-trip requests of 2026-07-28). `requests`
+    maps keys to `{"method": ..., "params": ...}`. The client calls again with the answers. If `carried` is given, the
+    next round receives this JSON instead of the answers of the earlier rounds."""
 
     def __init__(self, requests: dict[str, dict[str, Any]], carried: Any = None) -> None:
         super().__init__("input required from the client")

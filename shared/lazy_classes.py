@@ -1,7 +1,7 @@
-"""Cheap definitions of the classes of libraries: a start defines all of them, and uses few.
+"""Cheaper definitions of the classes of libraries. A program defines all of them when it starts, but uses few.
 
-`dataclass` compiles the methods of a class from their text, and pydantic and anyio have 60 of these classes. The 88
-types of dictionaries of `pydantic_core` are only read by type checkers. Together they took 14 % of a start.
+`dataclass` compiles the methods of a class from text, and pydantic and anyio have 60 such classes. Only type checkers
+read the 88 `TypedDict`s of `pydantic_core`. Together these definitions took 14 % of the time to start a server.
 """
 
 import dataclasses
@@ -20,10 +20,11 @@ _lock = RLock()
 
 @contextmanager
 def lazy_dataclasses() -> Iterator[None]:
-    """Make the data classes of modules that are imported meanwhile lazy: their methods are compiled when the first
-    instance is created, or their fields are read.
+    """Make the data classes of modules that are imported in the block lazy: their methods are compiled when the first
+    instance is created, or when their fields are read.
 
-    They have no slots, since a class gets them only when it is created, and share the methods that are rarely called.
+    These classes have no slots, which can't be added to an existing class, and share the methods that are rarely
+    called.
     """
     with _replaced(dataclasses, "dataclass", _lazy_dataclass):
         yield
@@ -31,7 +32,8 @@ def lazy_dataclasses() -> Iterator[None]:
 
 @contextmanager
 def plain_typed_dicts() -> Iterator[None]:
-    """Make the `TypedDict`s of modules that are imported meanwhile subclasses of `dict` without types of keys."""
+    """Make the `TypedDict`s of modules that are imported in the block plain subclasses of `dict`, without
+    annotations."""
     plain = _PlainTypedDict()
     with _replaced(typing, "TypedDict", plain), _replaced(typing_extensions, "TypedDict", plain):
         yield
@@ -53,7 +55,7 @@ class _PlainDict(dict[str, Any]):
 
 
 class _PlainTypedDict:
-    """`TypedDict`, which is both a base of classes and a function."""
+    """A replacement for `TypedDict`, which can be a base of a class, or called as a function."""
 
     def __mro_entries__(self, _bases: tuple[Any, ...]) -> tuple[type, ...]:
         return (_PlainDict,)
@@ -69,7 +71,7 @@ def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:
         return _dataclass(cls, **options)
     fields = _Fields(cls, {name: value for name, value in options.items() if name not in ("slots", "weakref_slot")})
 
-    # It stays: `object.__new__` refuses arguments in a class that had a `__new__` once.
+    # It is never removed: `object.__new__` refuses arguments if the class has ever had a `__new__` of its own.
     def __new__(created: Any, /, *_: Any, **__: Any) -> Any:  # noqa: N807
         fields.complete()
         return object.__new__(created)
@@ -79,14 +81,14 @@ def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:
 
 
 class _Fields:
-    """The fields of a lazy data class, until they are read."""
+    """The descriptor that is the `__dataclass_fields__` of a lazy data class until they are read."""
 
     def __init__(self, cls: Any, options: dict[str, Any]) -> None:
         self._cls = cls
         self._options: dict[str, Any] | None = options
 
     def complete(self) -> None:
-        """Compile the methods of the class, unless that is done. Other threads wait."""
+        """Compile the methods of the class, unless this was done before. Other threads wait meanwhile."""
         if self._options is None:
             return
         with _lock:
@@ -102,7 +104,7 @@ class _Fields:
 def _complete(cls: Any, *, eq: bool = True, frozen: bool = False, repr: bool = True, **options: Any) -> None:
     shared: dict[str, Any] = {"__repr__": _Methods.__repr__} if repr else {}
     if eq:
-        # As `dataclass` does it: instances that can change have no hash.
+        # As in `dataclass`, instances that can change have no hash.
         shared |= {"__eq__": _Methods.__eq__, "__hash__": _Methods.__hash__ if frozen else None}
     for name, method in shared.items():
         if vars(cls).get(name) is None:  # a class with its own `__eq__` has None as its `__hash__`
@@ -111,7 +113,8 @@ def _complete(cls: Any, *, eq: bool = True, frozen: bool = False, repr: bool = T
 
 
 class _Methods:
-    """The methods that lazy data classes share: compiling them for each class takes 2.5 % of a start."""
+    """The methods that lazy data classes share. Compiling them for each class would take 2.5 % of the time to
+    start."""
 
     def __eq__(self, other: object) -> bool:
         return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented

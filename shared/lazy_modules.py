@@ -1,8 +1,8 @@
-"""Lazy modules: imported as usual, and executed at the first use of one of their attributes.
+"""Lazy modules, which are imported as usual, but executed only when one of their attributes is first used.
 
-The import system finds, creates and registers each of them under its own name; only its code waits. So there is one
-object for a module, before and after it is executed. `importlib.util.LazyLoader` would execute a module at the second
-`import` of it, since in Python 3.11 that reads an attribute of the module.
+The import system finds, creates and registers a lazy module under its own name; only its code is executed later. So
+the module is the same object before and after its execution. `importlib.util.LazyLoader` would execute a module when
+it is imported for the second time, because that import reads an attribute of the module in Python 3.11.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,25 +14,25 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 WITH_OPENSSL = ("asyncio.sslproto", "hashlib", "hmac", "secrets", "ssl")
-"""The modules that load OpenSSL. It takes 4 % of a start and 5.1 MiB, 1.6 MiB of them private: the rest are pages of
-its libraries, which processes share. asyncio and anyio load it for encrypted connections, which a server on stdio
-does not have; `hashlib`, which many import, needs it for some hash algorithms. Any one of them alone takes 3.6 to 4.3
-MiB."""
+"""The modules that load OpenSSL. OpenSSL takes 4 % of the time to start, and 5.1 MiB: 1.6 MiB of this is private, the
+rest are pages of its libraries, which processes share. asyncio and anyio load it for encrypted connections, which a
+server on stdio does not have, and `hashlib`, which many modules import, needs it for some hash algorithms. Each of
+these modules alone takes 3.6 to 4.3 MiB."""
 
 
 class LazyFinder(NamedTuple):
     """A finder for `sys.meta_path` that makes modules lazy, except those that are already imported."""
 
     names: tuple[str, ...]
-    """The names of modules, without packages."""
+    """The full names of lazy modules that are not packages."""
     packages: tuple[str, ...] = ()
-    """The names of packages whose modules are lazy."""
+    """The names of packages whose direct submodules are lazy."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a lazy module; None for other modules, those that are not in a source file, and those
-        that are reloaded."""
+        """Return the spec of a lazy module. None if the module should not be lazy, has no source file, or is being
+        reloaded."""
         is_lazy = name in self.names or name.rpartition(".")[0] in self.packages
         spec = PathFinder.find_spec(name, path) if is_lazy and target is None else None
         if spec is None or type(spec.loader) is not SourceFileLoader:
@@ -53,8 +53,8 @@ class _LazyLoader(SourceFileLoader):
         module.__class__ = _LazyModule
 
     def execute(self, module: ModuleType) -> None:
-        """Execute a lazy module, unless that is done or has begun in this thread. Other threads wait. Raises the
-        exceptions of its code, each time."""
+        """Execute a lazy module, unless it was executed before, or this thread is executing it. Other threads wait
+        meanwhile. An exception of the module's code is raised here, and the next call executes the module again."""
         with self._lock:
             is_lazy = type(module) is _LazyModule
             if is_lazy and not self._is_executing:
@@ -67,10 +67,10 @@ class _LazyLoader(SourceFileLoader):
 
 
 class _LazyModule(ModuleType):
-    """A module that is not executed yet."""
+    """A module that has not been executed yet."""
 
     def __getattr__(self, name: str) -> Any:
-        # The import system looks for `__path__` in `from module import name`. Only packages have it.
+        # `from module import name` looks for `__path__`, which only packages have; this is no use of the module.
         if name != "__path__":
             self._execute()
         return ModuleType.__getattribute__(self, name)
@@ -87,8 +87,8 @@ class _LazyModule(ModuleType):
 
 @contextmanager
 def preset(name: str, attribute: str, value: object) -> Iterator[None]:
-    """Give the module `name` an attribute for a while if it is lazy, so that an import of this attribute from it does
-    not execute it."""
+    """Give the module `name` an attribute during the block if it has not been executed, so that `from name import
+    attribute` does not execute it."""
     module = import_module(name)
     is_lazy = isinstance(module, _LazyModule)
     if is_lazy:

@@ -1,4 +1,5 @@
-"""The names that a server author uses, from the whole package. `shared` itself imports each at first use."""
+"""The public names for server authors, from the whole package. `shared` exports them too, and loads this module when
+the first of them is used."""
 
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
 from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample
@@ -22,7 +23,7 @@ from .server.dispatch.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
 from .server.run import Run
-from .server.run import Run as Running  # the name that other programs use
+from .server.run import Run as Running  # the earlier name, which existing servers import
 from .server.running import Opening
 from .server.server import Server
 from .version import __version__

@@ -1,7 +1,8 @@
-"""Work in steps: a generator that yields wherever other work may come in between, and returns the result.
+"""Long work as a generator, which yields wherever other work may run in between, and returns the result.
 
-A large message takes a tenth of a second to read, check and log. Functions that do such work return `Steps`: an event
-loop runs each step in a turn of its own (`concurrency.py: run_in_turns`), and other callers run all of them at once.
+It takes a tenth of a second to read, check and log a large message, and would block the event loop for that time. So
+functions that do this work return `Steps`. Async code runs them with `concurrency.py: run_in_turns`, which lets other
+tasks run between the steps; other callers run all steps at once with `complete`.
 """
 
 from collections.abc import Generator
@@ -10,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""The steps of work with a result of type `T`."""
+"""A generator of steps whose result has the type `T`."""
 
 
 def complete(steps: Steps[T]) -> T:

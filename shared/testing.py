@@ -1,5 +1,5 @@
-"""Tests of servers: a server and a client in one process, joined by a pair of queues, or several runs of a server
-that share their state, like its replicas on several machines.
+"""Helpers for tests of servers: a server and a client in one process, connected by a pair of queues, and several runs
+of one server that share their state, like replicas on several machines.
 
 async with connect_memory(server) as client:
     result = await client.call_tool("roll", {"sides": 20})
@@ -38,7 +38,7 @@ async def connect_memory(
     principal: Principal | None = None,
 ) -> AsyncIterator[Client]:
     """Yield a client of a server in this process; `server`, `settings` and `principal` are as in `connected`. Raises
-    the errors of entering a `Client`, and the errors of the lifespan."""
+    the errors of entering a `Client`, and those of the server's lifespan."""
     async with connected(server, settings, principal=principal) as end, Client(end, options) as client:
         yield client
 
@@ -51,10 +51,11 @@ async def connected(
     principal: Principal | None = None,
     dialects: bool = False,
 ) -> AsyncIterator[MemoryTransport]:
-    """Yield the client's end of a connection to a server that is already running, or is opened for the block with
-    `settings` or the defaults; `dialects` enables the dialects. Leaving the block ends the connection cleanly.
+    """Yield the client's end of a connection to a server. A `Server` is opened for the block, with `settings` or the
+    defaults; a `Run` is open already. `principal` is the sender of all messages. `dialects` enables the dialects
+    (`shared/protocol/wire/dialects`). The connection ends cleanly with the block.
 
-    An exception from the body is raised unchanged, not in a group.
+    A single exception is raised unchanged, not in a group.
     """
     ours, theirs = memory_pair(dialects=dialects)
 
@@ -81,8 +82,8 @@ async def connected(
 
 @asynccontextmanager
 async def replicas(server: Server[Any], count: int, stores: Stores | None = None) -> AsyncIterator[list[Run[Any]]]:
-    """Open that many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP
-    endpoint of each run serves the sessions of all."""
+    """Yield `count` runs of a server, with its default settings, that share `stores`, by default one in memory. So
+    the HTTP endpoint of each run serves the sessions of all."""
     stores = stores or memory.Stores()
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(server.open(stores=stores)) for _ in range(count)]

@@ -1,10 +1,10 @@
 """YAML limited to strings, numbers, lists and mappings.
 
-Plain scalars have the meaning of YAML 1.2's core schema, without numbers in other bases, infinities and NaN. pyyaml's
-parser produces events, from which the values are built here.
+Plain scalars have the meaning of YAML 1.2's core schema, except that numbers in other bases, infinities and NaN are
+strings, as are `yes`, `no` and dates.
 
-So pyyaml never constructs an object, a tag is an error, depth and size are counted while they grow, and each key has
-its line number; `yes`, `no` and dates are strings.
+pyyaml only parses the text into events, from which this module builds the values. So pyyaml never constructs an
+object, a tag is an error, depth and size are limited while the value is built, and the line of each key is known.
 """
 
 import re
@@ -16,8 +16,9 @@ from .text import is_unicode
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
 _BREAKS = frozenset("\x85\u2028\u2029")
-"""Characters that end a line in YAML 1.1, and would be lost; they are escaped between quotes."""
-_WORDS = {
+"""Characters that end a line in YAML 1.1 only. A string with any of them is written in double quotes, as escapes; in
+a block they would be lost."""
+_CONSTANTS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -25,11 +26,12 @@ _WORDS = {
 
 
 class YamlLimits(NamedTuple):
-    """Limits on a YAML document. The value of an alias counts each time it is used."""
+    """Limits on a YAML document. A value counts again each time that an alias repeats it."""
 
     characters: int = 1_000_000
-    """Maximum number of characters in the text, and in all values combined."""
+    """Maximum number of characters in the text, and in all values together."""
     values: int = 20_000
+    """Maximum number of values: scalars, lists and mappings."""
     depth: int = 20
     """Maximum depth of nested lists and mappings."""
 
@@ -38,7 +40,7 @@ _LIMITS = YamlLimits()
 
 
 class YamlError(ValueError):
-    """An error in a YAML document: the reason, and the line of its file, from 1."""
+    """An error in a YAML document. `line` counts from 1 in its file."""
 
     def __init__(self, reason: str, line: int) -> None:
         self.reason = reason
@@ -50,7 +52,7 @@ class YamlError(ValueError):
 
 
 class YamlMapping(dict[str, Any]):
-    """A mapping that records its lines, from 1."""
+    """A mapping with its line in the file and those of its keys, from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -60,26 +62,26 @@ class YamlMapping(dict[str, Any]):
 
 
 class _Size(NamedTuple):
-    """The size of values."""
+    """The number of values, and of all their characters."""
 
     values: int
     characters: int
 
 
-class _Open(NamedTuple):
-    """A list or mapping whose end has not been reached."""
+class _Unfinished(NamedTuple):
+    """A list or mapping that is being built."""
 
     value: YamlMapping | list[Any]
     anchor: str | None
     size_before: _Size
-    """The size before it."""
+    """The size of everything before it, from which its own size follows at its end."""
     keys: list[str]
-    """The key that waits for its value, in a mapping."""
+    """In a mapping, the key whose value comes next, if the key has been read; otherwise empty."""
 
 
 def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits = _LIMITS) -> Any:
-    """Return the value in `text`; None if it is empty. `what` is its name in errors; its first line is line `line` of
-    its file. Raises YamlError."""
+    """Return the value in `text`; None if `text` is empty. In errors `what` is the name of the text, and `line` the
+    number of its first line in its file. Raises YamlError."""
     import yaml
 
     if len(text) > limits.characters:
@@ -99,12 +101,12 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
 
 
 def write_yaml(value: Any) -> str:
-    """Return the YAML of a mapping of plain values, which `read_yaml` reads back unchanged, with multi-line strings
-    as blocks."""
+    """Return a mapping of plain values as YAML, with multi-line strings as blocks. `read_yaml` returns it
+    unchanged."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """A dumper with this style."""
+        """A dumper that writes values in full instead of as aliases."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
@@ -119,13 +121,13 @@ def write_yaml(value: Any) -> str:
 
 
 class _Builder:
-    """Builds values from the events of a parser."""
+    """Builds values from the events of pyyaml's parser."""
 
     def __init__(self, what: str, line: int, limits: YamlLimits) -> None:
         self._what = what
         self._first_line = line
         self._limits = limits
-        self._open: list[_Open] = []
+        self._unfinished: list[_Unfinished] = []
         self._anchors: dict[str, tuple[Any, _Size]] = {}
         self._size = _Size(0, 0)
         self._documents: list[Any] = []
@@ -146,19 +148,19 @@ class _Builder:
                 case "SequenceStartEvent":
                     self._open_collection([], event.anchor, line)
                 case "MappingEndEvent" | "SequenceEndEvent":
-                    collection = self._open.pop()
+                    collection = self._unfinished.pop()
                     values, characters = self._size
                     size = _Size(
                         values - collection.size_before.values, characters - collection.size_before.characters
                     )
-                    self._place_value(collection.value, collection.anchor, size)
+                    self._add_value(collection.value, collection.anchor, size)
         return self._documents
 
     def _open_collection(self, value: YamlMapping | list[Any], anchor: str | None, line: int) -> None:
-        if len(self._open) >= self._limits.depth:
+        if len(self._unfinished) >= self._limits.depth:
             raise YamlError(f"{self._what} is nested more than {self._limits.depth} levels deep", line)
         self._refuse_as_key(line)
-        self._open.append(_Open(value, anchor, self._size, []))
+        self._unfinished.append(_Unfinished(value, anchor, self._size, []))
         self._count(_Size(1, 0), line)
 
     def _add_scalar(self, event: Any, line: int) -> None:
@@ -167,14 +169,14 @@ class _Builder:
             raise YamlError("a string contains a lone surrogate", line)
         size = _Size(1, len(text))
         self._count(size, line)
-        innermost = self._open[-1] if self._open else None
+        innermost = self._unfinished[-1] if self._unfinished else None
         if innermost is not None and isinstance(innermost.value, YamlMapping) and not innermost.keys:
             if text in innermost.value:
                 raise YamlError(f"the key {text[:80]!r} is given twice", line)
             innermost.keys.append(text)
             innermost.value.lines[text] = line
             return
-        self._place_value(_resolve_scalar(text) if event.implicit[0] else text, event.anchor, size)
+        self._add_value(_resolve_scalar(text) if event.implicit[0] else text, event.anchor, size)
 
     def _add_alias(self, anchor: str, line: int) -> None:
         self._refuse_as_key(line)
@@ -182,10 +184,10 @@ class _Builder:
             raise YamlError(f"the alias {anchor[:80]!r} is not defined before it", line)
         value, size = self._anchors[anchor]
         self._count(size, line)
-        self._place_value(value, None, size)
+        self._add_value(value, None, size)
 
     def _refuse_as_key(self, line: int) -> None:
-        innermost = self._open[-1] if self._open else None
+        innermost = self._unfinished[-1] if self._unfinished else None
         if innermost is not None and isinstance(innermost.value, YamlMapping) and not innermost.keys:
             raise YamlError("a key is not a plain string", line)
 
@@ -196,13 +198,13 @@ class _Builder:
         if self._size.characters > self._limits.characters:
             raise YamlError(f"the values of {self._what} have more than {self._limits.characters:,} characters", line)
 
-    def _place_value(self, value: Any, anchor: str | None, size: _Size) -> None:
+    def _add_value(self, value: Any, anchor: str | None, size: _Size) -> None:
         if anchor is not None:
             self._anchors[anchor] = value, size
-        if not self._open:
+        if not self._unfinished:
             self._documents.append(value)
             return
-        innermost = self._open[-1]
+        innermost = self._unfinished[-1]
         if isinstance(innermost.value, list):
             innermost.value.append(value)
         else:
@@ -210,8 +212,8 @@ class _Builder:
 
 
 def _resolve_scalar(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text

@@ -14,7 +14,7 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from ..concurrency import Entered
+from ..concurrency import AsyncContext
 from ..contracts import ClosableTransport
 from ..errors import InternalError, McpError
 from ..protocol.session.client import ClientSession, first_version
@@ -45,7 +45,7 @@ MAX_WAITING = 1_000
 """Number of messages waiting for a slow server above which droppable messages are dropped."""
 
 
-class Client(TypedCalls, Entered):
+class Client(TypedCalls, AsyncContext):
     """A client of one server, from the opening of the session to its end. Any number of calls may run at once.
 
     Entering it raises PeerError if the server refuses the session, ConnectionError if it has disconnected or supports
@@ -77,7 +77,7 @@ class Client(TypedCalls, Entered):
         """The calls whose results are dictionaries, as received."""
 
     @asynccontextmanager
-    async def _living(self) -> AsyncIterator[None]:
+    async def _lifespan(self) -> AsyncIterator[None]:
         try:
             async with self._link.run() as self._tasks:
                 yield

@@ -14,7 +14,7 @@ then cancelled on the server.
 """
 
 from ..errors import AuthError, LoginRequired
-from ..protocol.wire.jsonrpc import Fate
+from ..protocol.wire.jsonrpc import NoAnswerCause
 
 
 class InvalidAnswer(ConnectionError):
@@ -34,7 +34,7 @@ class SessionLost(Unreached):
     Management)."""
 
 
-_ERRORS_BY_FATE: dict[Fate, type[OSError | AuthError]] = {
+_ERRORS_BY_CAUSE: dict[NoAnswerCause, type[OSError | AuthError]] = {
     "unknown": ConnectionError,
     "invalid answer": InvalidAnswer,
     "unreached": Unreached,
@@ -44,6 +44,6 @@ _ERRORS_BY_FATE: dict[Fate, type[OSError | AuthError]] = {
 }
 
 
-def error_of_fate(reason: str, fate: Fate) -> OSError | AuthError:
+def error_of_cause(reason: str, cause: NoAnswerCause) -> OSError | AuthError:
     """Return the error for a request with this fate."""
-    return _ERRORS_BY_FATE[fate](reason)
+    return _ERRORS_BY_CAUSE[cause](reason)

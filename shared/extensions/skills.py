@@ -26,7 +26,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
 from ..errors import DeclarationError, ResourceNotFound
-from ..protocol.identity import Span
+from ..protocol.identity import Audience
 from ..protocol.methods import Method
 from ..protocol.pagination import page
 from ..protocol.records import record
@@ -255,7 +255,7 @@ def skills(source: SkillSource) -> Extension[Any]:
             "skills/get": served.get_skill,
             "resources/directory/read": served.read_directory,
         },
-        declares=[Capability(path, lambda _running: {"directoryRead": True}, Span(V2026_07_28))],
+        declares=[Capability(path, lambda _running: {"directoryRead": True}, Audience(V2026_07_28))],
     )
     extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(served.read)
     extension.lists_resources(served.list_resources)

@@ -1,1 +1,1 @@
-"""The protocol without I/O: values and rules. Nothing here awaits, reads a clock or opens a file."""
+"""The rules of the protocol, without I/O: nothing here awaits, reads a clock or opens a file."""

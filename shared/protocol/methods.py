@@ -1,7 +1,7 @@
-"""The table of the methods of a server: one row per method.
+"""The table of the methods that a server supports: one row per method.
 
-A row contains the sender, the versions in which the method exists, the capability that it requires and the params
-that it accepts. A missing row is the only check: no other code tests whether a method is known in a version.
+A row contains the versions in which the method exists, the server capability that it requires, and the params that it
+accepts. A method without a row does not exist for a peer: no other code checks whether a version has a method.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIO
 
 @record
 class Method:
-    """A request that clients send."""
+    """A method that clients call, with the versions from `first` to `last` in which it exists."""
 
     name: str
     params: type[Params]
@@ -32,9 +32,10 @@ class Method:
     multi_round: bool = False
     """True if the method may be answered with `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
-    """True if the session itself answers the method: it concerns the protocol, not a feature of the server."""
+    """True if the session itself answers the method, because it concerns the protocol, not a feature of the
+    server."""
     is_stream: bool = False
-    """True if the request stays open until one side ends it, without occupying the place of a call."""
+    """True if the request stays open until one side ends it. It does not count as a call in progress."""
     handler: str = ""
     """The name of the handler; by default the name of the method."""
 
@@ -43,7 +44,7 @@ class Method:
 
 
 SET_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
-"""The row for a server that handles this method like others, because it passes it on to other servers."""
+"""The row for a server that has its own handler for this method, because it forwards the level to other servers."""
 
 REQUESTS = (
     Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE, built_in=True),
@@ -65,7 +66,7 @@ REQUESTS = (
 
 
 FALLBACK = "*"
-"""The name of a row for all methods outside the protocol that don't have their own row."""
+"""The name of a row that applies to all methods that have no row and are not part of the protocol."""
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
@@ -73,8 +74,8 @@ MethodTable = Mapping[tuple[str, Version], Method]
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
-    """Return the `methods` whose capability the server declares, in each version in which they exist. If several have
-    the same version, the last one applies."""
+    """Return the rows of `methods` whose capability the server declares, for each version in which they exist. If
+    several rows have the same name and version, the last one applies."""
     return {
         (method.name, version): method
         for method in methods
@@ -85,12 +86,12 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
 
 
 def find_method(methods: MethodTable, name: str, peer: Peer) -> Method | None:
-    """Return the row for a request of `peer` for the method `name`; None if it is not allowed."""
+    """Return the row of the method `name` for `peer`; None if the method does not exist in its version."""
     row = methods.get((name, peer.version))
     if row is not None:
         return row
     fallback = methods.get((FALLBACK, peer.version))
-    # A method that was removed from a version, such as `ping`, must not be passed on either.
+    # A method of the protocol that this version does not have, such as `ping`, must not get the fallback.
     if fallback is None or name in PROTOCOL_METHODS:
         return None
     return replace(fallback, name=name, handler=FALLBACK)

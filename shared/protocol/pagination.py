@@ -1,8 +1,9 @@
-"""Lists in pages, and their cursors.
+"""Pagination: pages of lists, and the cursors between them.
 
-A cursor is a signed position that is valid only for one list; any other string is refused with -32602. While a list
-stays the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position contains
-the last entry shown, so that no other entry is missed if one is added or removed before it.
+A cursor is a signed position that is valid for one list only; any other string is refused with -32602. A client that
+follows the cursors receives each entry once while the list stays the same (2026-07-28, Utilities, Pagination). The
+position contains the key of the last entry that was sent, so that the client misses no other entry if one is added or
+removed before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +19,8 @@ def page(
 ) -> tuple[Sequence[T], str | None]:
     """Return at most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
 
-    `key` identifies an item, and `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued
-    for this list.
+    `key` returns the key of an item, and `name` is the name of the list. Raises InvalidParams for a cursor that was
+    not issued for this list.
     """
     position = read_position(cursor, name=name, signer=signer)
     start = find_start(items, key, *position) if position else 0
@@ -30,15 +31,16 @@ def page(
 
 
 def find_start(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
-    """Return the start of the page after one that ended before number `end`, with the item whose key is `last`."""
+    """Return the index at which the next page starts. The previous page ended before index `end`; the key of its last
+    item is `last`."""
     if end <= len(items) and key(items[end - 1]) == last:
         return end
-    # If it was removed, the items after it moved by at least one.
+    # If that item was removed, those after it have moved by at least one, so the next page starts one index earlier.
     return next((number for number, item in enumerate(items, 1) if key(item) == last), end - 1)
 
 
 def read_position(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Return the position in `cursor`: 0 if there is no cursor, otherwise the argument of `make_cursor`.
+    """Return the position in `cursor`, which was given to `make_cursor`; 0 if `cursor` is None.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """
@@ -46,5 +48,5 @@ def read_position(cursor: str | None, *, name: str, signer: Signer) -> Any:
 
 
 def make_cursor(position: Any, *, name: str, signer: Signer) -> str:
-    """Return a cursor of the list called `name` with a `position`, which is JSON."""
+    """Return a cursor of the list called `name` that contains `position`, which may be any JSON."""
     return signer.sign(f"cursor:{name}", position)

@@ -1,8 +1,8 @@
-"""Records: immutable values for messages and their parts, created several times a call.
+"""Records: immutable values for messages and their parts. Every call creates several.
 
-A frozen dataclass guards its fields at run time, so an instance is three times as expensive to create. A record
-leaves this check to the type checker. All records also share rarely called methods: compiling them for each class
-would take more time at every start than anything else in this package.
+A frozen dataclass guards its fields at run time, which makes its creation three times as expensive. A record is
+frozen only for the type checker. All records also share the methods that are rarely called: compiling these for each
+class would take more of the time to start than anything else in this package.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Make `cls` a dataclass with slots, frozen for the type checker."""
+    """Return `cls` as a dataclass with slots that is frozen for the type checker."""
     result = dataclass(slots=True, eq=False, repr=False)(cls)
     for name in ("__eq__", "__hash__", "__repr__"):
         setattr(result, name, vars(_Methods)[name])

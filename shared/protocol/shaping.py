@@ -1,11 +1,13 @@
-"""Converts the outcomes of calls, results or errors, to the version of the peer.
+"""Converts results, errors, and requests to the client, into the form of the peer's protocol version.
 
-Handlers build results of the newest version. For the newest version, little more than the envelope is added:
-`resultType`, the server's name in `_meta`, and caching hints. For older versions, unknown fields are removed **by
-kind of object and field, never by field name alone**: a tool's own argument may be called `title` too.
+Handlers build results of the newest version. For a peer of this version, little more than the envelope is added:
+`resultType`, the server's name in `_meta`, and caching hints. For older versions, fields that they don't know are
+removed. A field is identified by its name and the kind of its object, never by its name alone, because a tool may
+have an argument that is called `title` too.
 
-`_SINCE` lists the fields added after 2024-11-05, `_ONLY` those of one version, `_PARTS` the places where objects of a
-kind occur inside another. Content that a version does not support is described as text, so that no loss is silent.
+`_SINCE` lists the fields that were added after 2024-11-05, and `_ONLY` those that exist in one version only. `_PARTS`
+lists the fields of an object that contain objects of another kind. Content that a version does not support is
+replaced with text, so that no loss is silent.
 """
 
 from collections.abc import Callable
@@ -74,8 +76,8 @@ _RESULT_TYPES = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
 """Before 2026-07-28, structured content must be an object, and so must the value that an output schema describes."""
 _APP_FIELDS = ("ui", "ui/resourceUri")
-"""The fields of `_meta` for hosts of every version, since MCP Apps supports versions from 2024-11-05 on, and Goose
-uses 2025-03-26."""
+"""The fields of `_meta` that peers of every version receive. They belong to MCP Apps, which supports versions from
+2024-11-05 on; the host Goose uses it with 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
@@ -99,7 +101,8 @@ class CachedResult(dict[str, Any]):
         return self._size
 
     def get_variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
-        """Return the variant that `make` creates for some of the peers, which is also cached."""
+        """Return the variant of this result with that name, for peers that need another one. `make` creates it at its
+        first use."""
         cached = self._variants.get(name)
         if cached is None:
             cached = self._variants[name] = CachedResult(make())
@@ -115,7 +118,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
         return cached
     if version.stateless:
         if method.cacheable:
-            result = _fit(method.name, result, version)
+            result = _convert(method.name, result, version)
         shaped = {"resultType": "complete", **result}
         meta = result.get("_meta")
         shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
@@ -125,43 +128,46 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
             shaped.setdefault("cacheScope", "private")
         return shaped
     if method.cacheable or _has_changes(method.name, version):
-        result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
-    # 2025-06-18 and 2025-11-25 allow objects only; `content` has the same data as text.
+        result = {
+            name: item for name, item in _convert(method.name, result, version).items() if name not in _ENVELOPE
+        }
+    # 2025-06-18 and 2025-11-25 allow objects only. The client still has the data as text, in `content`.
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
         result = {name: item for name, item in result.items() if name != "structuredContent"}
     return result
 
 
 def is_well_formed(name: str, result: dict[str, Any]) -> bool:
-    """Return True if a result of the method `name` from another server has objects and lists where they are required.
-    The peer checks the contents of the lists."""
+    """Return True if another server's result of the method `name` has objects and lists where `shape` expects them.
+    The contents of the lists are left to the peer to check."""
     return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))
 
 
-def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:
+def shape_request(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:
     """Return the params of a request to the client, or of a progress notification, in `version`'s form."""
     match method:
         case "elicitation/create" if version.stateless:
-            # Its answer comes back with the call, so no id is needed.
+            # The id serves to report that the user has finished; here the answer returns with the call instead.
             return {name: item for name, item in params.items() if name != "elicitationId"}
         case "elicitation/create":
-            params = _fit("ElicitParams", params, version)
+            params = _convert("ElicitParams", params, version)
             if version.order > V2025_06_18.order or "requestedSchema" not in params:
                 return params
-            # 2025-06-18 only has defaults for booleans, and `enumNames` for the titles of choices.
+            # 2025-06-18 has defaults only for booleans, and the titles of choices in `enumNames`.
             schema = params["requestedSchema"]
-            fields = {name: _fit_field(field) for name, field in schema.get("properties", {}).items()}
+            fields = {name: _convert_form_field(field) for name, field in schema.get("properties", {}).items()}
             return {**params, "requestedSchema": {**schema, "properties": fields}}
         case "sampling/createMessage":
-            return _fit("SamplingParams", params, version)
+            return _convert("SamplingParams", params, version)
         case "notifications/progress":
-            return _fit("Progress", params, version)
+            return _convert("Progress", params, version)
         case _:
             return params
 
 
 def explain(error: McpError, version: Version) -> RpcError:
-    """Return `error` in `version`'s form. An unknown exception becomes an internal error without detail."""
+    """Return `error` as a JSON-RPC error of `version`. An unknown exception becomes an internal error without
+    details."""
     match error:
         case RpcError():
             return error
@@ -170,7 +176,7 @@ def explain(error: McpError, version: Version) -> RpcError:
         case CallTimeout() | ToolError():
             return InternalError(str(error))
         case ResourceNotFound():
-            # -32002 before 2026-07-28, which replaced that number with -32602.
+            # 2026-07-28 replaced -32002 with -32602.
             return RpcError(error.message, code=version.resource_not_found, data={"uri": error.uri})
         case MissingCapability():
             data = {"requiredCapabilities": error.required}
@@ -180,8 +186,8 @@ def explain(error: McpError, version: Version) -> RpcError:
 
 
 def is_result(error: McpError, method: Method, version: Version) -> bool:
-    """Return True if the model should read the error: failures in a tool are results, and so are arguments that
-    violate its schema, since SEP-1303."""
+    """Return True if `error` is sent as a result with `isError`, for the model to read: the failure of a tool and,
+    since SEP-1303, arguments that violate its schema."""
     if method.name != "tools/call":
         return False
     if isinstance(error, InvalidArguments):
@@ -190,7 +196,7 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
 
 
 def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
-    """Return the outcome of a call as the result or the error for `peer`. A result still has to be shaped."""
+    """Return the outcome of a call as a result, which still has to be shaped, or as the JSON-RPC error for `peer`."""
     if isinstance(outcome, dict):
         return outcome
     if is_result(outcome, method, peer.version):
@@ -207,7 +213,7 @@ def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
 
 @cache
 def _has_changes(kind: str, version: Version) -> bool:
-    """Return True if anything at or below `kind` may have to change for `version`."""
+    """Return True if objects of this `kind`, or objects inside them, may have to change for `version`."""
     if _unknown_fields(kind, version) or (kind == "Tool" and not version.stateless):
         return True
     if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
@@ -215,7 +221,7 @@ def _has_changes(kind: str, version: Version) -> bool:
     return any(_has_changes(part, version) for part in _PARTS.get(kind, {}).values())
 
 
-def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
+def _convert(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     if not _has_changes(kind, version):
         return value
     first = _BLOCKS_SINCE.get(str(value.get("type"))) if kind == "ContentBlock" else None
@@ -232,16 +238,16 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     for name, part in parts.items():
         inner: Any = fitted.get(name)
         if isinstance(inner, list):
-            fitted[name] = [_fit(part, item, version) if isinstance(item, dict) else item for item in inner]
+            fitted[name] = [_convert(part, item, version) if isinstance(item, dict) else item for item in inner]
         elif name in fitted:
-            fitted[name] = _fit(part, inner, version)
+            fitted[name] = _convert(part, inner, version)
     schema = fitted.get("outputSchema")
     if not version.stateless and (not isinstance(schema, dict) or schema.get("type") != "object"):
         fitted.pop("outputSchema", None)
     return fitted
 
 
-def _fit_field(field: dict[str, Any]) -> dict[str, Any]:
+def _convert_form_field(field: dict[str, Any]) -> dict[str, Any]:
     fitted = dict(field)
     if field.get("type") != "boolean":
         fitted.pop("default", None)

@@ -1,7 +1,7 @@
-"""Signed text that clients must send back unchanged: `requestState`, and the cursors of `pagination`.
+"""Signed text that clients must send back unchanged: `requestState`, and the cursors of `pagination.py`.
 
-A signed text is `payload.tag`, both in base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose and
-the payload. Anyone who has it can read it, but only the owner of the key can change it or use it for another purpose
+A signed text is `payload.tag`, both in base64url. The payload is JSON, and the tag an HMAC-SHA256 of the purpose and
+the payload. A client can read the payload, but only the owner of the key can change it, or use it for another purpose
 (2026-07-28, multi-round-trip requests, Security).
 """
 
@@ -38,16 +38,16 @@ class Signer:
             raise InvalidParams(
                 f"this {purpose.partition(':')[0]} was not issued by this server, or has been changed"
             )
-        # Extra padding does no harm.
+        # The decoder ignores padding that is not needed.
         return from_json(base64.urlsafe_b64decode(payload + b"=="))
 
     @cached_property
     def _key(self) -> bytes:
-        # The key is derived when it is needed, since most peers never receive signed text.
+        # Derived at first use, since most peers never receive signed text.
         return hashlib.sha256(self._secret).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
-        # The digest of a purpose has a fixed length, so that no part of the purpose can be mistaken for the payload.
+        # A digest of the purpose has a fixed length, so no part of the purpose can be mistaken for the payload.
         purpose_digest = hashlib.sha256(purpose.encode()).digest()
         tag = hmac.digest(self._key, purpose_digest + payload, "sha256")[:_TAG_BYTES]
         return base64.urlsafe_b64encode(tag).rstrip(b"=").decode()

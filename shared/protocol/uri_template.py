@@ -1,9 +1,10 @@
 """RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}`, `{?a,b}` and `{?all*}`.
 
-Maintained libraries expand templates but don't match them, which a server mainly needs. Matching is linear in the
-URI: two variables in one path segment are separated by the first occurrence of the text between them (`{name}.{type}`
-matches `a.tar.gz` as `a` and `tar.gz`), and an atomic group prevents other attempts. A `{+name}` may occur once, and
-after it every variable must have its own segment. So no match backtracks further than one segment.
+A server mainly needs to match templates; maintained libraries only expand them. The time to match is linear in the
+length of the URI, because of these rules. Two variables in one path segment are separated by the first occurrence of
+the text between them (`{name}.{type}` matches `a.tar.gz` as `a` and `tar.gz`), and an atomic group prevents other
+attempts. `{+name}` may occur once, and each variable after it must be in a segment of its own. So the regular
+expression never backtracks further than one segment.
 """
 
 import re
@@ -16,13 +17,14 @@ from ..errors import DeclarationError, InvalidParams
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _URI = r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~]*"
-"""The characters of a URI (RFC 3986, section 2), without a check of "%"."""
+"""A URI (RFC 3986), of which only the scheme and the characters are checked, not what follows a "%"."""
 _IRI = (
     rf"{_URI.removesuffix(']*')}\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff"
     r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000effff]*"
 )
-"""The same with non-ASCII characters, since people use them in web addresses (RFC 3987), except white space and lone
-surrogates. Compiling it takes 3 % of a start, so only a string that has such characters does."""
+"""A URI that may also contain non-ASCII characters, since people use them in web addresses (RFC 3987), except white
+space and lone surrogates. Compiling this expression takes 3 % of the time to start, so it is used only for strings
+with such characters."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -37,8 +39,8 @@ class UriTemplate:
         self._regex = self._translate(template)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the variables of `uri`, percent-decoded once, except `{+name}` and the query `{?all*}`, which stay
-        as written. Return None if there is no match."""
+        """Return the variables in `uri`; None if it does not match. They are percent-decoded once, except those of
+        `{+name}` and `{?all*}`, which stay as written."""
         plain, _, query = uri.partition("?") if self._query else (uri, "", "")
         path_match = self._pattern.fullmatch(plain)
         if path_match is None:
@@ -53,7 +55,7 @@ class UriTemplate:
         return values | {name: query_values[name] for name in self._query if name in query_values}
 
     def expand(self, values: Mapping[str, str]) -> str:
-        """Return the URI with these values. Raises InvalidParams if one is missing that is not part of the query."""
+        """Return the URI with these values. Raises InvalidParams if a variable outside the query has no value."""
         return _EXPRESSION.sub(
             lambda expression: self._expand_expression(expression[1], expression[2], values), self.template
         )
@@ -76,7 +78,7 @@ class UriTemplate:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        # The pattern is compiled when it is needed, since few clients read resources.
+        # Compiled at first use, since few clients read resources.
         return re.compile(self._regex, re.DOTALL)
 
     def _translate(self, template: str) -> str:
@@ -94,8 +96,8 @@ class UriTemplate:
                     raise DeclarationError(
                         f"{template}: there must be a slash between {{+variable}} and the next variable"
                     )
-                # In the atomic group the variable ends at the first such position, so a long URI is not matched in
-                # all possible ways.
+                # The atomic group makes the variable end at the first occurrence of `between`. Otherwise a long URI
+                # could match in very many ways, which would all be tried.
                 parts[-2:] = [f"(?>{before[:-1]}?){between})"]
             parts.append(self._compile_variable(operator, variables, template))
             reserved |= {f"+{variables}"} if operator == "+" else set()
@@ -124,20 +126,20 @@ class UriTemplate:
 
 
 def is_uri(text: str) -> bool:
-    """Return True if `text` has a scheme, and no ASCII characters that must be percent-encoded (RFC 3986)."""
+    """Return True if `text` begins with a scheme, and has no ASCII characters that a URI can't contain (RFC 3986)."""
     return re.fullmatch(_URI if text.isascii() else _IRI, text) is not None
 
 
 def is_uri_template(text: str) -> bool:
-    """Return True if the text around a template's variables may be in a URI."""
+    """Return True if the text between a template's variables consists of characters that a URI can contain."""
     # A variable at the start may contain the scheme.
     plain = _EXPRESSION.sub("x:", text, count=1) if text.startswith("{+") else text
     return is_uri(_EXPRESSION.sub("x", plain))
 
 
 def expand_uri(template: str, **variables: str) -> str:
-    """Return the URI of `template` (RFC 6570) with these variables, percent-encoded: the URI under which a client
-    knows the resource. Raises TypeError if the template has different variables."""
+    """Return the URI that `template` (RFC 6570) yields for these variables, which are percent-encoded. Use it to name
+    a resource to a client. Raises TypeError if the template has other variables."""
     compiled = _compile(template)
     if set(variables) != set(compiled.names):
         raise TypeError(f"{template} has the variables {', '.join(compiled.names)}, not {', '.join(variables)}")

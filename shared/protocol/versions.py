@@ -1,7 +1,7 @@
 """The five released protocol versions as data. This is the only module that contains their dates.
 
-Versions are compared by `order`, their position in the list, never as strings. Each difference in behavior is a field
-here, which the rest of the core reads by name.
+Versions are compared by `order`, their position in `VERSIONS`, never as strings. Each difference between versions is
+a field of `Version`; other code reads this field instead of comparing versions.
 """
 
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """One released version of the protocol, with its behavior. There is one object for each, so they are compared by
-    identity."""
+    """One released version of the protocol, with its behavior. Each version has only one object, so `is` compares
+    versions."""
 
     date: str
     order: int
     stateless: bool = False
-    """Each request carries its own envelope in `_meta`; there is no `initialize`."""
+    """True if there is no `initialize`: each request has the client's version and capabilities in `_meta`."""
     batching: bool = False
-    """Arrays of messages are accepted (2025-03-26, Basic Protocol, Batching)."""
+    """True if a peer may send arrays of messages (2025-03-26, Basic Protocol, Batching)."""
     argument_errors_are_results: bool = True
-    """Arguments that violate a tool's schema lead to a result with `isError` (SEP-1303), otherwise to -32602."""
+    """True if the answer to arguments that violate a tool's schema is a result with `isError` (SEP-1303), not
+    -32602."""
     output_schemas: bool = True
-    """A tool may describe its results in `outputSchema`, which has no meaning before 2025-06-18."""
+    """True if a tool may describe its results in `outputSchema`."""
     priming_events: bool = False
-    """A stream may begin with an event that has an id and no data (SEP-1699)."""
+    """True if a stream may begin with an event that has an id and no data (SEP-1699)."""
     task_requests: bool = False
-    """A request may ask to be run as a task with `params.task` (2025-11-25, Tasks), which has no meaning in other
-    versions."""
+    """True if a request may ask with `params.task` to be run as a task (2025-11-25, Tasks)."""
     resource_not_found: int = -32002
     """The code for a resource that does not exist."""
     missing_capability: int = -32600
-    """The code for a request that needs an undeclared client capability."""
+    """The code for a request that needs a capability that the client did not declare."""
 
     def __str__(self) -> str:
         return self.date
@@ -51,14 +51,15 @@ _BY_DATE = {version.date: version for version in VERSIONS}
 
 
 def find_version(date: object) -> Version | None:
-    """Return the version with exactly that `date`, or None."""
+    """Return the version with that `date`; None if there is none."""
     return _BY_DATE.get(date) if isinstance(date, str) else None
 
 
 def versions_between(oldest: str | None, newest: str | None) -> tuple[Version, ...]:
-    """Return the versions from one date to another, inclusive, oldest first; None leaves that side open.
+    """Return the versions from the date `oldest` to the date `newest`, inclusive, the oldest first. None sets no
+    limit on that side.
 
-    Raises ValueError for a date without a version, and if the newest is older than the oldest.
+    Raises ValueError if there is no version with that date, or if `newest` is before `oldest`.
     """
     first, last = _bound(oldest, VERSIONS[0]), _bound(newest, NEWEST)
     if first.order > last.order:

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from ..errors import DeclarationError
-from ..protocol.identity import EVERYWHERE, Principal, Span
+from ..protocol.identity import ALL_PEERS, Audience, Principal
 from ..protocol.methods import FALLBACK, Method
 from ..protocol.records import record
 from ..protocol.types.base import Params
@@ -52,7 +52,7 @@ class Capability:
     """The path among the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
     value: Callable[[AnyRun], Mapping[str, Any] | None]
     """Returns the declared value, or None if this server lacks the capability."""
-    span: Span = EVERYWHERE
+    audience: Audience = ALL_PEERS
     """The versions in which the capability is declared; it is hidden from peers of versions older than its
     methods."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from pydantic import BaseModel
 
 from ..auth.policy import ALL_OTHERS
-from ..protocol.identity import Identity, Principal, Span
+from ..protocol.identity import Audience, Identity, Principal
 from ..protocol.methods import Method, MethodTable, method_table
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
@@ -84,16 +84,16 @@ class Run(Generic[State]):
     def identity(self) -> Identity:
         """The description of the server for clients."""
         capabilities: dict[str, Any] = dict(self.server.capabilities)
-        spans: dict[tuple[str, ...], Span] = {}
+        audiences: dict[tuple[str, ...], Audience] = {}
         for capability in (capability for extension in self.extensions for capability in extension.declares):
             value = capability.value(self)
             if value is not None:
-                capabilities, spans[capability.path] = (
+                capabilities, audiences[capability.path] = (
                     _merge_capability(capabilities, capability.path, value),
-                    capability.span,
+                    capability.audience,
                 )
         server, active = self.server, self.conditions.active
-        return Identity(server.implementation, server.instructions, capabilities, spans, server.log_level, active)
+        return Identity(server.implementation, server.instructions, capabilities, audiences, server.log_level, active)
 
     def present(self, identity: Identity) -> None:
         """Present `identity` to later clients instead of the declared one. It may be called again."""

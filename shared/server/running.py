@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..contracts import Blobs
 from ..errors import DeclarationError
-from ..protocol.identity import Identity, Span
+from ..protocol.identity import Audience, Identity
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
@@ -145,12 +145,12 @@ class Opening:
         instructions: str | None,
         info: Mapping[str, Any] | None = None,
         *,
-        spans: Mapping[tuple[str, ...], Span] | None = None,
+        audiences: Mapping[tuple[str, ...], Audience] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
         """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
-        instead of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
-        level of messages that clients receive before they set a level, if it differs from the server's."""
+        instead of the declared ones. It may be called again. `audiences` is as in `Identity`; `log_level` is the
+        lowest level of messages that clients receive before they set a level, if it differs from the server's."""
         server, active = self._run.server, self._run.conditions.active
         implementation = server.implementation
         if info is not None:
@@ -160,7 +160,7 @@ class Opening:
                 name, version = (str(info.get(key) or "unknown")[:200] for key in ("name", "version"))
                 implementation = Implementation(name=name, version=version)
         level = log_level or server.log_level
-        self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, active))
+        self._run.present(Identity(implementation, instructions, dict(capabilities), audiences or {}, level, active))
 
     def greet(self, greeter: Callable[[Connection], None]) -> None:
         """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""

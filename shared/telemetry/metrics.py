@@ -196,8 +196,8 @@ class Meter:
     def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
         """Record the duration of each request that is answered. A cancelled request has no answer."""
         for item in outgoing:
-            if item.message is None and item.retry_ms is None and item.about is not None:
-                self._pop_request(item.about)
+            if item.message is None and item.retry_ms is None and item.related_request_id is not None:
+                self._pop_request(item.related_request_id)
             elif item.message is not None:
                 self._record_answers(item.message)
 

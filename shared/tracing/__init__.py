@@ -1,1 +1,2 @@
-"""The trace to which the current work belongs, and the duration of its parts. Independent of any collector."""
+"""Tracing that is independent of any collector: the trace to which the current work belongs, and spans for its
+parts."""

@@ -1,11 +1,11 @@
-"""Spans: the duration of parts of the work, for a collector. Without one, a span costs one check of a variable.
+"""Spans, which measure parts of the work for a collector. Without a collector, a span costs one check of a variable.
 
     with span("SELECT shop", {"db.operation.name": "SELECT"}, kind="client") as query:
         ...
         query.note("db.response.returned_rows", 7)
 
-Names and attributes are those of OpenTelemetry's semantic conventions; nothing here uses its library. Never put
-secrets, arguments or statements in them.
+Names and attributes follow OpenTelemetry's semantic conventions, without its library. They must never contain
+secrets, arguments or SQL statements.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Attributes = Mapping[str, str | int | float | bool]
 
 
 class Span(Protocol):
-    """An open span. An exception that leaves its block is its error, unless `fail` was called with another."""
+    """An open span. An exception that leaves its block marks it as failed, unless `fail` has done so before."""
 
     def note(self, name: str, value: str | int | float | bool) -> None:
         """Add an attribute."""
@@ -36,12 +36,12 @@ class Tracer(Protocol):
     """A collector of spans."""
 
     def __call__(self, name: str, attributes: Attributes, kind: Kind) -> AbstractContextManager[Span]:
-        """Return a span for the duration of the block, inside the current one. During the block it is the current
-        span."""
+        """Return a context manager for a span within the current one. During its block, the new span is the current
+        one."""
 
 
 class _NoSpan:
-    """A span without a collector."""
+    """A span that records nothing, because there is no collector."""
 
     def note(self, name: str, value: str | int | float | bool) -> None:
         pass
@@ -54,19 +54,20 @@ class _NoSpan:
 
 
 NO_SPAN: AbstractContextManager[Span] = nullcontext(_NoSpan())
-"""The span if there is no collector."""
+"""The span that is used if there is no collector."""
 tracer: Tracer | None = None
-"""The collector of the spans of this process, if any: checked by callers before they describe a span."""
+"""The collector of the spans of this process, if any. Callers on the hot path check it before they compute
+attributes."""
 
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
-    """Return a span for the duration of the block. It is entered once."""
+    """Return a context manager for a span, which can be entered once."""
     return NO_SPAN if tracer is None else tracer(name, attributes, kind)
 
 
 def attempt(name: str, attributes: Attributes, work: Callable[[], T | None], kind: Kind = "internal") -> T | None:
-    """Return the result of `work`, which runs within a span. If it returns None or raises, other code does the work
-    with its own span, so this one is dropped."""
+    """Return the result of a fast way to do some work, and record a span for it. If `work` returns None or raises,
+    the span is dropped, because the caller then does the work in another way, with a span of its own."""
     with span(name, attributes, kind) as open_span:
         result = None
         try:

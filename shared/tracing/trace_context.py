@@ -1,8 +1,8 @@
 """W3C Trace Context: the trace to which the current work belongs, and its parent span.
 
-A request carries it in `traceparent` and `tracestate`, as headers of HTTP or in its `_meta`. Invalid values count as
-absent, as the recommendation requires (https://www.w3.org/TR/trace-context/). No library is needed: log lines contain
-the trace, and requests to other servers continue it, with or without a collector of spans.
+A request carries both in `traceparent` and `tracestate`, which are HTTP headers or fields of its `_meta`. Invalid
+values are ignored, as the recommendation requires (https://www.w3.org/TR/trace-context/). Log lines contain the trace
+id, and requests to other servers continue the trace, even without a collector of spans.
 """
 
 import re
@@ -17,30 +17,31 @@ _PARENT = (
     r"-(?P<flags>[0-9a-f]{2})(?P<more>-[!-~]*)?"
 )
 _STATE = r"[ -~\t]{1,2048}"
-"""Longer values may be dropped whole; 512 characters have to be passed on."""
+"""A `tracestate`. The recommendation requires that at least 512 characters are passed on; longer values than this are
+dropped."""
 
 
 class TraceContext(NamedTuple):
     """A span, in the form sent to other programs."""
 
     trace_id: str
-    """32 digits."""
+    """32 hexadecimal digits."""
     span_id: str
-    """16 digits."""
+    """16 hexadecimal digits."""
     flags: str = "01"
-    """Two digits, whose last bit is set if the trace is recorded."""
+    """Two hexadecimal digits; the lowest bit is set if the trace is recorded."""
     state: str = ""
-    """Data that the recording systems want passed on; empty if there is none."""
+    """The `tracestate`: data of tracing systems, which is passed on unchanged. Empty if there is none."""
     is_ours: bool = False
-    """True for a span of this process."""
+    """True for a span of this process, False for one that came with a request."""
 
     @property
     def parent(self) -> str:
-        """The `traceparent` for work within this span."""
+        """The `traceparent` of requests made within this span."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
     def to_fields(self) -> dict[str, str]:
-        """Return the fields of a request made within this span. The keys are the same in headers and in `_meta`."""
+        """Return the fields for a request made within this span, which are the same as headers and in `_meta`."""
         state = {TRACESTATE: self.state} if self.state else {}
         return {TRACEPARENT: self.parent, **state}
 
@@ -50,7 +51,7 @@ current: ContextVar[TraceContext | None] = ContextVar("trace_context", default=N
 
 
 def read_trace_context(parent: object, state: object = None) -> TraceContext | None:
-    """Return the span of a `traceparent`, with the `tracestate` beside it; None if it is invalid."""
+    """Return the span in a `traceparent` and the `tracestate` that came with it; None if `parent` is invalid."""
     match = re.fullmatch(_PARENT, parent) if isinstance(parent, str) else None
     if match is None or (match["version"] == "00" and match["more"]):
         return None
@@ -66,7 +67,7 @@ def continue_trace(meta: Mapping[str, Any]) -> None:
 
 
 def trace_meta(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the trace fields of the `_meta` in these params, under the names of the headers."""
+    """Return the trace fields in the `_meta` of `params`, under the names of the headers; empty if there are none."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or TRACEPARENT not in meta:
         return {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.concurrency import TaskSet
 from shared.errors import McpError
-from shared.extensions.tasks.extension import TASK_SPANS
+from shared.extensions.tasks.extension import TASK_AUDIENCES
 from shared.protocol.session.client_events import Notified
 from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
@@ -120,5 +120,5 @@ class SessionMessages:
         # A stateless server sends none without a level.
         level: LogLevel = "info" if self._connection.stateless else "debug"
         self._opening.describe(
-            capabilities, description.instructions, description.info, spans=TASK_SPANS, log_level=level
+            capabilities, description.instructions, description.info, audiences=TASK_AUDIENCES, log_level=level
         )

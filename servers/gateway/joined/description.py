@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shared.protocol.identity import LOG_LEVELS, Identity, Span
+from shared.protocol.identity import LOG_LEVELS, Audience, Identity
 from shared.protocol.types.client import LogLevel
 from shared.server.declaration import MAX_INSTRUCTIONS
 
@@ -30,13 +30,13 @@ def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
     return {name: {**value, **_CHANGING.get(name, {})} for name, value in union.items() if isinstance(value, dict)}
 
 
-def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
+def audiences_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Audience]:
     """Return the clients to which each capability is declared: those to which one of the servers declares it."""
-    spans: dict[tuple[str, ...], Span] = {}
+    audiences: dict[tuple[str, ...], Audience] = {}
     for identity in _identities(parts):
-        for path, span in identity.spans.items():
-            spans[path] = span if path not in spans else spans[path].union(span)
-    return spans
+        for path, audience in identity.audiences.items():
+            audiences[path] = audience if path not in audiences else audiences[path].union(audience)
+    return audiences
 
 
 def log_level_of(parts: Sequence[Part]) -> LogLevel | None:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from shared.errors import InvalidParams, MethodNotFound
 from shared.protocol.methods import FALLBACK, PROTOCOL_METHODS, Method
-from shared.protocol.types.base import first_fault
+from shared.protocol.types.base import describe_first_error
 from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
 from shared.server.run import Run
@@ -86,4 +86,4 @@ def _validate(row: Method, raw: dict[str, Any]) -> Any:
     try:
         return row.params.model_validate(raw)
     except ValidationError as error:
-        raise InvalidParams(first_fault(error)) from None
+        raise InvalidParams(describe_first_error(error)) from None

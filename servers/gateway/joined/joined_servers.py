@@ -17,7 +17,7 @@ from shared.server.dispatch.context import Context
 from shared.server.run import Run
 from shared.server.running import Opening
 
-from .description import capabilities_of, instructions_of, log_level_of, spans_of
+from .description import audiences_of, capabilities_of, instructions_of, log_level_of
 from .directory import Directory, Prefix
 from .extension_methods import ExtensionMethods, methods_of
 from .list_cache import LISTING_SECONDS, valid_entries
@@ -164,12 +164,12 @@ class JoinedServers:
     def _describe(self) -> None:
         rows = [*self._own_rows, *methods_of(self.parts, self._own_rows)]
         declared = (capabilities_of(self.parts), instructions_of(self.parts))
-        spans, level = spans_of(self.parts), log_level_of(self.parts)
-        if self._last_card == (rows, declared, spans, level):
+        audiences, level = audiences_of(self.parts), log_level_of(self.parts)
+        if self._last_card == (rows, declared, audiences, level):
             return
-        self._last_card = (rows, declared, spans, level)
+        self._last_card = (rows, declared, audiences, level)
         self._opening.features.methods[:] = rows
-        self._opening.describe(*declared, spans=spans, log_level=level)
+        self._opening.describe(*declared, audiences=audiences, log_level=level)
 
 
 class _Presence:

@@ -19,7 +19,7 @@ from shared.errors import InputRequired, InvalidResult, McpError
 from shared.protocol.methods import REQUESTS, Method
 from shared.protocol.records import record
 from shared.protocol.session.server import ServerSession
-from shared.protocol.types.base import Wire, first_fault
+from shared.protocol.types.base import Wire, describe_first_error
 from shared.protocol.types.prompts import Prompt
 from shared.protocol.types.resources import ResourceTemplate
 from shared.protocol.types.tools import ListParams, Tool
@@ -246,8 +246,10 @@ def _valid_fields(model: type[Wire], entry: dict[str, Any]) -> dict[str, Any] | 
         try:
             model.model_validate(rest)
         except ValidationError:
-            _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
+            _log.info("an entry was omitted from the list of all servers: %s", describe_first_error(error))
             return None
-        _log.info("an invalid field of an entry was omitted from the list of all servers: %s", first_fault(error))
+        _log.info(
+            "an invalid field of an entry was omitted from the list of all servers: %s", describe_first_error(error)
+        )
         return rest
     return entry

@@ -34,7 +34,7 @@ class Pages:
         Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound if no server has it, and
         the last error if no server returns a page.
         """
-        listed = context.peer.own_list(method)
+        listed = context.peer.name_for_principal(method)
         name, part_cursor = read_position(cursor, name=listed, signer=signer) or ("", None)
         names = [part.name for part in self._parts]
         later = self._parts[names.index(name) if name in names else 0 :]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ...errors import InvalidAnswer, InvalidParams
 from ...protocol.session.client_events import Notified
-from ...protocol.types.base import Params, Wire, fault_at
+from ...protocol.types.base import Params, Wire, locate_first_error
 from ...protocol.types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ...protocol.types.elicitation import ElicitForm, ElicitUrl
 from ...protocol.types.sampling import CreateMessageParams
@@ -97,7 +97,7 @@ def _read(method: str, model: type[ParamsT], params: dict[str, Any]) -> ParamsT:
     try:
         return model.model_validate(params)
     except ValidationError as error:
-        path, fault = fault_at(error, params)
+        path, fault = locate_first_error(error, params)
         raise InvalidParams(f"{method} is invalid at {path}: {fault}") from None
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ...errors import InvalidResult, McpError
-from ...protocol.types.base import Wire, fault_at
+from ...protocol.types.base import Wire, locate_first_error
 from ...protocol.types.results import ResultPage
 from .raw_calls import MAX_PAGES, Requester
 
@@ -19,7 +19,7 @@ def read_result(method: str, model: type[Result], result: dict[str, Any]) -> Res
     try:
         return model.model_validate(result)
     except ValidationError as error:
-        path, fault = fault_at(error, result)
+        path, fault = locate_first_error(error, result)
         raise InvalidResult(method, path, fault, result) from None
 
 

@@ -32,12 +32,12 @@ from ...protocol.session.client_events import (
     Withdrawn,
 )
 from ...protocol.session.events import Answered, Outgoing
-from ...protocol.wire.jsonrpc import Failure, Fate, Gap, Request, RequestId, Response
+from ...protocol.wire.jsonrpc import Failure, Gap, NoAnswerCause, Request, RequestId, Response
 from ...text import plain
 from ...tracing import spans
 from ...tracing.trace_context import TRACEPARENT, current
 from ..approval import Denied
-from ..errors import error_of_fate
+from ..errors import error_of_cause
 from ..options import Handler
 from ..relay import Caller, Relay
 from .flood import Flood
@@ -88,8 +88,8 @@ class Waiter:
                 return answer
             case InputWanted() as questions:
                 return questions
-            case Unusable(_, reason, fate):
-                raise error_of_fate(reason, fate)
+            case Unusable(_, reason, cause):
+                raise error_of_cause(reason, cause)
             case TimeoutError() as error:
                 raise error
 
@@ -184,8 +184,8 @@ class Connection:
         # A request that the transport was never given has certainly not reached the server.
         unsent = {entry.message.id for entry in self._take_unsent() if isinstance(entry.message, Request)}
         for waiter in tuple(self._waiting.values()):
-            fate: Fate = "unreached" if waiter.id in unsent else "unknown"
-            waiter.settle(Unusable(waiter.id, self._close_reason, fate))
+            cause: NoAnswerCause = "unreached" if waiter.id in unsent else "unknown"
+            waiter.settle(Unusable(waiter.id, self._close_reason, cause))
 
     async def drain(self) -> None:
         """Wait briefly for the answers to requests that were pending when the session ended: the server may have
@@ -240,7 +240,7 @@ class Connection:
         Raises Unreached if the connection is already lost, and ConnectionError if it is not open yet.
         """
         if self._close_reason is not None:
-            raise error_of_fate(self._close_reason, "unreached" if self.gone.is_set() else "unknown")
+            raise error_of_cause(self._close_reason, "unreached" if self.gone.is_set() else "unknown")
         waiter = self._waiting[id] = Waiter(id, on_notice)
         self.flush()
         try:
@@ -389,7 +389,7 @@ class Connection:
             case Answered() | InputWanted() | Unusable():
                 if event.id in self._waiting:
                     self._waiting[event.id].settle(event)
-                if isinstance(event, Unusable) and event.fate == "session over" and self._close_reason is None:
+                if isinstance(event, Unusable) and event.cause == "session over" and self._close_reason is None:
                     self._close_reason = event.reason
                     self.gone.set()
             case Notified():
@@ -414,11 +414,11 @@ class Connection:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
             owner.relay.on_server_message(event)
             return
-        if event.about in self._listening:
-            self._listening[event.about](event)
+        if event.related_request_id in self._listening:
+            self._listening[event.related_request_id](event)
             return
-        if event.about is not None:
-            waiter = self._waiting.get(event.about)
+        if event.related_request_id is not None:
+            waiter = self._waiting.get(event.related_request_id)
             if waiter is not None and waiter.on_notice is not None:
                 waiter.on_notice(event)
             if waiter is not None and not waiter.is_stream:

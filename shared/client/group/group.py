@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ...concurrency import Entered, background
+from ...concurrency import AsyncContext, background
 from ...errors import McpError
 from ...protocol.types.prompts import GetPromptResult, Prompt
 from ...protocol.types.resources import Resource, ResourceTemplate
@@ -43,7 +43,7 @@ class UnknownServer(McpError):
     name."""
 
 
-class ClientGroup(Entered):
+class ClientGroup(AsyncContext):
     """Several servers by name; names consist of letters, digits and hyphens. Any number of calls may run at once.
 
     `permit` decides about each act of every server, after the `permit` in the server's own options. With `retry`,
@@ -71,7 +71,7 @@ class ClientGroup(Entered):
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
-    async def _living(self) -> AsyncIterator[None]:
+    async def _lifespan(self) -> AsyncIterator[None]:
         async with background() as tasks:
             self._tasks = tasks
             try:

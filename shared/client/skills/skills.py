@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 from pydantic import ValidationError
 
 from ...errors import McpError
-from ...protocol.types.base import fault_at
+from ...protocol.types.base import locate_first_error
 from ...protocol.types.content import TextResourceContents
 from ...protocol.types.resources import Resource
 from ...protocol.types.results import GetSkillResult, ListResourcesResult, ListSkillsResult, ReadResourceResult
@@ -179,7 +179,7 @@ def _read_entry(skill: dict[str, Any]) -> SkillEntry:
     try:
         entry = SkillEntry.model_validate(skill)
     except ValidationError as error:
-        path, fault = fault_at(error, skill)
+        path, fault = locate_first_error(error, skill)
         raise SkillRefused(str(skill.get("uri")), "entry", f"{path}: {fault}") from None
     check_entry(entry)
     return entry

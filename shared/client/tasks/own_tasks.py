@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ...concurrency import Signal
 from ...errors import InvalidParams, McpError, MethodNotFound, RpcError
-from ...protocol.types.base import first_fault
+from ...protocol.types.base import describe_first_error
 from ...protocol.types.tasks import RELATED_TASK, TaskParams, TaskRequest, TaskStatus
 from ..options import Handler
 
@@ -157,4 +157,4 @@ def _read(model: type[Read], value: Any) -> Read:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidParams(f"the params about a task are invalid: {first_fault(error)}") from None
+        raise InvalidParams(f"the params about a task are invalid: {describe_first_error(error)}") from None

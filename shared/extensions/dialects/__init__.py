@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ...errors import InvalidParams
 from ...protocol.methods import REQUESTS, Method
-from ...protocol.types.base import Params, first_fault
+from ...protocol.types.base import Params, describe_first_error
 from ...protocol.types.tools import ListParams
 from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
@@ -90,4 +90,4 @@ def read_params(context: Context[Any], model: type[P]) -> P:
     try:
         return model.model_validate(context.call.raw)
     except ValidationError as error:
-        raise InvalidParams(first_fault(error)) from None
+        raise InvalidParams(describe_first_error(error)) from None

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from ...concurrency import background
 from ...contracts import TaskRecord
 from ...errors import InvalidParams, MethodNotFound, RpcError
-from ...protocol.identity import Span
+from ...protocol.identity import Audience
 from ...protocol.methods import Method
 from ...protocol.pagination import page
-from ...protocol.types.base import first_fault
+from ...protocol.types.base import describe_first_error
 from ...protocol.types.tasks import ListTasksParams, TaskParams, TaskRequest, TaskStatus
 from ...protocol.versions import V2025_11_25
 from ...server.dispatch.context import Context
@@ -31,9 +31,9 @@ from .hosted import Report
 from .runner import POLL_MS, can_access, common_fields, tasks_of
 
 _NAME = "experimental"
-SPANS: Mapping[tuple[str, ...], Span] = {
-    ("tasks",): Span(V2025_11_25, V2025_11_25),
-    ("tasks", "list"): Span(V2025_11_25, V2025_11_25, principals_only=True),
+AUDIENCES: Mapping[tuple[str, ...], Audience] = {
+    ("tasks",): Audience(V2025_11_25, V2025_11_25),
+    ("tasks", "list"): Audience(V2025_11_25, V2025_11_25, principals_only=True),
 }
 """The versions and peers in which the capabilities are declared; tasks are listed only for principals, which can be
 distinguished."""
@@ -105,15 +105,15 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
     try:
         return TaskRequest.model_validate(request)
     except ValidationError as error:
-        raise InvalidParams(f"task: {first_fault(error)}") from None
+        raise InvalidParams(f"task: {describe_first_error(error)}") from None
 
 
 def list_capabilities(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
     """Return the capabilities of a server for which `has_tasks` is true."""
     capability: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
-        Capability(("tasks",), lambda running: capability if has_tasks(running) else None, SPANS["tasks",]),
-        Capability(("tasks", "list"), lambda running: {} if has_tasks(running) else None, SPANS["tasks", "list"]),
+        Capability(("tasks",), lambda running: capability if has_tasks(running) else None, AUDIENCES["tasks",]),
+        Capability(("tasks", "list"), lambda running: {} if has_tasks(running) else None, AUDIENCES["tasks", "list"]),
     )
 
 
@@ -161,7 +161,7 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
         raise MethodNotFound("method not found: tasks/list")
     tasks = await tasks_of(running).store.list_by_owner(principal.key)
     accessible = [task for task in tasks if task.form == _NAME and can_access(task, context.peer)]
-    name = context.peer.own_list("tasks")
+    name = context.peer.name_for_principal("tasks")
     size, signer = running.server.page_size, running.signer
     entries, next_cursor = page(accessible, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
     more = {} if next_cursor is None else {"nextCursor": next_cursor}

@@ -11,7 +11,7 @@ from anyio import CancelScope, create_task_group
 
 from ...contracts import TaskRecord
 from ...errors import InternalError, InvalidParams, MissingCapability
-from ...protocol.identity import Peer, Span
+from ...protocol.identity import Audience, Peer
 from ...protocol.methods import Method
 from ...protocol.types.base import SUBSCRIPTION_ID
 from ...protocol.types.resources import SubscriptionFilter
@@ -33,7 +33,7 @@ SYNCHRONOUS_SECONDS = 0.5
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
 _REQUIRED_CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}}
-TASK_SPANS: Mapping[tuple[str, ...], Span] = {_PATH: Span(V2026_07_28), **experimental.SPANS}
+TASK_AUDIENCES: Mapping[tuple[str, ...], Audience] = {_PATH: Audience(V2026_07_28), **experimental.AUDIENCES}
 """The versions in which the capabilities are declared."""
 
 
@@ -99,7 +99,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         handlers={"tasks/get": _get, "tasks/update": _update, "tasks/cancel": _cancel, **experimental.HANDLERS},
         around=around,
         declares=[
-            Capability(_PATH, _capability, Span(V2026_07_28)),
+            Capability(_PATH, _capability, Audience(V2026_07_28)),
             *experimental.list_capabilities(lambda running: _capability(running) is not None),
         ],
     )
@@ -111,7 +111,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
 
 def task_capabilities() -> dict[str, Any]:
     """Return the capabilities of both forms, for a server whose tools are not its own. Declare them according to
-    `TASK_SPANS`."""
+    `TASK_AUDIENCES`."""
     capability: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return {"tasks": capability, "extensions": {TASKS: {}}}
 

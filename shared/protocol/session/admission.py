@@ -12,7 +12,7 @@ from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
 from ..methods import MethodTable, find_method
 from ..signing import Signer
-from ..types.base import first_fault
+from ..types.base import describe_first_error
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
@@ -63,7 +63,7 @@ class Admission:
             try:
                 params = validator.validate_python(raw)
             except ValidationError:
-                raise InvalidParams(first_fault(error)) from None
+                raise InvalidParams(describe_first_error(error)) from None
         token = params.meta.get("progressToken")
         # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):

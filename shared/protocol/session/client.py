@@ -27,10 +27,10 @@ from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method
 from ..wire.jsonrpc import (
     Failure,
-    Fate,
     Gap,
     Malformed,
     Message,
+    NoAnswerCause,
     Notification,
     OnStream,
     Request,
@@ -317,8 +317,10 @@ class ClientSession:
             self._unsent_replies += 1
             self._send(answer, id)
 
-    def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
-        self._outgoing.append(Outgoing(message, about))
+    def _send(
+        self, message: Request | Notification | Response | Failure, related_request_id: RequestId | None = None
+    ) -> None:
+        self._outgoing.append(Outgoing(message, related_request_id))
 
     # Receiving
 
@@ -343,14 +345,16 @@ class ClientSession:
                     self._reply(refused.id, refused)
             case Malformed(refused):
                 return self._handle_invalid(normalize_id(refused))
-            case Unanswered(id_, reason, fate):
-                return self._drop_unusable(id_, reason, fate)
+            case Unanswered(id_, reason, cause):
+                return self._drop_unusable(id_, reason, cause)
             case Gap():
                 return message
-            case OnStream(inner, about):
+            case OnStream(inner, related_request_id):
                 event = self._handle(inner)
-                if isinstance(event, ServerRequest) or (isinstance(event, Notified) and event.about is None):
-                    return replace(event, stream=about)
+                if isinstance(event, ServerRequest) or (
+                    isinstance(event, Notified) and event.related_request_id is None
+                ):
+                    return replace(event, stream=related_request_id)
                 return event
         return None
 
@@ -382,8 +386,8 @@ class ClientSession:
         input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return input_wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of unknown type")
 
-    def _drop_unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
-        return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
+    def _drop_unusable(self, id: RequestId | None, reason: str, cause: NoAnswerCause = "unknown") -> Unusable | None:
+        return Unusable(id, reason, cause) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
         """Remove this client's request `id`. Return False if it is unknown."""

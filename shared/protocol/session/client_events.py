@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..wire.jsonrpc import Fate, Gap, RequestId, Response
+from ..wire.jsonrpc import Gap, NoAnswerCause, RequestId, Response
 from .events import Answered
 
 
@@ -28,13 +28,13 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A notification from the server. `about` is the client's request to which it belongs, or None."""
+    """A notification from the server. `related_request_id` is the client's request to which it belongs, or None."""
 
     method: str
     params: dict[str, Any]
-    about: RequestId | None = None
+    related_request_id: RequestId | None = None
     stream: RequestId | None = None
-    """The client's request on whose stream it came, if the transport knows and `about` is None."""
+    """The client's request on whose stream it came, if the transport knows and `related_request_id` is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Unusable:
 
     id: RequestId
     reason: str
-    fate: Fate = "unknown"
+    cause: NoAnswerCause = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,12 +159,12 @@ Event = Call | Cancelled | Answered | Opened | RootsChanged | UnknownNotificatio
 
 @record
 class Outgoing:
-    """A message for the peer. `about` is the id of the peer's request to which it belongs, or None; a stream ignores
-    it, and HTTP routes by it. Without a message, `about` was cancelled and gets no answer; or, with `retry_ms`, the
-    client may disconnect and wait that long for it, if the transport supports it."""
+    """A message for the peer. `related_request_id` is the id of the peer's request to which it belongs, or None; a
+    stream ignores it, and HTTP routes by it. Without a message, `related_request_id` was cancelled and gets no
+    answer; or, with `retry_ms`, the client may disconnect and wait that long for it, if the transport supports it."""
 
     message: Request | Notification | Response | Failure | Batch | None
-    about: RequestId | None = None
+    related_request_id: RequestId | None = None
     retry_ms: int | None = None
 
 

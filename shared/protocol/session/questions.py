@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidParams, MethodNotFound, MissingCapability
 from ..identity import Peer, Principal
 from ..records import record
-from ..shaping import shape_question
+from ..shaping import shape_request
 from ..signing import Signer, digest
-from ..types.base import Wire, first_fault
+from ..types.base import Wire, describe_first_error
 from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
@@ -154,7 +154,7 @@ def write_requests(questions: Mapping[str, Question], peer: Peer) -> dict[str, d
 def _shape_questions(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:
     """Return the `questions` by key, in the form of a result of this `version`."""
     return {
-        key: {"method": question.method, "params": shape_question(question.method, question.params, version)}
+        key: {"method": question.method, "params": shape_request(question.method, question.params, version)}
         for key, question in questions.items()
     }
 
@@ -164,7 +164,7 @@ def read_answer(question: Question, answer: Any) -> Any:
     try:
         return _ANSWERS[question.method].model_validate(answer)
     except ValidationError as error:
-        raise InvalidParams(f"the answer to {question.method} is invalid: {first_fault(error)}") from None
+        raise InvalidParams(f"the answer to {question.method} is invalid: {describe_first_error(error)}") from None
 
 
 class _Standalone(Enum):

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, LogMessage, Peer, Principal
 from ..methods import MethodTable
-from ..shaping import settle, shape, shape_question
+from ..shaping import settle, shape, shape_request
 from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams, LogLevel
@@ -345,7 +345,7 @@ class ServerSession:
         ids: dict[str, Any] = {}
         for key, question in questions.items():
             id_ = ids[key] = self._questions.enter(call.id)
-            params = shape_question(question.method, question.params, call.peer.version)
+            params = shape_request(question.method, question.params, call.peer.version)
             self._send(Request(id_, question.method, params), call.id)
         return ids
 
@@ -360,15 +360,18 @@ class ServerSession:
             raise InvalidRequest("there is no open session through which to ask the client")
         require_capabilities({"": question}, peer)
         id_ = self._questions.enter(STANDALONE)
-        self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))
+        self._send(Request(id_, question.method, shape_request(question.method, question.params, peer.version)))
         return id_
 
     def withdraw(self, id: Any) -> None:
         """Cancel an unneeded request to the client. Does nothing if it has been answered, or was never sent."""
-        about = self._questions.settle(id) if isinstance(id, int) else None
-        if about is not None:
+        related_request_id = self._questions.settle(id) if isinstance(id, int) else None
+        if related_request_id is not None:
             params = {"requestId": id, "reason": "no longer needed"}
-            self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
+            self._send(
+                Notification("notifications/cancelled", params),
+                None if isinstance(related_request_id, Enum) else related_request_id,
+            )
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to `call`. Does nothing if the call is over."""
@@ -390,7 +393,7 @@ class ServerSession:
         report = {"progressToken": call.token, **fields}
         params = {name: value for name, value in report.items() if value is not None}
         method = "notifications/progress"
-        self.notify(call, method, shape_question(method, params, call.peer.version))
+        self.notify(call, method, shape_request(method, params, call.peer.version))
 
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message about a call, if logging is declared and the peer requested that level."""
@@ -444,8 +447,8 @@ class ServerSession:
     def deliver(self, change: Change) -> None:
         """Notify the peer of `change` for each of its subscriptions to it."""
         is_open = self._handshake.state is State.OPEN
-        for notification, about in self.subscriptions.notifications_for(change, handshake_open=is_open):
-            self._send(notification, about)
+        for notification, related_request_id in self.subscriptions.notifications_for(change, handshake_open=is_open):
+            self._send(notification, related_request_id)
 
     def end_listen(self, call: Call) -> None:
         """End a listen stream from the server's side: send the result that one page of the specification requires,
@@ -486,11 +489,13 @@ class ServerSession:
         if outgoing is not None:
             self.waiting.append(outgoing)
 
-    def _notify(self, notification: Notification, about: RequestId | None = None) -> None:
+    def _notify(self, notification: Notification, related_request_id: RequestId | None = None) -> None:
         # A value without a JSON form is sent as its type's name, which is short, or fails when it is sent.
         with suppress(ValueError, RecursionError):
             self.waiting_bytes += len(json_of(notification.params))
-        self._send(notification, about)
+        self._send(notification, related_request_id)
 
-    def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
-        self.waiting.append(Outgoing(message, about))
+    def _send(
+        self, message: Request | Notification | Response | Failure, related_request_id: RequestId | None = None
+    ) -> None:
+        self.waiting.append(Outgoing(message, related_request_id))

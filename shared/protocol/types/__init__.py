@@ -1,5 +1,6 @@
-"""The protocol's types as pydantic models, in the newest version's form, from which older forms are derived.
+"""The protocol's types as pydantic models, in the form of the newest version; `shaping.py` derives older forms.
 
-Python names are snake_case, wire names camelCase. Building a validator costs more than defining a class, so it is
-built at first use (`defer_build`); a server that never handles a prompt never builds one for it.
+Python names are in snake_case, wire names in camelCase. Building the validator of a model costs more than defining
+its class, so it is built at first use (`defer_build`): a server that never handles a prompt never builds the
+validator for prompts.
 """

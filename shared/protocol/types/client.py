@@ -1,5 +1,5 @@
-"""Messages of a client: the params that open a session, set the log level and cancel (2025-11-25, Lifecycle;
-Utilities), and the results of a server's requests (2026-07-28, Client Features)."""
+"""What clients send: params of the requests that open a session and set the log level, and of cancellations
+(2025-11-25, Lifecycle; Utilities), and their answers to requests from a server (2026-07-28, Client Features)."""
 
 from typing import Any, Literal, Self
 
@@ -27,11 +27,11 @@ class InitializeParams(Params):
 
 
 class DiscoverParams(Params):
-    """`server/discover` takes only `_meta`."""
+    """The params of `server/discover`, which are only `_meta`."""
 
 
 class SetLevelParams(Params):
-    """The least severe level that the client wants."""
+    """The params of `logging/setLevel`: the least severe level that the client wants to receive."""
 
     level: LogLevel
 
@@ -44,14 +44,14 @@ class CancelledParams(Params):
 
 
 class ElicitResult(Wire):
-    """The user's response to a form or a URL. `content` is set if a form was accepted."""
+    """The user's response to a form or a URL. `content` contains the values of a form that was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
 
 
 class CreateMessageResult(Wire):
-    """The answer of the client's model. `content` is one block, or several since 2025-11-25."""
+    """The answer of the client's model. `content` is one block; since 2025-11-25 it may also be a list of blocks."""
 
     role: Role
     content: dict[str, Any] | list[dict[str, Any]]
@@ -60,7 +60,8 @@ class CreateMessageResult(Wire):
 
     @classmethod
     def of(cls, model: str, *blocks: Wire, stop_reason: str | None = "endTurn") -> Self:
-        """Return the answer of the `model` in these blocks; the stop reason is "toolUse" if it wants tools called."""
+        """Return the answer of the model called `model`. `stop_reason` is "toolUse" if the model requests tool
+        calls."""
         contents = [block.to_wire() for block in blocks]
         return cls(
             role="assistant",
@@ -77,7 +78,7 @@ class CreateMessageResult(Wire):
 
 
 class Root(Wire):
-    """A directory or file in which the user works. It is guidance, never a permission."""
+    """A directory or file in which the user works. It is a hint, not a permission."""
 
     uri: str
     name: str | None = None

@@ -9,8 +9,9 @@ from .base import Annotations, Icon, Integer, Items, Meta, Wire
 
 
 class Content(Wire):
-    """The common fields of content blocks. A custom kind of content sets its own `type`. Tools return it directly or
-    in a list; models of the protocol accept only the kinds of `ContentBlock`."""
+    """The common fields of content blocks. A subclass with its own `type` is a custom kind of content. A tool may
+    return it, directly or in a list, but it can't be a field of a model such as `CallToolResult`, which accept only
+    `ContentBlock`."""
 
     annotations: Annotations | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
@@ -29,7 +30,7 @@ class _Media(Content):
 
     @classmethod
     def of(cls, data: bytes, mime_type: str) -> Self:
-        """Return the block with `data`."""
+        """Return the block for these bytes."""
         fields: dict[str, Any] = {"data": base64.b64encode(data).decode("ascii"), "mime_type": mime_type}
         return cls(**fields)
 
@@ -65,7 +66,7 @@ class BlobResourceContents(Wire):
 
     @classmethod
     def of(cls, uri: str, data: bytes, mime_type: str | None = None, meta: Meta | None = None) -> Self:
-        """Return the contents with `data`."""
+        """Return the contents of the resource `uri` with these bytes."""
         return cls(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"), meta=meta)
 
 
@@ -95,7 +96,8 @@ class ResourceLink(Content):
 _KINDS = ("text", "image", "audio", "resource", "resource_link")
 
 
-def _check_other(kind: str) -> str:
+def _check_undefined(kind: str) -> str:
+    # A block of a known type comes here if the model of that type has refused it.
     if kind in _KINDS:
         raise ValueError("a block of this type lacks a required field")
     return kind
@@ -106,7 +108,7 @@ class OtherContent(Content):
 
     model_config = ConfigDict(extra="allow")
 
-    type: Annotated[str, AfterValidator(_check_other)]
+    type: Annotated[str, AfterValidator(_check_undefined)]
 
 
 ContentBlock = Annotated[

@@ -1,4 +1,4 @@
-"""Requests of a server to the user (2026-07-28, Client Features, Elicitation). Only clients import this module."""
+"""Requests from a server to the user (2026-07-28, Client Features, Elicitation). Only clients import this module."""
 
 from typing import Any, Literal
 
@@ -13,11 +13,11 @@ class ElicitForm(Params):
     requested_schema: dict[str, Any]
 
     def defaults(self) -> dict[str, Any]:
-        """Return the initial values of the form (SEP-1034), without those that an answer can't contain."""
+        """Return the initial values of the form (SEP-1034), without those that no answer may contain."""
         fields = self.requested_schema.get("properties")
         items = fields.items() if isinstance(fields, dict) else ()
         defaults = {name: field.get("default") for name, field in items if isinstance(field, dict)}
-        # null in an answer would be an error that the user did not make.
+        # For example null: the user would be told of an error in a field that they did not touch.
         return {
             name: value
             for name, value in defaults.items()
@@ -27,11 +27,11 @@ class ElicitForm(Params):
 
 
 class ElicitUrl(Params):
-    """A page to visit, for data that must not pass through the client (since 2025-11-25). It is opened only when the
-    user has seen the whole `url` and agreed; nothing fetches it before then."""
+    """A web page for the user to visit, for data that must not pass through the client (since 2025-11-25). A client
+    opens or fetches it only after the user has seen the whole `url` and agreed."""
 
     mode: Literal["url"] = "url"
     message: str
     url: str
     elicitation_id: str | None = None
-    """The id by which the server reports the end of the visit; only 2025-11-25 has it."""
+    """The id with which the server later reports that the user has finished; only 2025-11-25 has it."""

@@ -20,8 +20,7 @@ _Arguments = Annotated[dict[str, str], BeforeValidator(_drop_nulls)]
 
 
 class GetPromptParams(InputParams):
-    """The prompt to render, with its arguments; their values are always strings. An argument that is null is
-    omitted."""
+    """The params of `prompts/get`. The values of arguments are strings; arguments that are null are dropped."""
 
     name: str
     arguments: _Arguments = Field(default_factory=dict)
@@ -34,7 +33,7 @@ class PromptArgument(Wire):
     title: str | None = None
     description: str | None = None
     required: bool | None = None
-    # Only a dialect has a field for the default; no version of the specification does.
+    # Not sent: no version of the specification has a default, but some dialects (`wire/dialects`) do.
     default: str | None = Field(default=None, exclude=True)
 
 
@@ -80,20 +79,20 @@ class ResourceReference(Wire):
 
 
 class CompletionArgument(Wire):
-    """The text typed so far."""
+    """The argument that is being completed, and the text typed so far."""
 
     name: str
     value: str
 
 
 class CompletionContext(Wire):
-    """Arguments that are already set (since 2025-06-18). One that is null is omitted."""
+    """The arguments that are already set (since 2025-06-18); those that are null are dropped."""
 
     arguments: _Arguments = Field(default_factory=dict)
 
 
 class CompleteParams(Params):
-    """The params of a completion."""
+    """The params of `completion/complete`."""
 
     ref: Annotated[PromptReference | ResourceReference, Field(discriminator="type")]
     argument: CompletionArgument

@@ -1,5 +1,6 @@
-"""Resources (2026-07-28, Server Features, Resources), and this package's own keys for conditional reads, which the
-protocol does not have. The domain `.internal` is reserved for private use, so no other keys begin in the same way.
+"""Resources (2026-07-28, Server Features, Resources), and keys for conditional reads, which this package adds to the
+protocol. They begin with a name in the domain `.internal`, which is reserved for private use, so nobody else defines
+them.
 """
 
 from pydantic import Field
@@ -10,10 +11,10 @@ from .tools import InputParams
 CONDITIONAL_READS = "internal.mcp-server-bundle/conditional-reads"
 """The extension with which a client declares that it accepts "not modified" as an answer to `resources/read`."""
 ETAG = "internal.mcp-server-bundle/etag"
-"""In `_meta` of the result of a read: the etag of its contents. In a request: the etag of the contents that the
-client has."""
+"""A key of `_meta`. In a result, its value is the etag of the contents; in a request, the etag of the contents that
+the client already has."""
 NOT_MODIFIED = "internal.mcp-server-bundle/notModified"
-"""True in `_meta` of a result whose contents were left out because the client already has them."""
+"""A key of `_meta`. It is true in a result without contents, because the client already has the current ones."""
 
 
 class UriParams(Params):
@@ -23,11 +24,11 @@ class UriParams(Params):
 
 
 class ReadResourceParams(UriParams, InputParams):
-    """The resource to read."""
+    """The params of `resources/read`."""
 
 
 class SubscriptionFilter(Wire):
-    """The changes that a `subscriptions/listen` stream requests."""
+    """The changes that the client wants to receive on a `subscriptions/listen` stream."""
 
     tools_list_changed: bool = False
     prompts_list_changed: bool = False
@@ -42,7 +43,7 @@ class ListenParams(Params):
     notifications: SubscriptionFilter
 
 
-class _Described(Wire):
+class _ResourceFields(Wire):
     name: str
     title: str | None = None
     description: str | None = None
@@ -52,14 +53,14 @@ class _Described(Wire):
     meta: Meta | None = Field(default=None, alias="_meta")
 
 
-class Resource(_Described):
+class Resource(_ResourceFields):
     """A resource as listed by `resources/list`. `size` is in bytes."""
 
     uri: str
     size: Integer | None = None
 
 
-class ResourceTemplate(_Described):
+class ResourceTemplate(_ResourceFields):
     """A family of resources, described by an RFC 6570 template."""
 
     uri_template: str

@@ -1,5 +1,5 @@
-"""Results that servers in this bundle don't build as models: pages of lists, reads and completions (2026-07-28,
-Server Features). Only clients import this module."""
+"""Models of results that only clients need, because the servers of this package build these results as dicts: pages
+of lists, reads and completions (2026-07-28, Server Features)."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ class GetSkillResult(Wire):
 
 
 class ReadResourceResult(Wire):
-    """The contents of a resource, more than one if it is a collection."""
+    """The contents of a resource; several if the resource is a collection."""
 
     contents: Items[ResourceContents]
     meta: Meta | None = Field(default=None, alias="_meta")
@@ -69,7 +69,7 @@ class ReadResourceResult(Wire):
 
 
 class Completion(Wire):
-    """Values that complete the typed text: at most 100 of `total`, if that is known."""
+    """At most 100 values that complete the typed text. `total` is the number of all such values, if known."""
 
     values: Items[str]
     total: Integer | None = None

@@ -1,4 +1,4 @@
-"""Requests of a server to the client's model (2026-07-28, Client Features, Sampling). Only clients import this
+"""Requests from a server to the client's model (2026-07-28, Client Features, Sampling). Only clients import this
 module."""
 
 from typing import Annotated, Any, Literal
@@ -41,7 +41,7 @@ SamplingBlock = Annotated[
 
 
 class SamplingMessage(Wire):
-    """One message of a conversation. `content` is one block, or several since 2025-11-25."""
+    """One message of a conversation. `content` is one block; since 2025-11-25 it may also be a list of blocks."""
 
     role: Role
     content: SamplingBlock | Items[SamplingBlock]
@@ -54,13 +54,14 @@ class SamplingMessage(Wire):
 
 
 class ModelHint(Wire):
-    """Part of the name of a suitable model."""
+    """A suitable model: any whose name contains `name`."""
 
     name: str | None = None
 
 
 class ModelPreferences(Wire):
-    """The model that the server prefers, best hint first. Priorities are from 0 to 1. All of it is advisory."""
+    """The server's preferences for a model, with the best hint first and priorities from 0 to 1. The client may
+    ignore all of them."""
 
     hints: Items[ModelHint] | None = None
     cost_priority: float | None = None
@@ -69,13 +70,13 @@ class ModelPreferences(Wire):
 
 
 class ToolChoice(Wire):
-    """The use of tools by the model: required, allowed, or forbidden."""
+    """Whether the model may use tools ("auto"), has to ("required"), or must not ("none")."""
 
     mode: Literal["auto", "required", "none"] = "auto"
 
 
 class CreateMessageParams(Params):
-    """A conversation to continue, in at most `max_tokens`."""
+    """A conversation for the model to continue, with at most `max_tokens` tokens."""
 
     messages: Items[SamplingMessage]
     max_tokens: Integer
@@ -89,14 +90,14 @@ class CreateMessageParams(Params):
     tool_choice: ToolChoice | None = None
 
     def fault(self) -> str | None:
-        """Return the error in the tool results, or None. They must be complete, and be the only content of the
-        message after the calls (2025-11-25, Sampling, Message Content Constraints)."""
-        due: set[str] = set()
+        """Return the error in the tool results, or None. The message after one with tool calls must contain the
+        results of all of them, and nothing else (2025-11-25, Sampling, Message Content Constraints)."""
+        pending: set[str] = set()
         for message in self.messages:
             results = {block.tool_use_id for block in message.blocks if isinstance(block, ToolResultContent)}
             if results and not all(isinstance(block, ToolResultContent) for block in message.blocks):
                 return "tool results are mixed with other content"
-            if due - results:
+            if pending - results:
                 return "the request lacks a tool result"
-            due = {block.id for block in message.blocks if isinstance(block, ToolUseContent)}
-        return "the request lacks a tool result" if due else None
+            pending = {block.id for block in message.blocks if isinstance(block, ToolUseContent)}
+        return "the request lacks a tool result" if pending else None

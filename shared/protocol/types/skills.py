@@ -1,5 +1,5 @@
-"""Skills (the extension io.modelcontextprotocol/skills, SEP-2640): folders of instructions for a model, each file of
-which is a resource."""
+"""Skills (the extension io.modelcontextprotocol/skills, SEP-2640). A skill is a folder of instructions for a model,
+whose files are resources."""
 
 from typing import Any, Literal
 
@@ -10,27 +10,28 @@ from .resources import UriParams
 from .tools import ListParams
 
 SKILLS = "io.modelcontextprotocol/skills"
-"""The extension's own name."""
+"""The identifier of the extension."""
 
 MANIFEST = "SKILL.md"
 """The file that every skill has at its root."""
 
 MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""Maximum numbers of files and of bytes of a skill that every host can load (Skills, Limits)."""
+"""Maximum number of files, and of their bytes together, of a skill that every host has to support (Skills,
+Limits)."""
 
 DIRECTORY = "inode/directory"
 """The media type of a directory."""
 
 DYNAMIC: Literal["dynamic"] = "dynamic"
-"""The value that replaces the files of a skill whose contents have no permanent digests."""
+"""The value of `resources` for a skill whose files change, so that it can't list their digests."""
 
 
 class DirectoryParams(UriParams, ListParams):
-    """The directory to read."""
+    """The params of a request to list a directory."""
 
 
 class SkillResource(Wire):
-    """A file of a skill: `sha256:` followed by the digest of its bytes in lowercase hex, and its size in bytes."""
+    """A file of a skill. `digest` is `sha256:` and the lowercase hex digest of its bytes, `size` their number."""
 
     uri: str
     digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
@@ -38,8 +39,8 @@ class SkillResource(Wire):
 
 
 class SkillEntry(Wire):
-    """A skill as returned by `skills/list` and `skills/get`: the URI of its SKILL.md, that file's front matter, and
-    all files."""
+    """A skill as returned by `skills/list` and `skills/get`: the URI of its SKILL.md, the front matter of that file,
+    and all its files."""
 
     uri: str
     frontmatter: dict[str, Any]

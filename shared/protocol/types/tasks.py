@@ -1,5 +1,6 @@
-"""Tasks: work that outlives its request. They are the extension io.modelcontextprotocol/tasks (SEP-2663) and, only in
-2025-11-25, part of the protocol (2025-11-25, Utilities, Tasks). Both forms have methods with the same names."""
+"""Tasks: work that continues after its request was answered. There are two forms, whose methods have the same names:
+the extension io.modelcontextprotocol/tasks (SEP-2663), and the tasks of 2025-11-25, the only version of the protocol
+that contains tasks (2025-11-25, Utilities, Tasks)."""
 
 from typing import Any, Literal
 
@@ -9,9 +10,9 @@ from .base import Params, Wire
 from .tools import ListParams
 
 TASKS = "io.modelcontextprotocol/tasks"
-"""The extension's own name."""
+"""The identifier of the extension."""
 RELATED_TASK = "io.modelcontextprotocol/related-task"
-"""In `_meta` of a message of 2025-11-25: the task to which it belongs, `{"taskId": ...}`."""
+"""A key of `_meta` in 2025-11-25. Its value names the task to which a message belongs: `{"taskId": ...}`."""
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """The status of a task; the last three are final."""
@@ -24,7 +25,7 @@ class TaskParams(Params):
 
 
 class UpdateTaskParams(TaskParams):
-    """Answers to a task's questions, by key. They need not all come at once."""
+    """Answers to the requests for input of a task, by key. A client may send some now and others later."""
 
     input_responses: dict[str, dict[str, Any]]
 
@@ -34,7 +35,7 @@ class ListTasksParams(ListParams):
 
 
 class TaskRequest(Wire):
-    """The `task` param of a 2025-11-25 request that is to be run as a task. `ttl` is the number of milliseconds for
-    which it is kept after its creation."""
+    """The `task` param of a request that should run as a task, in 2025-11-25. `ttl` is the number of milliseconds for
+    which the task should be stored after its creation."""
 
     ttl: float | None = Field(default=None, ge=0)

@@ -19,21 +19,22 @@ class ListParams(Params):
 
 
 class InputParams(Params):
-    """Params of a request that may take several rounds (2026-07-28, multi-round-trip requests)."""
+    """Params of a request that may take several rounds (2026-07-28, multi-round-trip requests). From the second round
+    on they contain the client's answers, and the state that the server sent with its requests for input."""
 
     input_responses: dict[str, dict[str, Any]] = Field(default_factory=dict)
     request_state: str | None = None
 
 
 class CallToolParams(InputParams):
-    """The tool to call, and its arguments."""
+    """The params of `tools/call`."""
 
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
 class ToolAnnotations(Wire):
-    """Hints about the effects of a tool; clients must not trust them."""
+    """Hints about the effects of a tool. Clients must not rely on them unless they trust the server."""
 
     title: str | None = None
     read_only_hint: bool | None = None
@@ -77,7 +78,7 @@ class CallToolResult(Wire):
 
 
 def named_tools(result: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the tools in a result of `tools/list` from any server, with their names, without malformed ones."""
+    """Yield the name and definition of each tool in an untrusted result of `tools/list`, except malformed tools."""
     tools = result.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):

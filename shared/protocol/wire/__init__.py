@@ -1,1 +1,1 @@
-"""Messages as bytes, and bytes as messages."""
+"""Conversion between messages and bytes."""

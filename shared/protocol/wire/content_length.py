@@ -4,14 +4,15 @@
     \\r\\n
     {"jsonrpc":"2.0","id":1,"method":"ping","params":{}}
 
-Names are accepted in any case, other headers are ignored, and lines may end with LF alone. A JSON text can't contain
-a line `Content-Length: 52`: such words occur in its strings only, and these contain no line endings. So if a body
-contains one, its length was too large. If a header has no length, or is something else, everything up to the next
-such line is skipped. Other parsers don't search for one: vscode-jsonrpc reports the header without a length, and
-reads the body as the next header.
+The names of headers are accepted in any case, other headers are ignored, and lines may end with LF alone.
 
-A length may include a line ending after its message, even if it is not sent: in the example of document 000 (4.1.3)
-it is 134, and the message has 132 bytes.
+A JSON text can't contain a line like `Content-Length: 52`, because these words can occur only in its strings, which
+contain no line endings. So if a body contains such a line, the length in its header was too large, and the line
+begins the next header. If a header is invalid or has no length, everything up to the next such line is skipped. Other
+parsers, such as vscode-jsonrpc, don't search for the line, and would read the body as a header.
+
+The length may count a line ending after the message, even if the peer does not send it. The example in section 4.1.3
+of document 000 (see `dialects`) has the length 134, and its message 132 bytes.
 """
 
 import re
@@ -25,7 +26,7 @@ from .framing import Oversized
 from .salvage import EDGE_BYTES, read_request_id
 
 MAX_HEADER = 8_192
-"""Maximum size of a message's header, in bytes. The known headers take less than a hundred."""
+"""Maximum size of a message's headers, in bytes. The usual ones take less than a hundred."""
 
 _NAME = b"content-length"
 _LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
@@ -36,26 +37,27 @@ _PARTIAL_LINE = re.compile(
 )
 _BLANKS = re.compile(rb"\s+")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-_BEGINNING = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
-"""Matches a header, or the part that has arrived."""
+_HEADER_START = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
+"""Matches the name of a header and its colon, or the part of a name that has arrived."""
 _NUMBER = re.compile(rb"[0-9]{1,15}")
 
 
 @record
 class Misframed:
-    """Replaces a body whose header has no length, or a wrong one."""
+    """Replaces a message whose header has no length, or a wrong one."""
 
     reason: str
     id: str | int | None = None
-    """The id of the request in it, if either end of the body shows one."""
-    is_rest: bool = False
-    """True if it may be the rest of the previous body, whose length would then have been too small."""
+    """The id of the request in the body, if the start or the end of the body shows one."""
+    may_be_rest: bool = False
+    """True if this may be the rest of the previous body: it is not a header, so the length of that body may have been
+    too small."""
 
 
 Frame = bytes | Oversized | Misframed
-"""A body, or a replacement for it."""
+"""A body, or the error that replaces it."""
 _Frames = Generator[Frame | None, bool | None, None]
-"""Yields frames, and None if more bytes are needed; send it True if there will be none."""
+"""Yields frames, and None when it needs more bytes. The caller then sends it True if the stream has ended."""
 
 
 class ContentLengthBuffer:
@@ -74,12 +76,12 @@ class ContentLengthBuffer:
 
     def end(self) -> list[Frame]:
         """Return the error if the stream ended within a message."""
-        remaining = self._frames.send(True)
-        return [] if remaining is None else [remaining]
+        error = self._frames.send(True)
+        return [] if error is None else [error]
 
 
 def _read_frames(buffer: bytearray, limit: int) -> _Frames:
-    """Read and remove the frames in `buffer`, which the caller fills."""
+    """Yield the frames in `buffer`, and remove them from it. The caller adds the bytes that arrive."""
     while True:
         header = yield from _read_header(buffer)
         length = _read_length(header) if isinstance(header, bytes) else header
@@ -91,13 +93,16 @@ def _read_frames(buffer: bytearray, limit: int) -> _Frames:
 
 
 def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, bytes | Misframed]:
-    """Read the header lines before the next body, and the blank line after them."""
+    """Return the header lines before the next body. They are removed from `buffer`, with the blank line after
+    them."""
     while True:
         if (blank := _BLANKS.match(buffer)) is not None:
             del buffer[: blank.end()]
-        # The error is reported at once, since the next line ending may never arrive.
-        if buffer and not _BEGINNING.match(buffer):
-            return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
+        # Checked before the line is complete, since its line ending may never arrive.
+        if buffer and not _HEADER_START.match(buffer):
+            return Misframed(
+                "a message must start with a Content-Length header, like the first one", may_be_rest=True
+            )
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
             return _pop(buffer, end.end())[: end.start()]
         if len(buffer) >= MAX_HEADER:
@@ -119,23 +124,24 @@ def _read_length(header: bytes) -> int | Misframed:
             return int(value)
         case [_]:
             return Misframed("Content-Length must be a number of bytes")
-        case _:  # even if they are equal, since two programs have written this header
+        case _:  # even if both are equal: two programs have written to this header, so it can't be trusted
             return Misframed("a header must have exactly one Content-Length")
 
 
 def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
-    """Read the next `length` bytes. If there are more than `limit`, only the two ends are kept."""
+    """Yield the body in the next `length` bytes. Of a body of more than `limit` bytes, only both ends are stored,
+    until the error for it is known."""
     is_oversized, is_answered = length > limit, False
     searched = 0
     while True:
-        length = _trim_line_end(buffer, length)
+        length = _exclude_line_end(buffer, length)
         available = min(length, len(buffer))
         end = _find_early_end(buffer, searched, available, is_whole=available == length)
         if end is not None or available == length:
             break
         if is_oversized:
             excess = max(0, available - 2 * EDGE_BYTES)
-            # The middle is removed, since both ends may show the id.
+            # Only the middle is removed, since either end may show the id of the request.
             del buffer[EDGE_BYTES : EDGE_BYTES + excess]
             length, available = length - excess, available - excess
             if not is_answered and (answer := _answer_early(buffer, limit)) is not None:
@@ -143,7 +149,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
                 is_answered = True
         searched = max(0, available - _MAX_LINE)
         if (yield None) and not is_answered:
-            # A body that is too large gets the same answer as before the end of the stream, if any of it has arrived.
+            # If the stream ends within a body that is too large, the error is the same as for a complete one.
             if is_oversized and buffer.strip():
                 yield Oversized(limit, _id_of(buffer))
             else:
@@ -159,9 +165,9 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
 
 
 def _answer_early(buffer: bytearray, limit: int) -> Oversized | None:
-    """Return the early answer to a body that is too long; None if its end may show the id."""
-    # Until both ends have arrived, nothing between them is missing.
-    # The length may be wrong, and the sender of a complete message waits for the answer.
+    """Return the error for a body that is too large before all of it has arrived; None if its end may show the id."""
+    # While the buffer is shorter than both ends, nothing has been removed, so it can be a complete message. Then the
+    # length was wrong, and the sender already waits for the answer.
     if len(buffer) < 2 * EDGE_BYTES and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
     head = bytes(buffer[:EDGE_BYTES])
@@ -169,8 +175,8 @@ def _answer_early(buffer: bytearray, limit: int) -> Oversized | None:
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
 
-def _trim_line_end(buffer: bytearray, length: int) -> int:
-    """Return `length`, less the one or two bytes of a line ending after a JSON object."""
+def _exclude_line_end(buffer: bytearray, length: int) -> int:
+    """Return `length` without the one or two bytes of a line ending after the message, if it counts them."""
     for end in (length - 2, length - 1):
         if 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}" and _is_object(buffer[:end]):
             return end
@@ -178,8 +184,8 @@ def _trim_line_end(buffer: bytearray, length: int) -> int:
 
 
 def _is_object(text: bytearray) -> bool:
-    """Return True if `text` is a whole JSON object."""
-    # Counting avoids parsing nearly all messages twice.
+    """Return True if `text` is a complete JSON object."""
+    # The braces are counted first: without this, nearly all messages would be parsed twice.
     if text.endswith(b"}") and text.count(b"{") == text.count(b"}"):
         with suppress(ValueError):
             from_json(text)
@@ -188,7 +194,8 @@ def _is_object(text: bytearray) -> bool:
 
 
 def _find_early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:
-    """Return the start of the next header, if it is before the `end` of a body, or of the part that has arrived."""
+    """Return the position at which the next header begins, if that is before `end`; otherwise None. `end` is the end
+    of the body, or with `is_whole` False of the part that has arrived."""
     if buffer.find(b"\n", start, end) >= 0 and (line := _LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start()
     start = max(0, end - _MAX_LINE)

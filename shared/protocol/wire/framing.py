@@ -1,8 +1,8 @@
 """Framing of messages in a byte stream: newline-delimited JSON (stdio) and server-sent events (HTTP).
 
-`LineBuffer` searches only new bytes, drops a line that exceeds its limit, except its two ends, and continues at the
-next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is accepted at the start of
-a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
+`LineBuffer` searches only new bytes for newlines. It drops a line that exceeds the limit, except for both ends of the
+line, and continues after the next newline. Lines end with LF; a CR before that is white space in JSON. A byte order
+mark is accepted only at the start of a stream, where some shells write one (RFC 8259, section 8.1).
 """
 
 from ..records import record
@@ -13,13 +13,13 @@ _BOM = b"\xef\xbb\xbf"
 
 @record
 class Oversized:
-    """Replaces a dropped line of more than `limit` bytes."""
+    """Replaces a dropped message of more than `limit` bytes."""
 
     limit: int
     id: str | int | None = None
-    """The id of the request in it, if either end shows one."""
-    answered: str | int | None = None
-    """The id of the request that it answers, if either end shows one."""
+    """The id of the message if it is a request, and its start or end shows the id."""
+    answered_id: str | int | None = None
+    """The id of the request that the message answers, if its start or end shows the id."""
 
 
 class LineBuffer:
@@ -36,7 +36,7 @@ class LineBuffer:
         """Return the lines that `chunk` completes, and a replacement for a line that is already too long."""
         if self._is_at_start:
             start = bytes(self._buffer) + chunk
-            # The mark may also be cut, so nothing is passed on while the bytes may still become a mark.
+            # A chunk may contain a part of the mark, so nothing is passed on while the bytes may still become a mark.
             if len(start) >= len(_BOM) or not _BOM.startswith(start):
                 self._is_at_start = False
                 self._buffer.clear()
@@ -57,7 +57,7 @@ class LineBuffer:
         return lines + self._store(tail) if tail else lines
 
     def end(self) -> list[bytes | Oversized]:
-        """Return the last line if the stream ended without a newline."""
+        """Return the last line, if the stream ended without a newline."""
         if self._is_dropping:
             return self._finish_dropped(b"")
         line = self._finish_line(b"")
@@ -76,8 +76,8 @@ class LineBuffer:
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._is_dropping:
-            # The two ends of a line that is too long are kept, since that is where programs write the id needed for
-            # the error.
+            # Both ends of a line that is too long are stored, because most programs write the id there, which the
+            # error needs.
             self._buffer += part[: max(EDGE_BYTES - len(self._buffer), 0)]
             self._tail = (self._tail + part)[-EDGE_BYTES:]
             return []
@@ -86,9 +86,9 @@ class LineBuffer:
             return []
         self._is_dropping, self._tail = True, bytes(self._buffer[-EDGE_BYTES:])
         self._buffer = self._buffer[:EDGE_BYTES]
-        # The line is reported at once, unless its end may show a request's id.
+        # The line is reported now, unless its end may still show the id of a request.
         oversized = _make_oversized(self._limit, bytes(self._buffer), b"")
-        is_known = oversized.id is not None or oversized.answered is not None
+        is_known = oversized.id is not None or oversized.answered_id is not None
         self._is_reported = is_known or not self._buffer.lstrip().startswith(b"{")
         return [oversized] if self._is_reported else []
 
@@ -109,7 +109,7 @@ class ServerSentEvent:
 
 
 def encode_event(event: ServerSentEvent) -> bytes:
-    """Return `event` as bytes. Its data must not contain a newline, which compact JSON never does."""
+    """Return `event` as bytes. Its data must not contain a newline; compact JSON never does."""
     lines = [b"event: " + event.event.encode()]
     if event.id is not None:
         lines.append(b"id: " + event.id.encode())

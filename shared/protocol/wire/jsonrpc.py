@@ -14,13 +14,13 @@ RequestId = str | int
 
 @record
 class Request:
-    """A call that requires an answer with the same `id`."""
+    """A message that requires an answer with the same `id`."""
 
     id: RequestId
     method: str
     params: dict[str, Any] = field(default_factory=dict)
     weight: int = field(default=0, kw_only=True)
-    """The memory in bytes that a received request takes, if it is more than a little; not compared by `==`."""
+    """The memory in bytes that a received request takes, or 0 if that is little; not compared by `==`."""
 
 
 @record
@@ -41,8 +41,8 @@ class Response:
 
 @record
 class Failure:
-    """The error answer to the request `id`, which is None if it could not be read. `kind` is the RpcError's kind,
-    which is not sent."""
+    """An error as the answer to the request `id`, which is None if it could not be read. `kind` is that of
+    `RpcError`, and is not sent."""
 
     id: RequestId | None
     code: int
@@ -53,57 +53,60 @@ class Failure:
 
 @record
 class Malformed:
-    """Input that is not a message. `failure` is the answer. `silent` is True if the peer must not get one on a
+    """Input that is not a message. `failure` is the error to answer. `silent` is True if it must not be sent on a
     two-way stream, because the input was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
 
     failure: Failure
     silent: bool = False
     is_call: bool = False
-    """True if it has a method. Then the id is the peer's; otherwise it belongs to a request sent to the peer."""
+    """True if the input has a method, so that its id is that of a request from the peer. Otherwise it may be the id
+    of a request sent to the peer."""
 
 
 @record
 class Batch:
-    """An array of messages that one peer sent together, or of the answers to them."""
+    """A JSON-RPC batch: several messages in one array, or the answers to them."""
 
     messages: tuple["Message", ...]
 
 
-Fate = Literal["unknown", "invalid answer", "unreached", "session over", "unauthorized", "no login"]
-"""The fate of a request without a usable answer: the server may have executed it, or sent an answer that can't be
-read; it did not reach the server; or the server did not execute it because it no longer knows the session."""
+NoAnswerCause = Literal["unknown", "invalid answer", "unreached", "session over", "unauthorized", "no login"]
+"""Why a request has no usable answer, which tells whether the server may have executed it. "unknown": it may have.
+"invalid answer": it has, but its answer can't be read. In all other cases it has not: the request did not reach the
+server, the server no longer knows the session, or the client is not authorized, in the last case because nobody was
+there to log in."""
 
 
 @record
 class Unanswered:
-    """Sent by a client's transport if there will be no answer to request `id`. `reason` is one short sentence for
-    people."""
+    """Received from a client's transport instead of an answer to the request `id`, which will not come. `reason` is
+    one short sentence for people."""
 
     id: RequestId
     reason: str
-    fate: Fate = "unknown"
+    cause: NoAnswerCause = "unknown"
 
 
 @record
 class Gap:
-    """Sent by a client's transport after a stream of the server was cut and could not be resumed: notifications may
-    have been lost."""
+    """Received from a client's transport after a stream of the server broke and could not be resumed, so
+    notifications may have been lost."""
 
 
 @record
 class OnStream:
-    """Sent by a client's transport for a message that came on the stream of request `about` and is not an answer. It
-    belongs to that request (2025-11-25, Streamable HTTP)."""
+    """Received from a client's transport for a message that arrived on the stream of a request, and is not its
+    answer. It belongs to that request (2025-11-25, Streamable HTTP)."""
 
     message: "Message"
-    about: RequestId
+    related_request_id: RequestId
 
 
 Message = Request | Notification | Response | Failure | Malformed | Batch | Unanswered | Gap | OnStream
 
 
 class Prepared(dict[str, Any]):
-    """A result and its JSON, which are created together. It must not be changed."""
+    """A result that was already serialized: `json` is its JSON. It must not be changed."""
 
     __slots__ = ("json",)
 
@@ -121,7 +124,8 @@ Answer = TypeVar("Answer", Response, Failure, Response | Failure)
 
 
 def id_as_number(id_: RequestId) -> RequestId:
-    """Return an id of ours as a number, since some peers write every id as a string."""
+    """Return the id of a request of ours, as a peer wrote it in an answer. Our ids are numbers, but some peers write
+    every id as a string."""
     is_number = isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20
     return int(id_) if is_number else id_
 
@@ -143,8 +147,8 @@ def error_object(answer: Failure) -> dict[str, Any]:
 
 
 def json_of(value: Any) -> bytes:
-    """Return `value` as `encode` sends it: compact JSON in UTF-8. Raises PydanticSerializationError for a value
-    that JSON can't express."""
+    """Return `value` as compact JSON in UTF-8, as in `encode`. Raises PydanticSerializationError for a value that
+    JSON can't express."""
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:
@@ -152,7 +156,7 @@ def json_of(value: Any) -> bytes:
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Convert values to text: strings are unchanged, null is left out, and other values become JSON."""
+    """Return the values as text: strings unchanged, other values as JSON, without those that are None."""
     return {
         name: value if isinstance(value, str) else json_of(value).decode()
         for name, value in values.items()
@@ -161,7 +165,7 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def scrub(value: Any) -> Any:
-    """Return `value` with U+FFFD for each lone surrogate."""
+    """Return `value` with U+FFFD instead of each lone surrogate."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

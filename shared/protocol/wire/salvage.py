@@ -1,8 +1,9 @@
-"""Salvages invalid texts: finds the id for the answer, and the position of the error.
+"""Salvages invalid JSON texts: finds the id for the answer, and the path of the error.
 
-JSON can contain what UTF-8 can't: `"\\ud83d"`, half of the surrogate pair of an emoji, comes from clients that cut
-text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser in `codec` rejects all of this,
-including the id, without which a client would wait forever. So a rejected text is parsed again, leniently.
+JSON can contain text that UTF-8 can't: clients that cut text between UTF-16 units send `"\\ud83d"`, half of the
+surrogate pair of an emoji. Others send NaN, or bytes that are not UTF-8. The parser in `codec.py` rejects such a text
+as a whole, so the id is unknown, and a client that gets no answer with its id waits forever. So a rejected text is
+parsed again, leniently.
 """
 
 import json
@@ -18,12 +19,12 @@ from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrub
 
 EDGE_BYTES = 4_096
-"""The number of bytes at the beginning and at the end of a JSON text that `read_request_id` reads."""
+"""The number of bytes at the start and at the end of a JSON text in which `read_request_id` searches."""
 MAX_DEPTH = 200
 """Maximum number of nesting levels that the parser accepts."""
 MAX_VALUES = 100_000
-"""Maximum number of values that are searched for an error. A client can send millions, which would delay all
-others."""
+"""Maximum number of values that are searched for an error. A client can send millions of values; to search them all
+would delay the others."""
 _LARGE_BYTES = 65_536
 """Texts of at least this many bytes are parsed and searched in two steps."""
 _MAX_PATH_LENGTH = 100
@@ -35,20 +36,20 @@ _NOT_UNICODE = "is not valid Unicode: it has a lone surrogate, or bytes that are
 
 @record
 class Fault:
-    """An error in a value, and its path."""
+    """An error in a JSON value."""
 
     place: str
-    """The path to it, with dots between the names: `params.arguments.text`."""
+    """The path of the error, with dots between the names: `params.arguments.text`."""
     reason: str
     in_text: bool
-    """True if only text is invalid, which U+FFFD can replace."""
+    """True if the error is invalid text in a string, which U+FFFD can replace."""
 
 
 def salvage(
     data: bytes, error: ParseError, read: Callable[[Any], Message], refuse: Callable[[Failure], Malformed] = Malformed
 ) -> Steps[Message]:
-    """Return the message for text that the parser rejects with `error`. `read` converts a value to a message;
-    `refuse` converts the answer for text that can't be parsed. A large text takes several steps."""
+    """Return the message for a text that the parser has rejected with `error`. `read` converts a parsed value to a
+    message. `refuse` converts the answer to a text that can't be parsed at all. A large text takes two steps."""
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
@@ -56,15 +57,15 @@ def salvage(
         answered = read_answer_id(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
-        # JSON that is too deep, or has a number that is too long, is certainly a message, and its ends can be
-        # trusted. In other text they could be anything.
+        # A text that is nested too deeply, or has a number that is too long, is JSON otherwise, so what its start and
+        # end show is an id. In a text that is not JSON it could be anything.
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_request_id(head, tail) if is_json else None, error))
     if len(data) >= _LARGE_BYTES:
         yield
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
-    # If no error has a path, the text as a whole is invalid, and so is each message in it.
+    # In a batch, only the messages with an error are refused. If none has a path to an error, all of them are.
     messages = tuple(
         read(item) if fault is None and any(faults) else _replace_message(read(item), fault, error)
         for item, fault in zip(values, faults, strict=True)
@@ -73,7 +74,7 @@ def salvage(
 
 
 def _replace_message(message: Message, fault: Fault | None, error: ParseError) -> Message:
-    """Return the answer to a message that can't be accepted, or the message without the error."""
+    """Return the error answer that replaces an invalid message, or the message with the error removed."""
     refusal: RpcError = error
     if fault is not None:
         kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
@@ -100,13 +101,13 @@ def _replace_message(message: Message, fault: Fault | None, error: ParseError) -
 
 
 class _NotFinite(float):
-    """NaN and Infinity, as Python and JavaScript write them."""
+    """NaN or Infinity, which Python and JavaScript can write."""
 
 
 def read_leniently(data: bytes) -> Any:
-    """Return the value in `data`: JSON that may contain NaN and invalid text. Bytes that are not UTF-8 become lone
-    surrogates. Raises JSONDecodeError for data that is not even such JSON, RecursionError for nesting that is too
-    deep, and another ValueError for a number that is too long."""
+    """Return the value in `data`, which is JSON except that it may contain NaN and invalid text. Bytes that are not
+    UTF-8 become lone surrogates. Raises JSONDecodeError for other data, RecursionError if it is nested too deeply,
+    and another ValueError for a number that is too long."""
     return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
 
 
@@ -119,8 +120,8 @@ def is_text(value: str) -> bool:
 
 
 def find_fault(value: Any) -> Fault | None:
-    """Return the error in a leniently parsed value; None if it has none, or is too large to be searched. An error
-    outside strings takes precedence."""
+    """Return an error in a leniently parsed value; None if there is none, or the value is too large to be searched.
+    An error that U+FFFD can't replace takes precedence over one that it can."""
     first_fault: Fault | None = None
     pending: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     budget = MAX_VALUES
@@ -140,7 +141,7 @@ def find_fault(value: Any) -> Fault | None:
                 pending.append((item, (*path, str(key))))
             elif kind is _NotFinite:
                 return _make_fault((*path, str(key)), "is NaN or Infinity, which JSON does not have")
-            # The search continues, since there may be an error that U+FFFD can't replace.
+            # The search continues, since an error that U+FFFD can't replace takes precedence.
             elif kind is str and not is_text(item) and first_fault is None:
                 first_fault = _make_fault((*path, str(key)), _NOT_UNICODE, in_text=True)
             if type(key) is str and not is_text(key) and first_fault is None:
@@ -154,7 +155,7 @@ def _make_fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) ->
     return Fault(re.sub(_SURROGATE, "\ufffd", short_path), reason, in_text)
 
 
-# Ids in texts that are not parsed
+# The ids of texts that are not parsed
 
 _MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
 _HEAD = rb"\s*\{((?:" + _MEMBER + rb",)*)"
@@ -163,16 +164,20 @@ _OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
 def read_request_id(head: bytes, tail: bytes) -> str | int | None:
-    """Return the id of a request that is too large to be parsed, from its beginning and end; None if they don't show
-    a request and its id. Programs write short members before or after the params. Text between two of these members
-    is neither in a string nor in a nested object."""
+    """Return the id of a request that is too large to be parsed, from the start and the end of its text; None if they
+    don't show that it is a request, and its id.
+
+    Programs write the short members of a request before or after its params. Only members that follow the opening
+    brace of the message, or precede its closing brace, are read, because others may be in a nested object or a
+    string.
+    """
     members = _read_members(head, tail)
     return _read_id(members) if b"method" in members else None
 
 
 def read_answer_id(head: bytes, tail: bytes) -> str | int | None:
-    """Return the id of the request that a JSON text with this beginning and end answers; None if they don't show an
-    answer and its id."""
+    """Return the id of an answer that is too large to be parsed, from the start and the end of its text; None if they
+    don't show that it is an answer, and its id."""
     head_match = re.match(_HEAD, head)
     if head_match is None or _OUTCOME.match(head, head_match.end()) is None:
         return None
@@ -182,8 +187,8 @@ def read_answer_id(head: bytes, tail: bytes) -> str | int | None:
 
 def _read_members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
-    # A JSON text that is cut off may end in members of a nested object, so the members at the beginning take
-    # precedence.
+    # If the text was cut off, the members at its end may be those of a nested object, so the members at the start
+    # take precedence.
     for part in (re.search(_TAIL, tail), re.match(_HEAD, head)):
         if part is not None:
             members.update(re.findall(_MEMBER, part[1]))

@@ -1,7 +1,8 @@
 """A parser of `text/event-stream` (WHATWG HTML, section 9.2.6).
 
 Lines end with LF, CR LF or CR, even if a chunk ends between CR and LF. Comments and unknown fields are ignored, and
-an event without the blank line at its end is dropped. An event longer than the limit is dropped up to its end.
+so is an event without the blank line that ends it. An event that is longer than the limit is dropped; reading
+continues after it.
 """
 
 import re
@@ -10,13 +11,15 @@ from .framing import Oversized, ServerSentEvent
 
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
-"""An id that a header can contain. Others are ignored, as the standard ignores ids with a NUL."""
+"""An id that the header `Last-Event-ID` can contain. Other ids are ignored, as the standard ignores ids with a
+NUL."""
 
 
 class EventStream:
     """Splits the chunks of an event stream into events.
 
-    `last_id` and `retry` (milliseconds) are the last values in the stream: both are needed to reconnect.
+    `last_id` and `retry` (in milliseconds) are the last values that the stream has sent. A client needs both to
+    reconnect.
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,8 +41,8 @@ class EventStream:
         if not chunk:
             return []
         if self._is_after_cr:
-            # A CR at the end of a chunk has already ended its line, so the LF of that CR LF is not a blank line,
-            # which would end the event.
+            # The CR at the end of the last chunk has ended its line, so the LF of the same CR LF must not count as a
+            # blank line, which would end the event.
             chunk = chunk.removeprefix(b"\n")
         self._is_after_cr = chunk.endswith(b"\r")
         events: list[ServerSentEvent | Oversized] = []
@@ -50,7 +53,8 @@ class EventStream:
             if self._size <= self._limit:
                 self._line += text
             elif text:
-                # The line is too long to keep; any text shows that it is not the blank line that ends the event.
+                # The event is too long to store. The placeholder `-` only keeps this line from looking blank, since a
+                # blank line ends the event.
                 self._data.clear()
                 self._line[:] = b"-"
             if len(text) < len(part):
@@ -58,7 +62,7 @@ class EventStream:
         return events
 
     def restart(self) -> None:
-        """Begin a new connection of the same stream, without the incomplete event of the last one."""
+        """Reset for a new connection that continues this stream: forget the incomplete event of the last one."""
         self._line.clear()
         self._is_after_cr = False
         self._is_at_start = True
@@ -75,14 +79,14 @@ class EventStream:
                 self._clear()
                 return [Oversized(self._limit)]
             if self._id is not None:
-                # The id counts only with a complete event, as in the standard, since a client that reconnects with
-                # the id of a truncated event would miss that event.
+                # As in the standard, the id counts only now that the event is complete. A client that reconnected
+                # with the id of an incomplete event would miss that event.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
             complete_event = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
             self._clear()
-            # An event without data is not dispatched. The first event of a stream may have only an id, for
-            # reconnecting (SEP-1699), which is remembered above.
+            # An event without data is not dispatched. The first event of a stream may have only an id, with which to
+            # reconnect (SEP-1699); it was stored above.
             return [complete_event] if data else []
         if self._size <= self._limit:
             name, _, value = line.partition(b":")
@@ -94,12 +98,12 @@ class EventStream:
                     self._event = value.decode("utf-8", "replace")
                 case b"id" if _ID.fullmatch(value):
                     self._id = value.decode("utf-8", "replace")
-                # The standard ignores the field if it has any other value. Nine digits of milliseconds are eleven
-                # days.
+                # The standard ignores the field if its value is not digits. More than nine are cut off: a pause of
+                # nine digits in milliseconds already takes eleven days.
                 case b"retry" if value.isdigit():
                     self.retry = self._retry = int(value[:9])
         if line.startswith(b":"):
-            self._size -= len(line)  # comments keep a stream alive and may go on forever
+            self._size -= len(line)  # not counted, because any number of comments may be sent to keep a stream alive
         return []
 
     def _clear(self) -> None:

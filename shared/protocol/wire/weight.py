@@ -1,8 +1,9 @@
-"""Estimates of the memory that a JSON text takes once it is parsed, made from its bytes before that.
+"""Estimates of the memory that a JSON text will take once it is parsed: its weight.
 
-A JSON text of 4 MB may contain a million empty lists, which take twenty times as much memory, and parsing them blocks
-everything else for half a second. So the beginnings of values are counted: commas, colons and brackets outside
-strings. A name counts as a value, because an object with as many names takes more time than a list of its values.
+A JSON text of 4 MB may contain a million empty lists, which take twenty times as much memory, and whose parsing
+blocks everything else for half a second. So the values in a text are counted before it is parsed. Each comma, colon
+and opening bracket outside strings counts as one value. So a name in an object counts too: names also take time and
+memory.
 """
 
 from contextlib import suppress
@@ -12,35 +13,35 @@ from ...steps import Steps, complete
 from .jsonrpc import Prepared, json_of
 
 MAX_VALUES = 110_000
-"""Maximum number of values and names in one message to a server. More take long to parse and check, and no tool needs
-them."""
+"""Maximum number of values and names in one message to a server. Parsing and checking more would take long, and no
+tool needs as many."""
 
 MAX_LIGHT_BYTES = 4_096
-"""For texts of at most this many bytes, the weight is computed from the value instead."""
+"""Texts of at most this many bytes are not weighed; they count as light."""
 HEAVY_BYTES = 262_144
 """A message of at least this weight, in bytes, is read and checked in steps."""
 _PIECE_BYTES = 262_144
 """The number of bytes that are counted in one step."""
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
-_LONG = b"0" * 20
-"""An integer with so many digits exceeds 64 bits. Python needs a microsecond to write one of 40 digits, 70 for one of
-4,300."""
+_TWENTY_DIGITS = b"0" * 20
+"""Twenty digits: an integer with at least as many exceeds 64 bits, and Python needs long to write it: a microsecond
+for 40 digits, and 70 for 4,300."""
 MAX_LONG_DIGITS = 250_000
 """Maximum number of digits of such integers in one message."""
 _MANY_DIGITS = 8
-"""Such integers are searched for only if the text outside strings has more than this many bytes per value."""
+"""Such integers are counted only in a text that has more than this many bytes per value outside strings."""
 _VALUE_BYTES = 100
 """Memory in bytes of a small value, including its slot in a list or object and its name there."""
 _NON_ASCII_FACTOR = 3
-"""The factor by which non-ASCII text may be larger in memory. It takes 2 or 4 bytes per character, while UTF-8 may
-take 1."""
+"""The factor by which a text with non-ASCII characters may be larger in memory than in UTF-8: all its characters take
+2 or 4 bytes there, even those that take 1 byte in UTF-8."""
 _MANY_PARTS = 1_000
-"""A result with at least this many parts is weighed by its JSON."""
+"""A result with more than this many content blocks is weighed by serializing it."""
 
 
 def count_values(text: bytes) -> int:
-    """Return the number of values and names in a JSON text, counting an empty array or object twice. For a JSON text
-    with too many values, or integers that are too long, return any number beyond the maximum."""
+    """Return the number of values and names in a JSON text. If it has too many values, or too many long integers,
+    return a number beyond `MAX_VALUES`."""
     return complete(count_steps(text))
 
 
@@ -52,11 +53,11 @@ def count_steps(text: bytes) -> Steps[int]:
         if start:
             yield
         piece = rest + text[start : start + _PIECE_BYTES]
-        # An escape at the end of the piece belongs to the first byte of the next one.
+        # A backslash at the end of the piece escapes the first byte of the next one, so it is moved there.
         rest = b"\\" if (len(piece) - len(piece.rstrip(b"\\"))) % 2 else b""
         if b"\\" in piece:
             piece = piece.replace(rb"\\", b"").replace(rb"\"", b"").removesuffix(rest)
-        # Without escaped quotes, the text between every second pair of quotes is outside strings.
+        # Without escaped quotes, every second part between quotes is outside strings.
         parts = piece.split(b'"')
         outside = b"".join(parts[is_string::2])
         is_string ^= len(parts) % 2 == 0
@@ -64,9 +65,9 @@ def count_steps(text: bytes) -> Steps[int]:
         values += count
         if len(outside) > _MANY_DIGITS * count:
             runs = outside.translate(_DIGITS)
-            # A double may be written with as many digits after its point.
-            long_runs += runs.count(_LONG) - runs.count(b"." + _LONG)
-        if values > MAX_VALUES or long_runs * len(_LONG) > MAX_LONG_DIGITS:
+            # The same run of digits after a point belongs to a float, which costs little.
+            long_runs += runs.count(_TWENTY_DIGITS) - runs.count(b"." + _TWENTY_DIGITS)
+        if values > MAX_VALUES or long_runs * len(_TWENTY_DIGITS) > MAX_LONG_DIGITS:
             return MAX_VALUES + 1
     return values
 
@@ -86,10 +87,10 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
     """Return the approximate memory in bytes that a result takes, if it is known without encoding it; otherwise
     None."""
     if isinstance(result, Prepared):
-        return 2 * len(result.json)  # it has both forms
-    # Nearly all other results are a few texts or images, and perhaps a little metadata.
+        return 2 * len(result.json)  # it contains the parsed value and the JSON
+    # Nearly all other results consist of a few texts or images, and perhaps a little metadata.
     parts, meta = result.get("content") or result.get("contents"), result.get("_meta") or {}
-    # Another server may have sent any value.
+    # The result may come from another server, so these fields can have any type.
     if not isinstance(parts, list) or not isinstance(meta, dict):
         return None
     if "structuredContent" in result or "view" in meta or len(parts) > _MANY_PARTS:

@@ -52,7 +52,7 @@ def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListPar
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await running.changes.call_on_wanted()
-    name, size = context.peer.own_list("resources"), running.server.page_size
+    name, size = context.peer.name_for_principal("resources"), running.server.page_size
     position = read_position(params.cursor, name=name, signer=running.signer)
     page = running.features.resources.page
     # One more than the page shows, to detect a next page.
@@ -108,7 +108,7 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
     source = running.features.prompts.source
     if source is None:
         return _page_of(running, "prompts", running.features.prompts.entries(), params)
-    name = context.peer.own_list("prompts")
+    name = context.peer.name_for_principal("prompts")
     position = read_position(params.cursor, name=name, signer=running.signer)
     entries, end = await running.features.prompts.page(context, source, position, running.server.page_size)
     more = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=running.signer)}

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from shared.protocol.identity import LOG_LEVELS, Identity, Peer, Span
+from shared.protocol.identity import LOG_LEVELS, Audience, Identity, Peer
 from shared.protocol.types.base import Implementation
 from shared.protocol.versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, V2026_07_28
 
@@ -12,7 +12,7 @@ LATER = "org.example/later"
 
 
 def capabilities_for(capabilities, version):
-    spans = {("extensions", LATER): Span(V2026_07_28)}
+    spans = {("extensions", LATER): Audience(V2026_07_28)}
     return Identity(Implementation(name="a", version="1"), None, capabilities, spans).capabilities_for(version)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.protocol.methods import REQUESTS
-from shared.protocol.shaping import SERVER_INFO, CachedResult, is_well_formed, shape, shape_question
+from shared.protocol.shaping import SERVER_INFO, CachedResult, is_well_formed, shape, shape_request
 from shared.protocol.versions import (
     HANDSHAKE_VERSIONS,
     V2024_11_05,
@@ -200,7 +200,7 @@ SAMPLING = {"messages": [{"role": "user", "content": one} for one in (TEXT, AUDI
 
 
 def check_question(method, params, version):
-    sent = shape_question(method, params, version)
+    sent = shape_request(method, params, version)
     schemas.check({"jsonrpc": "2.0", "id": 1, "method": method, "params": sent}, version.date)
     return sent
 
@@ -214,7 +214,7 @@ def test_forms_match_the_schema_of_each_version_with_forms(version):
 
 
 def test_forms_of_the_first_version_have_no_mode_and_use_enum_names():
-    sent = shape_question("elicitation/create", FORM, V2025_06_18)
+    sent = shape_request("elicitation/create", FORM, V2025_06_18)
     fields = sent["requestedSchema"]["properties"]
     assert "mode" not in sent
     assert [name for name, field in fields.items() if "default" in field] == ["yes"]
@@ -227,15 +227,15 @@ def test_sampling_and_progress_match_the_schema_of_each_version():
     for version in VERSIONS:
         if not version.stateless:
             check_question("sampling/createMessage", SAMPLING, version)
-        sent = shape_question("notifications/progress", params, version)
+        sent = shape_request("notifications/progress", params, version)
         schemas.check({"jsonrpc": "2.0", "method": "notifications/progress", "params": sent}, version.date)
         assert ("message" in sent) is (version is not V2024_11_05)
 
 
 def test_the_newest_version_has_no_elicitation_id():
     params = {"mode": "url", "message": "?", "url": "https://example.org", "elicitationId": "x"}
-    assert "elicitationId" not in shape_question("elicitation/create", params, V2026_07_28)
-    assert shape_question("elicitation/create", params, V2025_11_25) == params
+    assert "elicitationId" not in shape_request("elicitation/create", params, V2026_07_28)
+    assert shape_request("elicitation/create", params, V2025_11_25) == params
 
 
 def test_list_entries_of_invalid_shape_pass_unchanged():
@@ -254,5 +254,5 @@ def test_results_with_another_type_in_place_of_a_list_are_malformed():
 def test_choices_without_a_value_are_unchanged():
     field = {"type": "string", "oneOf": [{"title": "One"}]}
     check_question = {"message": "?", "requestedSchema": {"type": "object", "properties": {"one": field}}}
-    shaped = shape_question("elicitation/create", check_question, V2025_06_18)
+    shaped = shape_request("elicitation/create", check_question, V2025_06_18)
     assert shaped["requestedSchema"]["properties"]["one"] == field

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared.errors import DeclarationError
-from shared.protocol.identity import Span
+from shared.protocol.identity import Audience
 from shared.protocol.methods import Method
 from shared.protocol.types.base import Params
 from shared.protocol.versions import V2026_07_28
@@ -30,7 +30,7 @@ async def count_stars(_running: Any, _context: Any, _params: Any) -> dict[str, A
 def stars(value: dict[str, Any] | None) -> Extension[Any]:
     """A method of 2026-07-28 whose capability is declared with `value`."""
     row = Method("stars/count", Params, first=V2026_07_28, capability=STARS)
-    declares = [Capability(STARS, lambda _running: value, Span(V2026_07_28))]
+    declares = [Capability(STARS, lambda _running: value, Audience(V2026_07_28))]
     return Extension("stars", methods=[row], handlers={row.name: count_stars}, declares=declares)
 
 

@@ -1,9 +1,11 @@
-"""The client side of document 000.
+"""The client side of the dialect of document 000.
 
-Where the document leaves the form to the server, the form of this bundle's servers is accepted, and any other JSON:
+The document leaves some forms to the server. The client accepts the form that this bundle's servers use, and any
+other JSON:
 
-* any `toolId` is the name of the tool, and a `resourceId` is a URI, or with braces a template;
-* an object that a tool returns is its structured content, a string its text, and an array of content its content;
+* a `toolId` is the name of the tool; a `resourceId` is a URI, or if it contains braces, a URI template;
+* an object that a tool returns is its structured content, a string is its text, and an array of content blocks is its
+  content;
 * all other methods have the params and results of the specification (3.2.1).
 """
 
@@ -11,20 +13,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...types.base import CLIENT_INFO
-from .client_dialect import ClientDialect, Fields, Form, description, json_text
+from .client_dialect import ClientDialect, Fields, Form, discover_result, json_text
 
 _LISTS = {"mcp/listTools": "tools", "mcp/listResources": "resources"}
 _CAPABILITIES = {**_LISTS, "mcp/prompts/list": "prompts", "mcp/completion/complete": "completions"}
-"""The server capability for each method."""
+"""The server capability that each method shows."""
 
 
 def _read_description(_params: Fields, result: Any) -> Fields:
     listed = result.get("methods")
-    # Every server has the methods of `_LISTS` (5.2).
+    # Every server has the methods in `_LISTS` (5.2).
     methods = {*_LISTS, *(listed if isinstance(listed, list) else ())}
     capabilities: Fields = {capability: {} for method, capability in _CAPABILITIES.items() if method in methods}
     info = {"name": str(result.get("name", "unknown")), "version": str(result.get("version", "unknown"))}
-    return description(info, capabilities, result.get("instructions"))
+    return discover_result(info, capabilities, result.get("instructions"))
 
 
 def _no_params(_params: Fields) -> Fields:
@@ -34,14 +36,14 @@ def _no_params(_params: Fields) -> Fields:
 def _read_tools(_params: Fields, result: Any) -> Fields:
     tools = []
     for entry in result:
-        own = {name: value for name, value in entry.items() if name != "toolId"}
-        tools.append({"inputSchema": {"type": "object"}, **own, "name": entry["toolId"]})
+        others = {name: value for name, value in entry.items() if name != "toolId"}
+        tools.append({"inputSchema": {"type": "object"}, **others, "name": entry["toolId"]})
     return {"tools": tools}
 
 
 def _read_entry(entry: Fields, key: str) -> Fields:
-    own = {name: value for name, value in entry.items() if name not in ("resourceId", "querySchema")}
-    return {"name": entry["resourceId"], **own, key: entry["resourceId"]}
+    others = {name: value for name, value in entry.items() if name not in ("resourceId", "querySchema")}
+    return {"name": entry["resourceId"], **others, key: entry["resourceId"]}
 
 
 def _read_tool_result(_params: Fields, result: Any) -> Fields:
@@ -62,9 +64,9 @@ def _read_contents(params: Fields, result: Any) -> Fields:
 
 
 class Client000(ClientDialect):
-    """The dialect of one connection of a client."""
+    """The client's side of one connection to a server that follows document 000."""
 
-    name, prefix = "000", "mcp/"
+    document, prefix = "000", "mcp/"
     forms: Mapping[str, Form] = {
         "server/discover": Form(
             "mcp/initialize",

@@ -1,14 +1,14 @@
-"""The client side of document 002.
+"""The client side of the dialect of document 002.
 
-A server's tools and prompts are in its answer to `initialize`, so a list request sends that again. Resources can be
-read but are not listed. Servers only get requests. A method that the document does not have is sent with its own
-name, and the server refuses it.
+A server's tools and prompts are part of its answer to `initialize`, so the client sends `initialize` again to list
+them. Resources can be read, but not listed. Servers receive only requests. A method that the document does not have
+is sent under its standard name, and the server refuses it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from .client_dialect import ClientDialect, Fields, Form, description, json_text
+from .client_dialect import ClientDialect, Fields, Form, discover_result, json_text
 from .forms_002 import VERSIONS
 
 
@@ -21,7 +21,7 @@ def _read_description(_params: Fields, result: Any) -> Fields:
     if not isinstance(info, dict):
         info = {"name": "unknown", "version": str(result.get("version", "unknown"))}
     lists: Fields = {name: {} for name in ("tools", "prompts") if isinstance(result.get(name), list)}
-    return description(info, {**lists, "resources": {}}, result.get("instructions"))
+    return discover_result(info, {**lists, "resources": {}}, result.get("instructions"))
 
 
 def _read_tools(_params: Fields, result: Any) -> Fields:
@@ -78,9 +78,9 @@ def _read_contents(params: Fields, result: Any) -> Fields:
 
 
 class Client002(ClientDialect):
-    """The dialect of one connection of a client."""
+    """The client's side of one connection to a server that follows document 002."""
 
-    name, notifies = "002", False
+    document, notifies = "002", False
     forms: Mapping[str, Form] = {
         "server/discover": Form("initialize", _write_introduction, _read_description),
         "tools/list": Form("initialize", _write_introduction, _read_tools),

@@ -1,7 +1,7 @@
-"""The client side of a dialect, the mirror of the server side.
+"""The client side of a dialect.
 
-The client itself makes requests of the newest version, without a handshake. Each is written as the dialect's
-equivalent request, and the answer is read as a result of the specification.
+The client makes requests of the newest version, which needs no handshake. Each is written as the equivalent request
+of the dialect, and its answer is converted to a result of the specification.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,44 +16,44 @@ from ...versions import NEWEST
 from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object, failure
 
 MAX_SENT = 10_000
-"""Maximum number of requests whose answers are awaited. The oldest are forgotten, since some are silently
-abandoned."""
+"""Maximum number of requests that wait for an answer. Beyond it the oldest are forgotten, because some are abandoned
+without a cancellation."""
 _ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
 _FORM_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
-"""Errors that occur when a result of an unknown form is read."""
+"""The errors that a `Form` raises for a result of an unknown form."""
 
 Fields = dict[str, Any]
 
 
 @record
 class Form:
-    """A method of the dialect that replaces a method of the specification; converts its params and result."""
+    """The dialect's equivalent of a standard method, with conversions of its params and its result."""
 
     method: str
     params: Callable[[Fields], Fields]
-    """Converts the params of the specification, without their envelope, to the params of the dialect."""
+    """Converts the standard params to those of the dialect."""
     result: Callable[[Fields, Any], Fields]
-    """Converts the params and the result of the dialect to a standard result. Raises `_FORM_ERRORS` for other
-    forms."""
+    """Converts a result of the dialect to a standard result; its first argument is the standard params of the
+    request. Raises `_FORM_ERRORS` for a result of another form."""
 
 
 class ClientDialect:
-    """The dialect of one connection of a client."""
+    """The client's side of one connection to a server that uses a dialect."""
 
-    name: str
-    """The number of the document that describes it."""
+    document: str
+    """The number of the document that describes the dialect."""
     prefix = ""
-    """The prefix of every method."""
+    """The prefix of the name of every method."""
     forms: Mapping[str, Form]
-    """The forms by standard method. A method without a form has its standard params and result."""
+    """The forms, by standard method. Methods that are not in it have their standard params and result."""
     notifies = True
-    """True if notifications are sent to servers."""
+    """True if the client sends notifications to servers."""
 
     def __init__(self) -> None:
         self._sent: dict[RequestId, Request] = {}
 
     def read(self, value: Fields) -> Sequence[Message]:
-        """Return the standard message for `value` from a server. Never raises because of its content."""
+        """Return the standard message for a JSON object from a server. Never raises because of its content."""
         method, id_ = value.get("method"), value.get("id")
         if not isinstance(id_, str) and type(id_) is not int:
             id_ = None
@@ -77,10 +77,10 @@ class ClientDialect:
                 result = form.result(request.params, result)
             return [Response(request.id, {"resultType": "complete", **result})]
         except _FORM_ERRORS:
-            return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
+            return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.document}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Mark text that is not a message as silent, since servers get no answer to it."""
+        """Return `answer` as a silent error, since servers receive no answer to an invalid message."""
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:
@@ -96,7 +96,7 @@ class ClientDialect:
                 meta = {
                     name: value for name, value in message.params.get("_meta", {}).items() if name not in _ENVELOPE
                 }
-                if meta and self.notifies:  # for example a progress token
+                if meta and self.notifies:  # such as a progress token
                     fields = {**fields, "_meta": meta}
                 method = self.prefix + message.method if form is None else form.method
                 return {"jsonrpc": "2.0", "id": message.id, "method": method, "params": fields}
@@ -111,8 +111,8 @@ class ClientDialect:
         return None
 
 
-def description(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
-    """Return the result of `server/discover` for a server with this information and these capabilities."""
+def discover_result(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
+    """Return the result of `server/discover` that describes such a server."""
     result = {"supportedVersions": [NEWEST.date], "capabilities": capabilities, "_meta": {SERVER_INFO: info}}
     return {**result, "instructions": instructions} if isinstance(instructions, str) else result
 

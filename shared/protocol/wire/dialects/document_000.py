@@ -1,18 +1,20 @@
-"""The server side of document 000: every method begins with `mcp/`, an id may be null, params may be an array.
+"""The server side of the dialect of document 000. Its methods begin with `mcp/`, an id may be null, and params may be
+an array.
 
-Its own five methods are `mcp/initialize` and those in `_OWN`; `mcp/` before a method of the specification is that
-method, with its standard params and result (3.2.1 calls all such methods standard). Decisions where the document
-leaves room:
+Five methods are the document's own: `mcp/initialize` and those in `_OWN_METHODS`. Any other is a method of the
+specification with the prefix `mcp/`, and has standard params and a standard result, because section 3.2.1 calls all
+methods with the prefix standard. Decisions where the document leaves room:
 
-* `mcp/initialize` is optional: the document's own example (4.1.3) has none. On a stream, subscriptions and the log
-  level need it, since they belong to a handshake; in a single POST they are not available;
+* `mcp/initialize` is optional, because the document's example (4.1.3) has none. On a stream it is required for
+  subscriptions and the log level, which exist only after a handshake; a single POST can't use them;
 * params by position are accepted if the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
   Otherwise an empty array means no params, and an array of a single object means that object;
-* it has no progress token: the progress of a POST is reported under the id of its request, if it asks for a stream
-  (4.2.3);
+* the document has no progress token: the progress of a POST is reported with the id of its request as the token, if
+  the client asks for a stream (4.2.3);
 * a message without `jsonrpc` is refused, as 3.1 requires JSON-RPC 2.0;
-* the transports and the authentication in `mcp/initialize` are ignored, since both are already determined;
-* a failure whose request is unknown has the id null (3.2.2).
+* the transports and the authentication in `mcp/initialize` are ignored, since the message has already arrived over a
+  transport, with authentication;
+* an error whose request is unknown has the id null (3.2.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +29,15 @@ from ..jsonrpc import Failure, Malformed, Message, Notification, Request, Reques
 from .open_requests import OpenRequest, OpenRequests, add_envelope, is_id
 
 _PREFIX = "mcp/"
-_HANDLED = "dialects/"
+_HANDLER_PREFIX = "dialects/"
 _INITIALIZE = "mcp/initialize"
-_OWN: Mapping[str, tuple[str, ...]] = {
+_OWN_METHODS: Mapping[str, tuple[str, ...]] = {
     "mcp/listTools": (),
     "mcp/listResources": (),
     "mcp/tool/execute": ("toolId", "inputs"),
     "mcp/resource/read": ("resourceId", "query"),
 }
-"""The methods that `extensions/dialects` handles, and their params by position (5.2)."""
+"""The methods that `extensions/dialects` handles, with the names of their params in the order of positions (5.2)."""
 _HANDSHAKE_METHODS = frozenset(row.name for row in REQUESTS if not row.last.stateless)
 _ALLOWED_BEFORE_HANDSHAKE = ("ping",)
 _NEEDS_STREAM = "this method needs a stream, which a POST does not have: use stdio, a WebSocket or HTTP+SSE"
@@ -45,16 +47,17 @@ _HANDSHAKE = {
     "capabilities": {},
     "clientInfo": {"name": "document 000", "version": "0"},
 }
-"""The params of the handshake for a client without capabilities."""
+"""The params of the handshake that this module makes with the server, for a client without capabilities."""
 
 
 class Document000:
-    """The state of one connection."""
+    """The server's side of one connection to a client that follows document 000."""
 
-    name = "000"
+    document = "000"
 
     def __init__(self, *, is_stream: bool) -> None:
-        """On a stream, a handshake is made internally, so that the client may have subscriptions."""
+        """`is_stream` is False for a single POST. On a stream, `mcp/initialize` becomes a standard handshake, which
+        subscriptions require."""
         self._is_stream = is_stream
         self._has_initialized = False
         self._log_level: str | None = None
@@ -63,15 +66,16 @@ class Document000:
     # Messages from the peer
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """Return the message in `value`, or for `mcp/initialize` on a stream, the messages of the whole handshake."""
-        return self._requests.read(value, self._read)
+        """Return the messages for a JSON object from the client: for `mcp/initialize` on a stream those of the whole
+        handshake, otherwise one."""
+        return self._requests.read(value, self._interpret)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for text that is not a message, so that `write` sends this answer, under the peer's
-        id."""
+        """Return the message for a text that is not a valid message: `answer` with a new id, which `write` replaces
+        with the peer's id."""
         return self._requests.refuse(answer)
 
-    def _read(self, value: dict[str, Any]) -> Sequence[Message]:
+    def _interpret(self, value: dict[str, Any]) -> Sequence[Message]:
         method = value.get("method")
         if value.get("jsonrpc") != "2.0":
             raise InvalidRequest('"jsonrpc" must be "2.0"')
@@ -102,10 +106,11 @@ class Document000:
             return [self._requests.open(id_, method, "server/discover", add_envelope({}))]
         if standard in _HANDSHAKE_METHODS:
             return [self._open_handshake_request(id_, method, standard, params)]
-        if method in _OWN:
-            standard = f"{_HANDLED}000/{standard}"
-        elif standard.startswith(_HANDLED):
-            standard = method  # an unknown method, since the handlers have the names in their documents
+        if method in _OWN_METHODS:
+            standard = f"{_HANDLER_PREFIX}000/{standard}"
+        elif standard.startswith(_HANDLER_PREFIX):
+            # Clients may not call the internal methods by their internal names. With the prefix this is unknown.
+            standard = method
         token = None if self._is_stream else id_
         return [self._requests.open(id_, method, standard, add_envelope(params, token, self._log_level))]
 
@@ -115,8 +120,8 @@ class Document000:
         if standard not in _ALLOWED_BEFORE_HANDSHAKE and not self._has_initialized:
             raise InvalidRequest(f'send "{_INITIALIZE}" first' if self._is_stream else _NEEDS_STREAM)
         request = self._requests.open(id, method, standard, params)
-        # Each call has an envelope, which must contain the level. It is set before the answer, since a call may have
-        # come together with this request.
+        # The calls are stateless, so the envelope of each must contain the log level. It is set here, not when the
+        # server answers, because calls may have arrived together with this request.
         if standard == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self._log_level = params["level"]
         return request
@@ -124,14 +129,15 @@ class Document000:
     # Messages to the peer
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """Return `message` with the peer's own id; None if it belongs to a request that the peer has cancelled."""
+        """Return `message` in the dialect's form, with the peer's id; None if nothing is sent, for example because
+        the peer has cancelled the request."""
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
                 answer: Any = self._restore_ids(result)
-                if request.method in _OWN:
+                if request.method in _OWN_METHODS:
                     answer = answer["value"]
                 elif request.method == _INITIALIZE:
-                    answer = self._make_introduction(answer)
+                    answer = self._make_initialize_result(answer)
                 self._requests.close(number)
                 return _make_answer(request.id, result=answer)
             case Failure(number):
@@ -139,41 +145,47 @@ class Document000:
                 if request is None:
                     return None
                 error = error_object(message)
-                if message.code == MethodNotFound.code and request.method:  # the peer used another name
+                if (
+                    message.code == MethodNotFound.code and request.method
+                ):  # the peer knows the method by another name
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
                 return _make_answer(request.id, error=error)
             case Notification("notifications/cancelled"):
                 return None  # the answer has already ended the stream
             case Notification(method, params):
                 return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._restore_ids(params)}
-        return None  # only clients that declare it are asked questions, and other messages are never sent
+        return None  # a request to the client: never sent, because no client of this dialect declares capabilities
 
-    def _make_introduction(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to `mcp/initialize`, from the result of either lifecycle (5.2.1)."""
+    def _make_initialize_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result of `mcp/initialize` (5.2.1), from that of `initialize` or `server/discover`."""
         server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
-        offered = [
+        standard_methods = [
             f"{_PREFIX}{row.name}"
             for row in REQUESTS
             if row.name not in _LIFECYCLE
             and (self._is_stream or row.last.stateless)
             and find_capability(result["capabilities"], row.capability) not in (None, False)
         ]
-        introduction = {
+        initialize_result = {
             "name": server["name"],
             "version": server["version"],
-            "methods": [_INITIALIZE, *_OWN, *offered],
+            "methods": [_INITIALIZE, *_OWN_METHODS, *standard_methods],
         }
-        return {**introduction, "instructions": result["instructions"]} if "instructions" in result else introduction
+        return (
+            {**initialize_result, "instructions": result["instructions"]}
+            if "instructions" in result
+            else initialize_result
+        )
 
     def _restore_ids(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return `params` with the peer's own id of their subscription."""
+        """Return `params` with the peer's id of the subscription, if they contain the id of one."""
         meta = params.get("_meta", {})
         request = self._requests.find(meta.get(SUBSCRIPTION_ID))
         return params if request is None else {**params, "_meta": {**meta, SUBSCRIPTION_ID: request.id}}
 
 
 def _name_params(method: str, params: Any) -> dict[str, Any]:
-    """Return the params of `method` by name. Raises InvalidParams if they can't be converted."""
+    """Return the params of `method` as an object. Raises InvalidParams if they can't be converted."""
     match params:
         case dict():
             return params
@@ -181,8 +193,8 @@ def _name_params(method: str, params: Any) -> dict[str, Any]:
             return {}
         case [dict(only)]:
             return only
-        case list() if len(params) <= len(_OWN.get(method, ())):
-            return dict(zip(_OWN[method], params, strict=False))
+        case list() if len(params) <= len(_OWN_METHODS.get(method, ())):
+            return dict(zip(_OWN_METHODS[method], params, strict=False))
     raise InvalidParams('"params" must be an object, null, or an array of the params in order')
 
 

@@ -1,12 +1,13 @@
-"""The server side of document 002: four methods, semantic versions, and messages that may lack `jsonrpc`.
+"""The server side of the dialect of document 002. It has four methods, and semantic versions; messages may lack
+`jsonrpc`.
 
-Two of the methods are standard ones in another form; `initialize` and the reading of a resource need data of the
-server, and are handled by `extensions/dialects`. There are no lists, since the tools and prompts are in the answer to
+`call_tool` and `render_prompt` become standard methods. `initialize` and `read_resource` need data of the server, so
+`extensions/dialects` handles them. No method lists anything, since the tools and prompts are in the answer to
 `initialize`. `forms_002.py` converts params, results and errors. Decisions where the document leaves room:
 
-* `initialize` is optional, and the features of one version are available in all of them;
-* a message without `jsonrpc` is answered without it; if that is unknown, the answer has it;
-* such a client is sent answers only, no requests and no notifications; its own notifications are ignored.
+* `initialize` is optional, and all features are available in all versions of the document;
+* a message without `jsonrpc` is answered without it. If the message can't be read, the answer has `jsonrpc`;
+* a client receives only answers, no requests and no notifications. Its notifications are ignored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ _Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 @record
 class _Method:
-    """The core's method for one in the document, with the conversions of its params and result."""
+    """The internal method that executes a method of the document, with the conversions of its params and result."""
 
     call: str
     params: _Convert
@@ -51,24 +52,24 @@ _STANDARD = frozenset(row.name for row in REQUESTS)
 
 
 class Document002:
-    """The state of one connection."""
+    """The server's side of one connection to a client that follows document 002."""
 
-    name = "002"
+    document = "002"
 
     def __init__(self) -> None:
         self._requests = OpenRequests()
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """Return the message in `value`."""
-        return self._requests.read(value, self._read, is_bare="jsonrpc" not in value)
+        """Return the message in a JSON object from the client."""
+        return self._requests.read(value, self._interpret, lacks_jsonrpc="jsonrpc" not in value)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for text that is not a message, so that `write` sends this answer, under the peer's
-        id."""
+        """Return the message for a text that is not a valid message: `answer` with a new id, which `write` replaces
+        with the peer's id."""
         return self._requests.refuse(answer)
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """Return `message` with the peer's own id; None if it is not an answer."""
+        """Return `message` in the dialect's form, with the peer's id; None if it is not an answer."""
         if not isinstance(message, Response | Failure):
             return None
         request = OpenRequest(None) if message.id is None else self._requests.find(message.id)
@@ -81,10 +82,10 @@ class Document002:
         self._requests.close(message.id)
         return answer
 
-    def _read(self, value: dict[str, Any]) -> Sequence[Message]:
+    def _interpret(self, value: dict[str, Any]) -> Sequence[Message]:
         method, params, id_ = value.get("method"), value.get("params", {}), value.get("id")
-        is_bare = "jsonrpc" not in value
-        if not is_bare and value["jsonrpc"] != "2.0":
+        lacks_jsonrpc = "jsonrpc" not in value
+        if not lacks_jsonrpc and value["jsonrpc"] != "2.0":
             raise InvalidRequest('"jsonrpc" must be "2.0" or omitted')
         if not isinstance(method, str):
             raise InvalidRequest('"method" must be a string')
@@ -100,9 +101,13 @@ class Document002:
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
         target = _METHODS[method]
-        return [self._requests.open(id_, method, target.call, add_envelope(target.params(params)), is_bare=is_bare)]
+        return [
+            self._requests.open(
+                id_, method, target.call, add_envelope(target.params(params)), lacks_jsonrpc=lacks_jsonrpc
+            )
+        ]
 
 
 def _make_answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
-    head = {} if request.is_bare else {"jsonrpc": "2.0"}
+    head = {} if request.lacks_jsonrpc else {"jsonrpc": "2.0"}
     return {**head, **outcome} if request.id is None else {**head, "id": request.id, **outcome}

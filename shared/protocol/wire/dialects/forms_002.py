@@ -1,13 +1,15 @@
-"""Params, results and errors of document 002, converted to and from the specification.
+"""Conversions of params, results and errors between document 002 and the specification.
 
 Decisions where the document leaves room:
 
-* a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
-  all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
-* the `arguments` of a resource fill the braces of its URI, and the remaining ones become its query;
-* `arguments` of both may be of any type: a value that is not a string becomes its JSON, and null is left out;
-* the data of a tool replaces a text block that is its JSON, or else follows the content, which stays as it is;
-* the texts of several messages are joined by an empty line, and other content is named in brackets.
+* the highest version that a client supports is its `maxVersion`, `version`, or semantic `protocolVersion`. It
+  supports all versions from `minVersion` to that, by default all of the same major version ("Compatibility of
+  versions");
+* the `arguments` of a resource are the values of the variables in its URI; the remaining ones become its query;
+* `arguments` of resources and prompts may have any type: values that are not strings become JSON, null is dropped;
+* the structured content of a tool becomes a block of the type `json`. It replaces a text block with the same JSON, or
+  follows the content if there is none;
+* the texts of several prompt messages are joined with an empty line between them; other content is named in brackets.
 """
 
 import re
@@ -23,26 +25,25 @@ from ..jsonrpc import Failure, error_object, texts_of
 from . import SEMANTIC_VERSION
 
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0")
-"""The versions of "History of versions", oldest first."""
+"""The versions in the document's "History of versions", oldest first."""
 
 NO_COMMON_VERSION, RESOURCE_NOT_FOUND, RESOURCE_FAILED = 1001, 3001, 3002
 TOOL_NOT_FOUND, TOOL_FAILED, URI_INCOMPLETE, PROMPT_FAILED = 4001, 4002, 5001, 6001
-"""Codes in the ranges of "Error handling"; the document itself only defines 3001."""
+"""Error codes. The document's "Error handling" has ranges for them, but defines only 3001."""
 
 _CODES: Mapping[tuple[str, int], int] = {
     ("read_resource", -32603): RESOURCE_FAILED,
     ("call_tool", -32603): TOOL_FAILED,
     ("render_prompt", -32603): PROMPT_FAILED,
 }
-"""The codes of document 002 for errors of the core. The codes that the document shares with JSON-RPC are left
-unchanged."""
+"""The document's codes for standard errors, by method and standard code. All other codes are the same in both."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
-"""Maximum numbers of characters and of pairs of braces in a URI. Compiling it to a pattern takes a millisecond."""
+"""Maximum number of characters, and of pairs of braces, in a URI. Such a URI takes a millisecond to compile."""
 _TOO_MUCH = f"a URI with braces may have at most {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of braces"
 
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
-"""The params in which a client may send its highest version; the first one counts."""
+"""The params in which a client may send its highest version; the first that is present counts."""
 
 _Object = dict[str, Any]
 
@@ -51,22 +52,22 @@ _Object = dict[str, Any]
 
 
 def choose_version(params: _Object) -> _Object:
-    """Return the params of `initialize` as `{"version": ...}`, the highest version that both sides support.
+    """Convert the params of `initialize` to `{"version": ...}` with the highest version that both sides support.
 
-    Raises InvalidParams for an invalid version, and RpcError 1001 if both sides have no version in common.
+    Raises InvalidParams for an invalid version, and RpcError with code 1001 if there is no version that both support.
     """
-    named = {name: params[name] for name in (*_HIGHEST, "minVersion") if name in params}
-    highest = _parse_version(next((named[name] for name in _HIGHEST if name in named), VERSIONS[-1]))
-    lowest = _parse_version(named["minVersion"]) if "minVersion" in named else (highest[0], 0, 0)
+    requested = {name: params[name] for name in (*_HIGHEST, "minVersion") if name in params}
+    highest = _parse_version(next((requested[name] for name in _HIGHEST if name in requested), VERSIONS[-1]))
+    lowest = _parse_version(requested["minVersion"]) if "minVersion" in requested else (highest[0], 0, 0)
     common = [version for version in VERSIONS if lowest <= _parse_version(version) <= highest]
     if not common:
-        data = {"supported": list(VERSIONS), "requested": named}
+        data = {"supported": list(VERSIONS), "requested": requested}
         raise RpcError("there is no common version", code=NO_COMMON_VERSION, data=data)
     return {"version": common[-1]}
 
 
 def initialize_result(result: _Object) -> _Object:
-    """Return the answer, which is the value that the extension returns."""
+    """Return the result of `initialize`, which the handler of the extension has wrapped in `value`."""
     value: _Object = result["value"]
     return value
 
@@ -82,8 +83,9 @@ def _parse_version(version: object) -> tuple[int, ...]:
 
 
 def read_params(params: _Object) -> _Object:
-    """Return the URI to read, with the arguments filled in. Raises InvalidParams, and RpcError 5001 for braces that
-    stay empty, are too many, or have an unknown form."""
+    """Return the params with the URI to read, in which the arguments have replaced the variables. Raises
+    InvalidParams, and RpcError with code 5001 if there are too many braces, a variable has no value, or the template
+    has an unsupported form."""
     uri = _read_string(params, "uri")
     values = texts_of(_read_arguments(params))
     if "{" in uri:
@@ -99,7 +101,7 @@ def read_params(params: _Object) -> _Object:
 
 
 def read_result(result: _Object) -> _Object:
-    """Return the contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
+    """Return the contents of a resource as content blocks: text as `text`, bytes as `blob` in base64."""
     value, content = result["value"], []
     for contents in value["contents"]:
         kind = "text" if "text" in contents else "blob"
@@ -112,19 +114,19 @@ def read_result(result: _Object) -> _Object:
 
 
 def tool_params(params: _Object) -> _Object:
-    """Return the converted params. Raises InvalidParams."""
+    """Return the params of `tools/call`. Raises InvalidParams."""
     return {"name": _read_string(params, "name"), "arguments": _read_arguments(params)}
 
 
 def tool_result(result: _Object) -> _Object:
-    """Return the content with data as `json`, which replaces the text that is its JSON or else comes last. Other
-    content is unchanged."""
+    """Return the result of `call_tool`, with structured content as a block of the type `json`. It replaces the text
+    block with the same JSON; if there is none, it comes last."""
     content = result["content"]
     if "structuredContent" in result:
         data = result["structuredContent"]
-        shown = {"type": "json", "json": data}
-        content = [shown if _is_json_of(block, data) else block for block in content]
-        content = content if shown in content else [*content, shown]
+        json_block = {"type": "json", "json": data}
+        content = [json_block if _is_json_of(block, data) else block for block in content]
+        content = content if json_block in content else [*content, json_block]
     return {"content": content, "isError": result.get("isError", False)}
 
 
@@ -141,37 +143,37 @@ def _is_json_of(block: _Object, data: object) -> bool:
 
 
 def prompt_params(params: _Object) -> _Object:
-    """Return the converted params. Raises InvalidParams."""
+    """Return the params of `prompts/get`. Raises InvalidParams."""
     return {"name": _read_string(params, "name"), "arguments": texts_of(_read_arguments(params))}
 
 
 def prompt_result(result: _Object) -> _Object:
-    """Return the messages as one string."""
+    """Return the result of `render_prompt`, with all messages as one string."""
     blocks = [message["content"] for message in result["messages"]]
-    shown: list[str] = []
+    texts: list[str] = []
     for block in blocks:
-        inside = block.get("resource", block)
-        text = inside.get("text")
-        uri = block.get("uri") or inside.get("uri")
-        shown.append(text if isinstance(text, str) else f"[{uri or block['type']}]")
-    return {"content": "\n\n".join(shown), "isError": False}
+        resource = block.get("resource", block)
+        text = resource.get("text")
+        uri = block.get("uri") or resource.get("uri")
+        texts.append(text if isinstance(text, str) else f"[{uri or block['type']}]")
+    return {"content": "\n\n".join(texts), "isError": False}
 
 
 # Errors
 
 
 def convert_error(method: str, answer: Failure) -> _Object:
-    """Return the error object for an answer to `method`, which is "" if unknown."""
+    """Return the error object of `answer`, an error for a call of `method`, which is "" if unknown."""
     data = answer.data
     if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:
-        # The code depends on the version; all of them have the data.
+        # -32602 also means invalid params; only a missing resource has `data.uri`.
         return {
             "code": RESOURCE_NOT_FOUND,
             "message": "Resource not found",
             "data": {**data, "detail": answer.message},
         }
-    named = TOOL_NOT_FOUND if answer.kind == UnknownTool.kind else answer.code
-    return error_object(replace(answer, code=_CODES.get((method, answer.code), named)))
+    default = TOOL_NOT_FOUND if answer.kind == UnknownTool.kind else answer.code
+    return error_object(replace(answer, code=_CODES.get((method, answer.code), default)))
 
 
 # Params

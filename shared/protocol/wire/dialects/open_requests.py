@@ -1,7 +1,8 @@
-"""Requests in progress of a peer that uses a dialect.
+"""The requests in progress of a peer that uses a dialect.
 
-Requests to the core get new ids, because a peer's id may be `null`, and the form of an answer depends on the method.
-Answered and cancelled requests are forgotten, so only requests in progress are stored.
+Each request gets a new id before it reaches the rest of the package, because the peer's id may be `null`. The peer's
+id and the method are stored until the request is answered or cancelled: the answer needs both, because its form
+depends on the method.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +21,14 @@ _Object = dict[str, Any]
 
 @record
 class OpenRequest:
-    """One request: the peer's id, and the method, which is "" if it was refused at once. A bare request came without
-    `jsonrpc`."""
+    """A request in progress."""
 
     id: RequestId | None
+    """The peer's id."""
     method: str = ""
-    is_bare: bool = False
+    """The method, in the peer's form; empty if the request was refused before its method was known."""
+    lacks_jsonrpc: bool = False
+    """True if the request had no `jsonrpc`, so its answer has none either."""
 
 
 class OpenRequests:
@@ -42,23 +45,24 @@ class OpenRequests:
         return len(self._by_number)
 
     def open(
-        self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, is_bare: bool = False
+        self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, lacks_jsonrpc: bool = False
     ) -> Request:
-        """Return the standard request to `call`, with a new id, for the peer's request to `method`.
+        """Store the peer's request for `method`, and return the internal request for the method `call`, with a new
+        id.
 
         Raises InvalidRequest if the peer's id is in use.
         """
         if id in self._by_id:
             raise InvalidRequest("this id is in use by a request that has not been answered yet")
         number = self._by_id[id] = next(self._numbers)
-        self._by_number[number] = OpenRequest(id, method, is_bare)
+        self._by_number[number] = OpenRequest(id, method, lacks_jsonrpc)
         return Request(number, call, params)
 
     def read(
-        self, value: _Object, interpret: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
+        self, value: _Object, interpret: Callable[[_Object], Sequence[Message]], *, lacks_jsonrpc: bool = False
     ) -> Sequence[Message]:
-        """Return the messages into which `interpret` converts a message from the peer, or the answer to it if that
-        raises RpcError. An answer from the peer is dropped, since it gets no requests."""
+        """Return the messages that `interpret` returns for a JSON object from the peer; if it raises RpcError, the
+        error to answer. An answer from the peer is dropped, since the peer receives no requests."""
         if "method" not in value and ("result" in value or "error" in value):
             return [Malformed(failure(None, InvalidRequest("there was no request")), silent=True)]
         try:
@@ -66,16 +70,15 @@ class OpenRequests:
         except RpcError as error:
             id_ = value.get("id")
             answer = failure(id_ if is_id(id_) else None, error)
-            # A notification gets no answer; a message without a method is not a notification (JSON-RPC 2.0, section
-            # 4.1).
+            # A notification is not answered. Without a method it is not a notification (JSON-RPC 2.0, section 4.1).
             is_silent = "id" not in value and isinstance(value.get("method"), str)
-            return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, is_bare=is_bare)]
+            return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, lacks_jsonrpc=lacks_jsonrpc)]
 
-    def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
-        """Return `answer`, which has the peer's id, with a new id, so that an open request with the peer's id
-        continues."""
+    def refuse(self, answer: Failure, *, lacks_jsonrpc: bool = False) -> Malformed:
+        """Return `answer`, which has the peer's id, with a new id. So a request in progress that has the same id is
+        not ended by this answer."""
         number = next(self._numbers)
-        self._by_number[number] = OpenRequest(answer.id, is_bare=is_bare)
+        self._by_number[number] = OpenRequest(answer.id, lacks_jsonrpc=lacks_jsonrpc)
         return Malformed(Failure(number, answer.code, answer.message, answer.data))
 
     def number_of(self, id: Any) -> int | None:
@@ -83,11 +86,11 @@ class OpenRequests:
         return self._by_id.get(id) if is_id(id) else None
 
     def find(self, number: RequestId | None) -> OpenRequest | None:
-        """Return the request with the new id `number`; None if it is over."""
+        """Return the request with the new id `number`; None if it is no longer in progress."""
         return self._by_number.get(number) if isinstance(number, int) else None
 
     def close(self, number: RequestId | None) -> OpenRequest | None:
-        """Remove and return the request with the new id `number`; None if it is already over."""
+        """Remove and return the request with the new id `number`; None if it is no longer in progress."""
         entry = self._by_number.pop(number, None) if isinstance(number, int) else None
         if entry is not None and self._by_id.get(entry.id) == number:
             del self._by_id[entry.id]
@@ -95,22 +98,23 @@ class OpenRequests:
 
 
 def is_id(value: Any) -> bool:
-    """Return True if a request may have this id (JSON-RPC 2.0, section 4), and its answer too."""
+    """Return True if a request may have this id (JSON-RPC 2.0, section 4)."""
     return value is None or (isinstance(value, str) and is_text(value)) or type(value) is int
 
 
 def add_envelope(
     params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None
 ) -> dict[str, Any]:
-    """Return `params` in the form of a stateless request of the newest version, with `token` and `log_level` as
-    defaults of its progress token and its log level. Other `_meta` of the peer is kept, except for the version and
-    the client capabilities: a dialect has no form for questions, or for results that contain them.
+    """Return `params` in the form of a stateless request of the newest version, with `token` as its progress token
+    and `log_level` as its log level, unless the peer's `_meta` has them. The rest of that `_meta` is kept too, except
+    for the version and the client capabilities: without capabilities the server sends no requests to the client, for
+    which a dialect has no form.
 
     Raises InvalidParams if `_meta` is not an object.
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" must be an object')
-    own = {"progressToken": token, LOG_LEVEL: log_level}
-    defaults = {name: value for name, value in own.items() if value is not None}
+    options = {"progressToken": token, LOG_LEVEL: log_level}
+    defaults = {name: value for name, value in options.items() if value is not None}
     return {**params, "_meta": {**defaults, **meta, PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}}}

@@ -107,8 +107,8 @@ class HttpTransport:
             case Request() as request:
                 post = self._posts[request.id] = Post(request)
                 post.task = self._request_tasks.start(self._request(post))
-            case Notification("notifications/cancelled") as message if item.about is not None:
-                cancelled_post = self._posts.pop(item.about, None)
+            case Notification("notifications/cancelled") as message if item.related_request_id is not None:
+                cancelled_post = self._posts.pop(item.related_request_id, None)
                 if cancelled_post is None:
                     return
                 # The newest version cancels by closing the response, and has no such message over HTTP.

@@ -300,7 +300,7 @@ class HttpSession:
         """Take the result of the request that is being received, if it is sent alone. Otherwise open its stream, and
         return False."""
         self._received_id, first = None, outgoing[0]
-        if len(outgoing) > 1 or first.about != id or not isinstance(first.message, Response):
+        if len(outgoing) > 1 or first.related_request_id != id or not isinstance(first.message, Response):
             self._answer = self._streams.post((id,))
             return False
         self._answer = answer = encode(first.message)
@@ -313,7 +313,7 @@ class HttpSession:
         """Return `outgoing`, with a notification instead of each answer to an adopted subscription."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
-            uri = None if item.about is None else adopting.pop(str(item.about), None)
+            uri = None if item.related_request_id is None else adopting.pop(str(item.related_request_id), None)
             replaced.append(
                 item if uri is None else Outgoing(Notification("notifications/resources/updated", {"uri": uri}))
             )

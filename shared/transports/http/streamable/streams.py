@@ -210,7 +210,7 @@ class Streams:
         and return the remaining messages; otherwise disconnect that reader."""
         posts = self._posts or {}
         for number, item in enumerate(outgoing):
-            stream = posts.get(item.about) if item.about is not None else None
+            stream = posts.get(item.related_request_id) if item.related_request_id is not None else None
             if item.retry_ms is not None:
                 if stream is not None:
                     stream.pause(item.retry_ms)
@@ -302,7 +302,7 @@ class Streams:
         stream only questions, and their cancellation, still matter."""
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
-            was_requested = item.about is not None
+            was_requested = item.related_request_id is not None
             # The client of the call has disconnected, and can't use its progress.
             if was_requested and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from servers.gateway.bridge.forwarding import error_for, identity_of, lost_error
-from shared.client.errors import SessionLost, error_of_fate
+from shared.client.errors import SessionLost, error_of_cause
 from shared.errors import MissingCapability, PeerError, ResourceNotFound, RpcError, ToolError
 from shared.protocol import identity
 from shared.protocol.methods import Method
@@ -194,7 +194,7 @@ def test_an_undelivered_request_and_a_lost_answer_have_different_errors() -> Non
     assert str(lost_error("x", TimeoutError())) == of_timeout
     assert lost_error("x", TimeoutError()).code == -32603
     invalid = "the server x sent an invalid answer (no result); it is unknown whether it carried out the request"
-    assert str(lost_error("x", error_of_fate("no result", "invalid answer"))) == invalid
+    assert str(lost_error("x", error_of_cause("no result", "invalid answer"))) == invalid
 
 
 def test_an_http_status_becomes_a_readable_error() -> None:

@@ -91,8 +91,8 @@ def good(request: Request) -> Message:
     return Response(request.id, {"content": [{"type": "text", "text": "good"}]})
 
 
-def unanswered(fate: Any) -> Play:
-    return lambda request: Unanswered(request.id, "no answer", fate)
+def unanswered(cause: Any) -> Play:
+    return lambda request: Unanswered(request.id, "no answer", cause)
 
 
 @ERAS

@@ -15,7 +15,7 @@ from shared.client.options import ClientOptions
 from shared.client.skills.skill_checks import SkillRefused
 from shared.client.skills.skills import ServerSkills
 from shared.errors import InvalidResult, McpError
-from shared.protocol.identity import Span
+from shared.protocol.identity import Audience
 from shared.protocol.methods import Method
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.content import BlobResourceContents, TextResourceContents
@@ -69,7 +69,7 @@ class Shelf:
             SKILLS[1],
             methods=[Method(name, params, first=V2026_07_28, capability=SKILLS) for name, params in rows.items()],
             handlers=dict(zip(rows, (self.list, self.get, self.directory), strict=True)),
-            declares=[Capability(SKILLS, lambda _running: self.settings, Span(V2026_07_28))],
+            declares=[Capability(SKILLS, lambda _running: self.settings, Audience(V2026_07_28))],
         )
         extension.resource("skill://{+path}", name="file")(self.read)
         return extension

@@ -30,9 +30,9 @@ from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import (
     Batch,
     Failure,
-    Fate,
     Gap,
     Malformed,
+    NoAnswerCause,
     Notification,
     Request,
     Response,
@@ -231,11 +231,11 @@ def test_malformed_questions_do_not_end_the_request_with_the_same_id(mode: Versi
 
 
 def test_unanswered_events_of_the_transport_end_the_request() -> None:
-    fates: list[Fate] = ["unknown", "unreached", "session over"]
-    for fate in fates:
+    fates: list[NoAnswerCause] = ["unknown", "unreached", "session over"]
+    for cause in fates:
         session, id_ = _open_with_request()
-        unanswered = Unanswered(id_, "cut", fate)
-        assert session.receive(unanswered) == [Unusable(id_, "cut", fate)]
+        unanswered = Unanswered(id_, "cut", cause)
+        assert session.receive(unanswered) == [Unusable(id_, "cut", cause)]
         assert session.receive(unanswered) == []
 
 
@@ -467,7 +467,7 @@ def test_outgoing_replies_name_the_request_of_the_server() -> None:
     session.respond(1, {})
     session.fail(2, RpcError("no", code=-32000))
     session.receive(Request(4, "ping"))
-    assert [one.about for one in session.outgoing()] == [3, 1, 2, 4]
+    assert [one.related_request_id for one in session.outgoing()] == [3, 1, 2, 4]
 
 
 def test_only_rpc_errors_of_handlers_reach_the_server() -> None:

@@ -102,12 +102,12 @@ def test_two_invalid_headers_are_reported_separately():
 
 def test_data_without_a_header_is_reported_once_and_skipped():
     for other in (REQUEST + b"\n", b"[]\n", b"hello world\n", b"\xff\x00", b"7" * 20_000):
-        assert read(framed(ONE) + other + framed(TWO)) == [ONE, Misframed(REST, is_rest=True), TWO]
+        assert read(framed(ONE) + other + framed(TWO)) == [ONE, Misframed(REST, may_be_rest=True), TWO]
 
 
 def test_the_rest_of_a_body_beyond_its_length_is_skipped():
     short = b"Content-Length: 20\r\n\r\n" + REQUEST
-    assert read(short + framed(TWO)) == [REQUEST[:20], Misframed(REST, is_rest=True), TWO]
+    assert read(short + framed(TWO)) == [REQUEST[:20], Misframed(REST, may_be_rest=True), TWO]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
@@ -198,7 +198,7 @@ def test_incomplete_messages_at_the_end_of_the_stream_are_reported():
         b"Content-Length: 900\r\n\r\n": [Misframed(before)],
         b"Content-Length: 900\r\n\r\n" + REQUEST: [Oversized(LIMIT, 7)],
         b"Content-Length: 300\r\n\r\n" + ONE + b"Content-Type: x\r\n": [Oversized(LIMIT)],
-        b"{}\n{}": [Misframed(REST, is_rest=True)],
+        b"{}\n{}": [Misframed(REST, may_be_rest=True)],
     }
     assert {data: read(framed(ONE) + data)[1:] for data in left} == left
 

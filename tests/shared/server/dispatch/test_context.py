@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, create_model
 from shared import Context, MissingCapability, ToolError
 from shared.errors import AnswerTimeout, DeclarationError
 from shared.protocol.session.questions import elicit_form
-from shared.protocol.shaping import shape_question
+from shared.protocol.shaping import shape_request
 from shared.protocol.versions import V2025_11_25
 from shared.protocol.wire.jsonrpc import Response
 from shared.server.dispatch.connection import Answers
@@ -331,7 +331,7 @@ def test_supported_form_fields():
 def test_forms_fit_the_official_schema():
     for kind, _ in FITTING:
         question = elicit_form("?", form_schema(form(kind)))
-        params = shape_question(question.method, question.params, V2025_11_25)
+        params = shape_request(question.method, question.params, V2025_11_25)
         schemas.check({"jsonrpc": "2.0", "id": 1, "method": question.method, "params": params}, "2025-11-25")
 
 

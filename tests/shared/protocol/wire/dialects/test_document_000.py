@@ -216,7 +216,7 @@ def test_only_a_json_object_decides_the_dialect():
     codec.feed(b'nonsense\n[]\n"x"\n')
     codec.feed(text("mcp/listTools", id=1) + b"\n")
     assert codec.dialect is not None
-    assert codec.dialect.name == "000"
+    assert codec.dialect.document == "000"
 
 
 # Malformed messages

@@ -51,7 +51,7 @@ def test_the_first_message_decides_the_dialect():
         connection = Connection()
         connection.send({"method": method, "params": params, "id": 1})
         assert connection.codec.dialect is not None
-        assert connection.codec.dialect.name == "002"
+        assert connection.codec.dialect.document == "002"
 
 
 def test_messages_of_the_specification_are_read_without_a_dialect():

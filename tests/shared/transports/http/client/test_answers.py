@@ -31,7 +31,7 @@ async def test_a_refused_connection_leaves_the_request_unreached() -> None:
         await say(transport, CALL)
         (lost,) = await transport.receive()
     assert isinstance(lost, Unanswered)
-    assert (lost.id, lost.fate) == (2, "unreached")
+    assert (lost.id, lost.cause) == (2, "unreached")
     assert lost.reason.endswith(": Connection refused")
 
 
@@ -57,7 +57,7 @@ async def test_a_non_http_answer_leaves_the_fate_unknown() -> None:
         lost = await answer_to(answer)
         assert isinstance(lost, Unanswered | Malformed), answer[:100]
         if isinstance(lost, Unanswered):
-            assert (lost.id, lost.fate) == (2, "unknown"), answer[:100]
+            assert (lost.id, lost.cause) == (2, "unknown"), answer[:100]
             assert "127.0.0.1" not in lost.reason
 
 
