@@ -275,6 +275,10 @@ class _Call:
         # A call that has been answered, such as one that became a task, no longer has its params.
         raw = context.call.raw
         self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
+        # A gateway may list the object under another name than its server.
+        for key in ("name", "uri"):
+            if isinstance(own := getattr(params, key, None), str) and self._raw.get(key, own) != own:
+                self._raw = {**self._raw, key: own}
 
     async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
         """Call `handler`, log the call, and return the result."""
