@@ -244,7 +244,7 @@ class Access:
         self, principal: Principal | None, running: Run[Any], result: dict[str, Any], lists: Sequence[_List]
     ) -> dict[str, Any]:
         """Return the result without the entries that do not exist for `principal`."""
-        if self.policy.entitlement(principal) is None:
+        if not self.policy.rules.principals:
             return result
         for list_ in lists:
 

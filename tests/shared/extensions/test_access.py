@@ -181,6 +181,14 @@ async def test_inaccessible_features_are_not_listed(version: str) -> None:
             assert result.get("cacheScope", "private") == "private"
 
 
+async def test_the_whole_list_is_private_if_other_principals_see_less() -> None:
+    rules = Rules(principals={"ada": Entitlement((READ,))})
+    for name, count in (("ada", 1), ("eve", 3)):
+        async with guarded(rules, name=name, version=STATELESS) as peer:
+            result = (await peer.request("tools/list"))["result"]
+            assert (len(result["tools"]), result["cacheScope"]) == (count, "private")
+
+
 async def test_a_principal_with_its_own_rule_does_not_get_the_default_rule() -> None:
     async with guarded(RULES, name="root") as peer:
         listed = (await peer.request("tools/list"))["result"]["tools"]
