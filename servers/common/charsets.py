@@ -1,9 +1,10 @@
-"""The charset of a text, detected by its byte order mark, by the positions of its NULs, or as a list of likely
-charsets, best first. chardet compares pairs of bytes with the pairs that are common in the languages of each charset.
+"""Detects the charset of a text: by its byte order mark, as UTF-16 or UTF-32 by trying them, or else as a list of
+likely charsets, best first. For that list, chardet compares the pairs of bytes in the text with the pairs that are
+common in the languages of each charset.
 
-It is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two scripts
-in one word, or a capital or a symbol within a word. If only a few words have non-ASCII letters and cp1252 decodes
-them without such a fault, the charset is cp1252, as for most files.
+chardet is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two
+scripts in one word, or a capital or a symbol within a word. If only a few words have non-ASCII letters and cp1252
+decodes them without such a fault, cp1252 comes first, since most such files use it.
 """
 
 import codecs
@@ -14,8 +15,8 @@ from typing import NamedTuple
 
 _WESTERN = "cp1252"
 # Charsets in actual use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and Mac OS, by
-# chardet's name for each, or for a superset. The fewer there are, the more certain the choice.
-_SINGLE = (
+# the names of chardet, which for some is the name of a superset. A short list makes the choice more certain.
+_SINGLE_BYTE = (
     *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859-2", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-13", "iso8859-15"),
     *("koi8-r", "koi8-u", "cp437", "cp775", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
@@ -27,11 +28,10 @@ _EAST_ASIAN = {
     "big5hkscs": "big5hkscs",
     "gb18030": "gb18030",
 }
-_MIN_WORDS = 2
-"""Number of different words, or of different letters in more than `_MORE` words, that is too small to identify a
-language."""
-_MORE = 6
-"""Number of words above which the number of different letters counts as well."""
+_TOO_FEW = 2
+"""A text with at most this many different words with non-ASCII letters does not identify a language; nor does one
+with more than `_MANY_WORDS` such words, but at most this many different non-ASCII letters."""
+_MANY_WORDS = 6
 _UNNAMED_CONFIDENCE = 0.002
 """The confidence in a charset for which chardet names no language."""
 _FAULT_FACTOR = 0.0001
@@ -39,7 +39,8 @@ _FAULT_FACTOR = 0.0001
 _RIVAL_SHARE = 0.3
 """A charset with at least this share of the best likelihood may also be the right one."""
 
-# Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
+# These two patterns match bytes that were replaced by their classes (see `_classes`). A word with a letter that is
+# not ASCII, or with a symbol that may be one in another charset:
 _WORD = rb"[aA]*[lL][aAlL]*|[aA]+[ps]"
 # Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital after a
 # lowercase letter, an accented lowercase letter between capitals, two symbols, three accented letters, and a single
@@ -48,14 +49,14 @@ _FAULT = (
     rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
     rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
 )
-_RUN = re.compile(r"[^\x00-\x7f]+")
-_MAX_LOAN = 2
-"""Maximum number of East Asian characters in a row within an ASCII word that count as a fault."""
+_NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
+_MAX_INNER_RUN = 2
+"""Up to this many East Asian characters in a row within an ASCII word count as a fault."""
 _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
 
-MARKS = (  # UTF-32 first, since its mark begins like UTF-16's
+BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16, whose mark is the beginning of UTF-32's
     ("utf-8", codecs.BOM_UTF8),
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -63,32 +64,32 @@ MARKS = (  # UTF-32 first, since its mark begins like UTF-16's
     ("utf-16-be", codecs.BOM_UTF16_BE),
 )
 """Codecs with their byte order marks."""
-WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+WIDE_CODECS = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Codecs whose characters take more than one byte, even ASCII ones."""
-EVIDENCE = 4_000
+EVIDENCE_BYTES = 4_000
 """Number of bytes of lines with non-ASCII bytes that suffices to detect a charset."""
 _MIN_ASCII = 4
-"""Minimum number of ASCII characters of a text in UTF-16 or UTF-32 without spaces and line endings."""
+"""Minimum number of ASCII characters in a text in UTF-16 or UTF-32 that has no space and no line ending."""
 _WIDE_SAMPLE = 2_048
 """Number of bytes at the start of a file that are tried as UTF-16 and UTF-32."""
 
 
-class Likely(NamedTuple):
-    """A charset by the name of its codec, and its likelihood compared with the others."""
+class LikelyCharset(NamedTuple):
+    """A charset, as the name of its Python codec, and its likelihood, which is comparable within one text."""
 
     codec: str
     likelihood: float
 
 
 def wide_codec(start: bytes) -> str | None:
-    """Return the form of UTF-16 or UTF-32 in which the start of a file is text, or None.
+    """Return the codec of UTF-16 or UTF-32 that decodes the start of a file as text, or None.
 
     The characters must be printable. Numbers in a binary file can look like Chinese, but a text has spaces or line
     endings, or at least half of it is ASCII.
     """
     sample = start[:_WIDE_SAMPLE]
     best, best_length = None, 0
-    for name in WIDE:
+    for name in WIDE_CODECS:
         try:
             text = codecs.getincrementaldecoder(name)().decode(sample)
         except UnicodeDecodeError:
@@ -102,28 +103,28 @@ def wide_codec(start: bytes) -> str | None:
 
 
 def is_damaged(data: bytes) -> bool:
-    """Return True if at least as many characters are valid UTF-8 as not, which does not happen by accident in other
-    charsets."""
+    """Return True if `data`, which is not valid UTF-8, is UTF-8 with damaged characters: at least half of the
+    non-ASCII characters are valid, which does not happen by accident in other charsets."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     return sum(not character.isascii() for character in text) - broken >= broken
 
 
 def evidence_lines(data: bytes) -> bytes:
-    """Return the first `EVIDENCE` bytes of the lines with non-ASCII bytes."""
+    """Return the first `EVIDENCE_BYTES` bytes of the lines with non-ASCII bytes."""
     lines: list[bytes] = []
     size = 0
     for line in data.splitlines(keepends=True):
         if not line.isascii():
-            lines.append(line[: EVIDENCE - size])
+            lines.append(line[: EVIDENCE_BYTES - size])
             size += len(lines[-1])
-            if size >= EVIDENCE:
+            if size >= EVIDENCE_BYTES:
                 break
     return b"".join(lines)
 
 
-def likely_charsets(sample: bytes) -> list[Likely]:
-    """Return the possible charsets of `sample`, best first; empty if none can read it.
+def likely_charsets(sample: bytes) -> list[LikelyCharset]:
+    """Return the possible charsets of `sample`, best first; an empty list if no charset can decode it.
 
     The sample contains non-ASCII bytes. A few thousand bytes of lines with such bytes are enough, and take
     milliseconds.
@@ -131,14 +132,14 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     from chardet import detect_all
 
     detected = detect_all(
-        sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False
+        sample, ignore_threshold=True, include_encodings=(*_SINGLE_BYTE, *_EAST_ASIAN), compat_names=False
     )
     confidence = {candidate["encoding"]: candidate["confidence"] + _UNNAMED_CONFIDENCE for candidate in detected}
     high_bytes = len(sample) - len(sample.translate(None, _HIGH))
-    likely: list[Likely] = []
+    likely: list[LikelyCharset] = []
     best = 0.0
     western = None
-    for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
+    for name in sorted((*_SINGLE_BYTE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
         # Faults only lower the likelihood, so a charset that begins with less than this is never chosen.
         likelihood = confidence.get(name, _UNNAMED_CONFIDENCE)
         if likelihood < best * _RIVAL_SHARE**2 and name != _WESTERN:
@@ -150,23 +151,25 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         except UnicodeDecodeError:
             continue
         faults = (
-            _count_loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
+            _count_east_asian_faults(text)
+            if name in _EAST_ASIAN
+            else len(re.findall(_FAULT, sample.translate(_classes(codec))))
         )
-        likely.append(Likely(codec, likelihood * _FAULT_FACTOR ** (faults / high_bytes)))
+        likely.append(LikelyCharset(codec, likelihood * _FAULT_FACTOR ** (faults / high_bytes)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]
     likely.sort(key=lambda candidate: -candidate.likelihood)
     words = {sample[slice(*word.span())] for word in re.finditer(_WORD, sample.translate(_classes(_WESTERN)))}
     letters = set(sample.translate(None, _ASCII))
-    if western is not None and (len(words) <= _MIN_WORDS or (len(letters) <= _MIN_WORDS and len(words) > _MORE)):
+    if western is not None and (len(words) <= _TOO_FEW or (len(letters) <= _TOO_FEW and len(words) > _MANY_WORDS)):
         likely.remove(western)
         # With little evidence there are more rivals.
-        likely.insert(0, Likely(_WESTERN, best * _RIVAL_SHARE))
+        likely.insert(0, LikelyCharset(_WESTERN, best * _RIVAL_SHARE))
     return likely
 
 
-def rivals(likely: list[Likely]) -> list[str]:
+def rival_codecs(likely: list[LikelyCharset]) -> list[str]:
     """Return the codecs that are nearly as likely as the first one."""
     return [
         candidate.codec for candidate in likely[1:] if candidate.likelihood >= likely[0].likelihood * _RIVAL_SHARE
@@ -202,12 +205,12 @@ def _class_of(character: str) -> str:
     return "!" if category == "Cc" or character == "\ufffd" else "s"
 
 
-def _count_loans(text: str) -> int:
-    """Count the short runs within ASCII words, and the private-use characters."""
+def _count_east_asian_faults(text: str) -> int:
+    """Count the short runs of non-ASCII characters within ASCII words, and the private-use characters."""
     count = 0
-    for run in _RUN.finditer(text):
+    for run in _NON_ASCII_RUN.finditer(text):
         start, end = run.span()
-        if end - start <= _MAX_LOAN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
+        if end - start <= _MAX_INNER_RUN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
             count += 1
         count += sum(unicodedata.category(character) == "Co" for character in run[0])
     return count

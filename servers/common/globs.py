@@ -1,13 +1,14 @@
 """Globs over relative paths, matched in linear time.
 
-A pattern is split at `/`; `**` matches any number of directories, every other component is its own glob (`*`, `?`,
-`[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names included),
-translated once by `fnmatch`, whose regular expressions match each `*` atomically and so never backtrack
-exponentially. As in git, a name that equals the component matches as well, such as `[id].tsx`. Accents match however
-they are composed, since macOS writes names in another form than models (Unicode TR 15). A set of states is
-carried from component to component, as in a finite automaton. A walk passes the states down the tree, so a name is
-matched once per state, and a directory without states need not be visited. Alternatives `{a,b}` are expanded first,
-up to a limit.
+A pattern is split at `/` into components. `**` matches any number of directories; every other component is a glob for
+one name (`*`, `?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names
+included). It is translated once by `fnmatch`, whose regular expressions match each `*` atomically and so never
+backtrack exponentially. As in git, a name that equals the component literally matches as well, such as `[id].tsx`. An
+accented letter matches whether it is one character or two, since macOS writes names in another form than models
+(Unicode TR 15). Alternatives `{a,b}` are expanded first, up to a limit.
+
+Matching carries a set of states from component to component, as in a finite automaton. A search passes the states
+down the tree, so a name is matched once per state, and a directory without states need not be visited.
 
 A pattern without `/` matches the last name at any depth.
 """
@@ -31,11 +32,11 @@ States = frozenset[tuple[int, int]]
 
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _ESCAPED_BRACE = re.compile(r"\\([\\{},])")
-_LITERAL = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
-"""Replacements of characters that a backslash makes literal, while groups are expanded."""
+_PLACEHOLDERS = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
+"""What stands for a character after a backslash while groups are expanded."""
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
 """A set of characters, or a character that a backslash makes literal."""
-_ANY = None
+_ANY_DIRECTORIES = None
 """The component `**`, which matches any number of directories."""
 _STAR = re.compile(fnmatch.translate("*"))
 
@@ -52,48 +53,50 @@ class Glob:
         for pattern in dict.fromkeys(expanded):
             names = _split(pattern)
             names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
-            self._rows.append([_ANY if name == "**" else _compile_component(name) for name in names])
+            self._rows.append([_ANY_DIRECTORIES if name == "**" else _compile_component(name) for name in names])
         self.start: States = self._skip_stars({(row, 0) for row in range(len(self._rows))})
         self._matchers: dict[States, tuple[Callable[[str], object], ...]] = {}
 
     def step(self, states: States, name: str) -> States:
         """Return the states after one more component `name`."""
         after: set[tuple[int, int]] = set()
-        for row, done in states:
+        for row, matched in states:
             components = self._rows[row]
-            if done == len(components):
+            if matched == len(components):
                 continue
-            component = components[done]
-            if component is _ANY:
-                after.add((row, done))
+            component = components[matched]
+            if component is _ANY_DIRECTORIES:
+                after.add((row, matched))
             elif component.match(name):
-                after.add((row, done + 1))
+                after.add((row, matched + 1))
         return self._skip_stars(after)
 
-    def completes(self, states: States, name: str) -> bool:
-        """Return True if one more component `name` completes a match, like `accepts(step(...))` but faster."""
+    def matches_after(self, states: States, name: str) -> bool:
+        """Return True if the path matches with one more component `name`: `accepts(step(...))`, but faster."""
         matchers = self._matchers.get(states)
         if matchers is None:
-            rows = ((self._rows[row], done) for row, done in states)
-            last = (row[done] for row, done in rows if done == len(row) - 1)
-            matchers = self._matchers[states] = tuple(pattern.match for pattern in last if pattern is not _ANY)
+            rows = ((self._rows[row], matched) for row, matched in states)
+            last = (row[matched] for row, matched in rows if matched == len(row) - 1)
+            matchers = self._matchers[states] = tuple(
+                pattern.match for pattern in last if pattern is not _ANY_DIRECTORIES
+            )
         for match in matchers:  # noqa: SIM110 - a generator here takes as long as the rest
             if match(name):
                 return True
         return False
 
-    def completes_with_any(self, states: States) -> bool:
-        """Return True if any name as the next component completes a match."""
-        rows = ((self._rows[row], done) for row, done in states)
-        return any(done == len(row) - 1 and row[done] is _STAR for row, done in rows)
+    def matches_after_any(self, states: States) -> bool:
+        """Return True if the path matches with one more component, whatever its name."""
+        rows = ((self._rows[row], matched) for row, matched in states)
+        return any(matched == len(row) - 1 and row[matched] is _STAR for row, matched in rows)
 
     def accepts(self, states: States) -> bool:
         """Return True if the components so far match."""
-        return any(done == len(self._rows[row]) for row, done in states)
+        return any(matched == len(self._rows[row]) for row, matched in states)
 
     def can_match_below(self, states: States) -> bool:
         """Return True if anything below the components so far can match."""
-        return any(done < len(self._rows[row]) for row, done in states)
+        return any(matched < len(self._rows[row]) for row, matched in states)
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Return True if the relative path with these components matches."""
@@ -107,24 +110,23 @@ class Glob:
         return states
 
     def _skip_stars(self, states: set[tuple[int, int]]) -> States:
-        for row, done in tuple(states):
+        for row, matched in tuple(states):
             components = self._rows[row]
-            if done < len(components) and components[done] is _ANY:
-                states.add((row, done + 1))
+            if matched < len(components) and components[matched] is _ANY_DIRECTORIES:
+                states.add((row, matched + 1))
         return frozenset(states)
 
 
 def reachable_patterns(pattern: str) -> tuple[str, ...]:
-    """Return patterns for everything in the directories where `pattern` may match. Raises PathError with code
-    `bad_pattern`."""
-    reached = set()
+    """Return patterns that match everything in the directories that may contain a match of `pattern`. Raises
+    PathError with code `bad_pattern`."""
+    patterns = set()
     for variant in _expand(pattern):
-        # Conditions on the last name, and on anything below a `**`, are left out, so that many patterns share one of
-        # these.
+        # The last name, and all names after a `**`, become `*`, so that many patterns have the same result.
         directories = _split(variant)[:-1]
         before = tuple(takewhile(lambda name: name != "**", directories))
-        reached.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))
-    return tuple(sorted(reached))
+        patterns.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))
+    return tuple(sorted(patterns))
 
 
 def _bad_pattern(pattern: str, reason: str) -> PathError:
@@ -136,7 +138,7 @@ def _expand(pattern: str) -> list[str]:
     """Return `pattern` with its `{a,b}` groups expanded, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
         raise _bad_pattern(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters, none of them NUL")
-    pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
+    pending, finished = [_ESCAPED_BRACE.sub(lambda match: _PLACEHOLDERS[match[1]], pattern)], []
     while pending:
         current = pending.pop()
         group = _GROUP.search(current)
@@ -169,7 +171,7 @@ def _split(pattern: str) -> list[str]:
 
 
 class _ComposedPattern:
-    """A component whose letters have composed accents, for names in which they may be decomposed."""
+    """A component with composed accents, which also matches names with decomposed ones."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
@@ -181,7 +183,7 @@ class _ComposedPattern:
 def _compile_component(name: str) -> re.Pattern[str] | _ComposedPattern:
     if name == "*":
         return _STAR
-    # Before the normalization, which makes ASCII of a few other characters.
+    # Checked before the normalization, which replaces a few other characters by ASCII ones.
     is_ascii, name = name.isascii(), normalize("NFC", name)
     translated = fnmatch.translate(_ESCAPE.sub(_translate_part, name))
     is_plain = "[" not in name and "\\" not in name
@@ -195,10 +197,10 @@ def _translate_part(match: re.Match[str]) -> str:
         return f"[{match[1]}]" if match[1] in "*?[" else match[1]
     bracketed = match[0]
     mark = "!" if bracketed[1] in "!^" else ""
-    written = bracketed[1 + len(mark) : -1]
+    content = bracketed[1 + len(mark) : -1]
     # A special character within a set is literal if it is first, as a bracket, or last.
-    last = "".join(char for char in "!-" if f"\\{char}" in written)
-    members = re.sub(r"\\(.)", lambda escaped: "" if escaped[1] in "!-" else escaped[1], written, flags=re.DOTALL)
+    last = "".join(char for char in "!-" if f"\\{char}" in content)
+    members = re.sub(r"\\(.)", lambda escaped: "" if escaped[1] in "!-" else escaped[1], content, flags=re.DOTALL)
     first = "]" if "]" in members else ""
     characters = first + members.replace("]", "") + last
     return characters if characters == "!" else f"[{mark}{characters}]"

@@ -11,14 +11,15 @@ System = Literal["linux", "macos", "windows"]
 
 
 class Machine(NamedTuple):
-    """The properties that determine where configurations are."""
+    """The properties of a machine that determine where programs keep their files."""
 
     system: System
     home: PurePath
-    """The user's home directory; every path that is made from a machine is of its type."""
+    """The user's home directory. All paths of a `Machine` have the type of this one."""
     environment: Mapping[str, str]
     packages: Sequence[str] = ()
-    """The names of Microsoft Store programs' folders in `local() / "Packages"`."""
+    """The names of the folders in `local() / "Packages"`, where programs from the Microsoft Store keep their
+    files."""
 
     def variable(self, name: str) -> PurePath | None:
         """Return the path in an environment variable. A relative one is ignored, as the XDG specification

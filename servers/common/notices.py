@@ -1,16 +1,17 @@
-"""A file watch provided by the operating system.
+"""Notices: the operating system's notifications of changes in directories, received with watchfiles. A notice says
+only that something may have changed.
 
-It watches directories without their subdirectories, and is replaced as a whole when the set changes: the new watch is
-opened before the old one is closed. A watch does not survive its directory, so directories are compared by inode.
-Inodes are reused immediately, so a reported removal or creation also invalidates the comparison. A notice only says
-that something may have changed. watchfiles is imported only here, at first use.
+A watch covers a set of directories without their subdirectories. When the set changes, a new watch is opened before
+the old one is closed. A watch ends with the directory it was opened for, so a new directory at the same path is
+recognized by its inode. Since inodes are reused immediately, a notice that a watched directory was removed or created
+also leads to a new watch. watchfiles is imported only here, at first use.
 
 If watchfiles is missing or the system refuses, for example because of its limit on watches, there is no watch:
-`is_polling` is True, and a new watch is tried after a while. A watch fails permanently if it meets even one name that
-is not UTF-8; it is then replaced.
+`is_polling` is True, and another attempt is made after a while. A watch fails permanently if it meets even one name
+that is not UTF-8; it is then replaced.
 
-The three servers that use a watch have no common loop, which would need an option for each difference between them.
-The filesystem server checks files at their own pace, in a thread chosen by whether their file system is local or
+The three servers that use a watch share no loop, because it would need an option for each difference between them.
+The filesystem server checks each file at a pace of its own, in a thread chosen by whether its file system is local or
 remote. In the prompts server, checking a library determines which directories to watch next, and the duration of the
 check determines the pace. The sqlite server reports changes to a database immediately and then pauses; it reports its
 own writes separately.
@@ -29,23 +30,23 @@ from anyio import CapacityLimiter, to_thread
 T = TypeVar("T")
 
 CHECK_ALL_THRESHOLD = 2_000
-"""Number of simultaneous notices at or above which checking everything is cheaper."""
+"""Number of simultaneous notices from which on checking everything is cheaper than checking each path."""
 
 _IDLE_STEP_MS = 20
 """Interval in milliseconds at which watchfiles collects changes."""
-_BRISK_STEP_MS = 5
-"""The same interval for `_BRISK_SECONDS` after a change."""
-_BRISK_SECONDS = 2.0
+_ACTIVE_STEP_MS = 5
+"""The same interval for `_ACTIVE_SECONDS` after a change."""
+_ACTIVE_SECONDS = 2.0
 """Seconds after a change in which changes are collected at the shorter interval."""
 _REFUSED_SECONDS = 30.0
-"""Seconds until a new watch is tried after the system has refused one."""
-_ERRED_SECONDS = 1.0
-"""Seconds until a new watch is tried after one has failed or a directory has become unreadable."""
+"""Seconds until the next attempt after the system has refused a watch."""
+_FAILED_SECONDS = 1.0
+"""Seconds until the next attempt after a watch has failed or a directory has become unreadable."""
 
 _MODIFIED = 2
 """The number with which watchfiles reports a change to an existing entry."""
 _NOT_WATCHED = -1, -1
-"""Replaces the device and inode of a directory that no longer exists, or is not the one being watched."""
+"""Replaces the device and inode of a watched directory that was removed or recreated, so that it equals no other."""
 
 log = logging.getLogger("servers.common.notices")
 
@@ -54,7 +55,7 @@ def open_watch(directories: list[str]) -> Any:
     """Open a watchfiles watch on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify
 
-    # If it ignored unreadable directories, it would also ignore the limit on watches.
+    # The last argument, to ignore unreadable directories, is False, because it would also hide the limit on watches.
     return RustNotify(directories, False, False, 0, False, False)
 
 
@@ -64,8 +65,8 @@ class Notices:
     Its methods block, and only one thread may use it at a time. Call `close` when done.
     """
 
-    def __init__(self, opener: Callable[[list[str]], Any] = open_watch) -> None:
-        self._opener = opener
+    def __init__(self, open_function: Callable[[list[str]], Any] = open_watch) -> None:
+        self._open_function = open_function
         self._watched: dict[str, tuple[int, int]] = {}
         self._watch: Any = None
         self._opened_at = self._retry_at = self._last_change_at = 0.0
@@ -90,22 +91,22 @@ class Notices:
         if not requested:
             self.close()
             return False
-        same = requested == self._watched
-        if same and (self._watch is not None or time.monotonic() < self._retry_at):
+        is_unchanged = requested == self._watched
+        if is_unchanged and (self._watch is not None or time.monotonic() < self._retry_at):
             return False
-        fresh = self._open(sorted(requested))
-        if fresh is None and self._watch is not None:
-            # Without the old watch, the new one may be within the limit.
+        new_watch = self._open(sorted(requested))
+        if new_watch is None and self._watch is not None:
+            # Once the old watch is closed, the new one may be within the limit.
             self.close()
-            fresh = self._open(sorted(requested))
+            new_watch = self._open(sorted(requested))
         self.close()
-        self._watch, self._watched, self._opened_at = fresh, requested, time.monotonic()
+        self._watch, self._watched, self._opened_at = new_watch, requested, time.monotonic()
         if self._refusal is not None and not self.is_polling:
             log.warning("no change notifications (%s): polling instead", self._refusal)
-        if fresh is not None and self.is_polling:
+        if new_watch is not None and self.is_polling:
             log.info("change notifications work again")
         self.is_polling = self._refusal is not None
-        return fresh is not None or not same
+        return new_watch is not None or not is_unchanged
 
     @property
     def has_no_watch(self) -> bool:
@@ -116,24 +117,24 @@ class Notices:
         """Return True if `path` is one of the directories."""
         return path in self._watched
 
-    def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
-        """Return the changed paths, an empty set after `seconds`, or None if any path may have changed.
+    def wait(self, stop: threading.Event, timeout: float) -> set[str] | None:
+        """Return the changed paths, an empty set after `timeout` seconds, or None if any path may have changed.
 
         Setting `stop` ends the wait; the result is then an empty set or None.
         """
         if self._watch is None:
-            stop.wait(seconds)
+            stop.wait(timeout)
             return set()
-        step = _BRISK_STEP_MS if time.monotonic() - self._last_change_at < _BRISK_SECONDS else _IDLE_STEP_MS
+        interval = _ACTIVE_STEP_MS if time.monotonic() - self._last_change_at < _ACTIVE_SECONDS else _IDLE_STEP_MS
         try:
-            changes = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
+            changes = self._watch.watch(interval, interval, max(1, int(timeout * 1_000)), stop)
         except RuntimeError:
             watched, now = self._watched, time.monotonic()
             self.close()
             # A watch that fails immediately is not recreated immediately: a busy file with a bad name would cause
             # constant work.
-            if now - self._opened_at < _ERRED_SECONDS:
-                self._watched, self._retry_at = watched, now + _ERRED_SECONDS
+            if now - self._opened_at < _FAILED_SECONDS:
+                self._watched, self._retry_at = watched, now + _FAILED_SECONDS
             return None
         if isinstance(changes, str):
             # When stopped, watchfiles drops its pending notices.
@@ -154,10 +155,10 @@ class Notices:
     def _open(self, directories: list[str]) -> Any:
         self._refusal = None
         try:
-            return self._opener(directories)
+            return self._open_function(directories)
         except (FileNotFoundError, PermissionError):
             # The directory was removed or became unreadable after the check; the system did not refuse the watch.
-            self._retry_at = time.monotonic() + _ERRED_SECONDS
+            self._retry_at = time.monotonic() + _FAILED_SECONDS
         except (ImportError, OSError, RuntimeError) as error:
             self._retry_at = time.monotonic() + _REFUSED_SECONDS
             self._refusal = str(error)
@@ -166,11 +167,11 @@ class Notices:
 
 async def wait_in_thread(
     wait: Callable[[threading.Event, float], T],
-    seconds: float,
+    max_seconds: float,
     limiter: CapacityLimiter,
     stop: threading.Event | None = None,
 ) -> T:
-    """Return the result of `wait`, run in a thread of the `limiter`, after at most `seconds`.
+    """Return the result of `wait`, run in a thread of the `limiter`, after at most `max_seconds` seconds.
 
     Setting `stop` ends the wait; cancellation sets it too.
     """
@@ -185,6 +186,6 @@ async def wait_in_thread(
     async with anyio.create_task_group() as tasks:
         # The thread itself can't be cancelled, so a cancellable task stops it.
         tasks.start_soon(stop_when_cancelled)
-        result = await to_thread.run_sync(wait, stop_event, seconds, limiter=limiter)
+        result = await to_thread.run_sync(wait, stop_event, max_seconds, limiter=limiter)
         tasks.cancel_scope.cancel()
     return result

@@ -1,11 +1,11 @@
-"""Check that a directory is inside one of several others, with links followed, as a principal's directory must be."""
+"""The check that a principal's directory is inside one of the server's directories, with links followed."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 
-def place_within(path: Path, directories: Iterable[Path]) -> Path:
+def resolve_within(path: Path, directories: Iterable[Path]) -> Path:
     """Return the real path of the directory `path`. Raises ValueError if it is not a directory, or not in any of the
     `directories`."""
     resolved = _resolve(path)
@@ -17,4 +17,4 @@ def place_within(path: Path, directories: Iterable[Path]) -> Path:
 
 
 def _resolve(path: Path) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises where nobody has the home)
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises if the home directory is unknown)

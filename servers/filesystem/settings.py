@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_valid
 
 from servers.common.files.denylist import Denylist
 from servers.common.machine import state_folder, this_machine
-from servers.common.within import place_within
+from servers.common.within import resolve_within
 from shared.program.messages import missing_extra_message
 from shared.program.settings.options import FieldError, expand_home, option, positional
 
@@ -144,7 +144,7 @@ class Settings(BaseModel):
         if self.client_roots:
             raise ValueError("roots: can't be combined with --client-roots")
         settings = self.model_copy()
-        settings.limit_to([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
+        settings.limit_to([resolve_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
         return settings
 
     def limit_to(self, directories: Sequence[Path]) -> None:

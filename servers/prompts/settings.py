@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from servers.common.within import place_within
+from servers.common.within import resolve_within
 from shared.program.messages import missing_extra_message
 from shared.program.settings.options import expand_home, option, positional
 
@@ -118,8 +118,8 @@ class Settings(BaseModel):
         ones."""
         if not narrowing.libraries:
             raise ValueError("libraries: name at least one")
-        libraries = [place_within(directory, self.roots) for directory in narrowing.libraries]
-        files = [place_within(directory, self.files) for directory in narrowing.files]
+        libraries = [resolve_within(directory, self.roots) for directory in narrowing.libraries]
+        files = [resolve_within(directory, self.files) for directory in narrowing.files]
         written = self.libraries[0].resolve() if self.allow_write else None
         writes = written is not None and libraries[0].is_relative_to(written)
         own = self.model_copy(

@@ -12,36 +12,34 @@ MAX_POINTS = 500
 _LABELS, _VALUES = ("cat", "xVal"), ("val", "yVal")
 
 
-def write_chart(root: Element) -> str:
-    """Return the title of a chart, and a table with a column for each series and a row for each category."""
+def chart_html(root: Element) -> str:
+    """Return the HTML of a chart: its title, and a table with a column for each series and a row for each
+    category."""
     title = root.find(f"{_C}chart/{_C}title")
-    words = "" if title is None else text_of(title)
+    title_text = "" if title is None else text_of(title)
     series = list(root.iter(f"{_C}ser"))
     labels: dict[int, str] = {}
     for element in series:
         labels = _points(element, _LABELS) | labels
     columns = [_points(element, _VALUES) for element in series]
     names = [next(map(text_of, element.iterfind(f"{_C}tx//{_C}v")), "") for element in series]
-    every = sorted({number for column in columns for number in column})
-    numbers = every[:MAX_POINTS]
+    all_indexes = sorted({index for column in columns for index in column})
+    indexes = all_indexes[:MAX_POINTS]
     rows = [
         f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
         for tag, cells in (
             ("th", ["", *names]),
-            *(
-                ("td", [labels.get(number, ""), *(column.get(number, "") for column in columns)])
-                for number in numbers
-            ),
+            *(("td", [labels.get(index, ""), *(column.get(index, "") for column in columns)]) for index in indexes),
         )
     ]
-    caption = f"<p><em>Chart{': ' if words else ''}{escape(words)}</em></p>"
-    if len(every) > MAX_POINTS:
-        caption += f"<p><em>The first {MAX_POINTS:,} of its {len(every):,} rows</em></p>"
-    return f"{caption}<table>{''.join(rows)}</table>" if numbers else caption
+    caption = f"<p><em>Chart{': ' if title_text else ''}{escape(title_text)}</em></p>"
+    if len(all_indexes) > MAX_POINTS:
+        caption += f"<p><em>The first {MAX_POINTS:,} of its {len(all_indexes):,} rows</em></p>"
+    return f"{caption}<table>{''.join(rows)}</table>" if indexes else caption
 
 
 def _points(series: Element, names: tuple[str, ...]) -> dict[int, str]:
-    """Return the values or labels of a series, by index."""
+    """Return the values or labels of a series, by index, from the first of the child elements `names` that it has."""
     holder = next((element for name in names if (element := series.find(_C + name)) is not None), None)
     points = [] if holder is None else list(holder.iter(f"{_C}pt"))
     return {int(point.get("idx") or 0): text_of(point) for point in points}

@@ -36,7 +36,7 @@ class Document(NamedTuple):
     """The names of hidden sheets, which are only read on request by name."""
 
 
-def name_left_out(counts: dict[str, int]) -> list[str]:
+def left_out_notes(counts: dict[str, int]) -> list[str]:
     """Return a note that lists the omitted parts with their counts; no note if nothing was omitted."""
     summary = ", ".join(f"{kind} ({count})" for kind, count in counts.items() if count)
     return [f"Left out: {summary}."] if summary else []

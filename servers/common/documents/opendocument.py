@@ -1,6 +1,7 @@
 """OpenDocument 1.3 texts, spreadsheets and presentations as HTML.
 
-Its content is a tree of paragraphs, lists and tables, much like HTML; cells contain their values as displayed.
+The content of such a document is a tree of paragraphs, lists and tables, much like HTML; cells contain their values
+as displayed.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from itertools import islice
 from lxml import etree
 from lxml.etree import _Element as Element
 
-from servers.common.documents.document import Document, DocumentError, Facts, name_left_out
+from servers.common.documents.document import Document, DocumentError, Facts, left_out_notes
 from servers.common.documents.package import Package, facts_of, text_of
 from servers.common.documents.page_ranges import choose_pages
 
@@ -38,7 +39,7 @@ _PARAGRAPHS = {
 _MAX_SPACES = 200
 """Maximum number of spaces that one element writes."""
 _MANIFEST = "META-INF/manifest.xml"
-_BEYOND = (
+_CUT_NOTE = (
     "The document has more cells, columns or levels than can be read; the rest is left out."
     " Ask for one sheet by name."
 )
@@ -74,7 +75,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
     else:
         html = writer.blocks(content)
     html = html.replace("</pre><pre>", "\n")
-    return Document(html + writer.notes(), _facts(package), counts, writer.remarks())
+    return Document(html + writer.footnotes(), _facts(package), counts, writer.notes())
 
 
 class _Style:
@@ -97,20 +98,20 @@ class _Writer:
         self._styles = {
             style.get(f"{_STYLE}name"): _Style(style) for style in root.iter(f"{_STYLE}style") if len(style)
         }
-        self._parents = {
+        self._parent_styles = {
             style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name")
             for style in root.iter(f"{_STYLE}style")
         }
         named = package.xml("styles.xml").iter(f"{_TEXT}list-style") if "styles.xml" in package.names else ()
-        self._numbered = {
+        self._numbered_lists = {
             style.get(f"{_STYLE}name")
             for style in (*named, *root.iter(f"{_TEXT}list-style"))
             if next(iter(style.iter(f"{_TEXT}list-level-style-number")), None) is not None
             and style[0].tag.endswith("-number")
         }
-        self._notes: list[str] = []
+        self._footnotes: list[str] = []
         self._left_out: dict[str, int] = {}
-        self._cells = MAX_CELLS
+        self._cells_left = MAX_CELLS
         self._depth = 0
         self._is_cut = False
         self._blocks: dict[str, Callable[[Element], str]] = {
@@ -154,23 +155,24 @@ class _Writer:
             return self._count_left_out("hidden sheets")
         return f"<h2>{escape(table.get(f'{_TABLE}name') or '')}</h2>{self._table(table)}"
 
-    def notes(self) -> str:
+    def footnotes(self) -> str:
         """Return the footnotes of the whole document."""
-        items = (f'<li id="footnote-{number}">{note}</li>' for number, note in enumerate(self._notes, 1))
-        return f"<ol>{''.join(items)}</ol>" if self._notes else ""
+        items = (f'<li id="footnote-{number}">{note}</li>' for number, note in enumerate(self._footnotes, 1))
+        return f"<ol>{''.join(items)}</ol>" if self._footnotes else ""
 
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Return notes for the reader about omitted parts."""
-        return (*name_left_out(self._left_out), *((_BEYOND,) if self._is_cut else ()))
+        return (*left_out_notes(self._left_out), *((_CUT_NOTE,) if self._is_cut else ()))
 
     def _count_left_out(self, kind: str) -> str:
+        """Count an omitted part, and return the empty HTML that replaces it."""
         self._left_out[kind] = self._left_out.get(kind, 0) + 1
         return ""
 
     def _find_style_name(self, element: Element) -> str:
-        """Return the name of a style, or of its parent if it is an automatic style of this document."""
+        """Return the name of an element's style, or of its parent style if it has one, as automatic styles do."""
         name = element.get(f"{_TEXT}style-name") or ""
-        return self._parents.get(name) or name
+        return self._parent_styles.get(name) or name
 
     def _is_hidden(self, element: Element, name: str) -> bool:
         style = self._styles.get(element.get(name))
@@ -189,7 +191,7 @@ class _Writer:
 
     def _list(self, element: Element, style: str | None) -> str:
         style = element.get(f"{_TEXT}style-name") or style
-        tag = "ol" if style in self._numbered else "ul"
+        tag = "ol" if style in self._numbered_lists else "ul"
         items = []
         for item in element:
             parts = (
@@ -217,9 +219,9 @@ class _Writer:
             return "<br>"
         if name == "note":
             body = element.find(f"{_TEXT}note-body")
-            self._notes.append("")
-            number = len(self._notes)
-            self._notes[number - 1] = self.blocks(body) if body is not None else ""
+            self._footnotes.append("")
+            number = len(self._footnotes)
+            self._footnotes[number - 1] = self.blocks(body) if body is not None else ""
             return f'<sup><a href="#footnote-{number}">{number}</a></sup>'
         if element.tag == f"{_OFFICE}annotation":
             return self._count_left_out("comments")
@@ -251,8 +253,8 @@ class _Writer:
             html += self.blocks(frame)
         if html or (root is not None and root.tag == _MATH):
             return html
-        about = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
-        words = next((text for element in about if element is not None and (text := text_of(element))), "")
+        descriptions = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
+        words = next((text for element in descriptions if element is not None and (text := text_of(element))), "")
         return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""
 
     def _formula(self, frame: Element) -> str:
@@ -272,7 +274,9 @@ class _Writer:
         return self._package.xml(name) if name in self._package.names else None
 
     def _table(self, table: Element) -> str:
-        heads = {row for head in table.iter(f"{_TABLE}table-header-rows") for row in head.iter(f"{_TABLE}table-row")}
+        header_rows = {
+            row for head in table.iter(f"{_TABLE}table-header-rows") for row in head.iter(f"{_TABLE}table-row")
+        }
         rows: list[str] = []
         for row in table.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table")) is not table:
@@ -284,28 +288,28 @@ class _Writer:
                 continue
             # Repeated rows are stored only once in the file.
             times = int(row.get(f"{_TABLE}number-rows-repeated") or 1)
-            more = min(times - 1, max(self._cells, 0) // len(cells))
+            more = min(times - 1, max(self._cells_left, 0) // len(cells))
             self._is_cut = self._is_cut or more < times - 1
-            self._cells -= more * len(cells)
+            self._cells_left -= more * len(cells)
             for _ in range(1 + more):
-                tag = "th" if row in heads or not rows else "td"
+                tag = "th" if row in header_rows or not rows else "td"
                 rows.append(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>")
         return f"<table>{''.join(rows)}</table>" if rows else ""
 
     def _list_cells(self, row: Element) -> Iterator[str]:
-        """Yield the cells of a row, without the empty ones at its end, which files repeat up to the edge of the
-        sheet."""
+        """Yield the HTML of a row's cells. Empty cells at its end are left out, since files fill rows with them up to
+        the edge of the sheet."""
         empty = 0
         for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:
                 continue
-            words = self.blocks(cell) if self._cells > 0 else ""
-            self._is_cut = self._is_cut or self._cells <= 0
+            words = self.blocks(cell) if self._cells_left > 0 else ""
+            self._is_cut = self._is_cut or self._cells_left <= 0
             times = min(int(cell.get(f"{_TABLE}number-columns-repeated") or 1), MAX_COLUMNS)
             if not words:
                 empty += times
                 continue
-            self._cells -= times
+            self._cells_left -= times
             yield from [""] * empty
             yield from [words] * times
             empty = 0

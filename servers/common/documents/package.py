@@ -1,7 +1,7 @@
 """The parts of a document in a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument or EPUB.
 
-Parts are read within limits. XML is parsed without its document type: no entities are resolved, and nothing else is
-loaded.
+Parts are read within limits. XML is parsed without its document type, so entities are not resolved and no other file
+is loaded.
 """
 
 import zlib
@@ -35,11 +35,12 @@ _PROPERTIES = {
 
 
 class Relation(NamedTuple):
-    """A reference from a part: the last word of its type, and the target, which is another part or, if external, a
-    URL."""
+    """A relationship of a part."""
 
     kind: str
+    """The last segment of the URI of its type, such as `hyperlink`."""
     target: str
+    """The name of another part, or a URL if the relationship is external."""
     external: bool
 
 
@@ -75,13 +76,13 @@ class Package:
         return parse_xml(self.read(name))
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """Return the references from a part, by id; "" is the package itself."""
+        """Return the relationships of the part with this name, by id; "" is the name of the package itself."""
         folder = dirname(name)
-        listed = join(folder, "_rels", f"{name.rpartition('/')[2]}.rels")
-        if listed not in self.names:
+        relations_part = join(folder, "_rels", f"{name.rpartition('/')[2]}.rels")
+        if relations_part not in self.names:
             return {}
         relations: dict[str, Relation] = {}
-        for entry in self.xml(listed).iter(_RELATIONSHIPS):
+        for entry in self.xml(relations_part).iter(_RELATIONSHIPS):
             target, external = entry.get("Target") or "", entry.get("TargetMode") == "External"
             if not external:
                 target = normpath(join("/", folder, unquote(target))).lstrip("/")
@@ -116,8 +117,8 @@ def parse_xml(text: bytes) -> Element:
     except etree.XMLSyntaxError as error:
         if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from None
-        deep = "depth" in str(error)
-        reason = "the file is nested too deeply" if deep else "the file is damaged: part of it is not XML"
+        is_too_deep = "depth" in str(error)
+        reason = "the file is nested too deeply" if is_too_deep else "the file is damaged: part of it is not XML"
         raise DocumentError("unreadable", reason) from None
 
 

@@ -31,8 +31,8 @@ def choose_pages(requested: str | None, total: int) -> list[int]:
     return sorted(numbers)
 
 
-def write_ranges(numbers: Iterable[int]) -> str:
-    """Format page numbers, which are in order, in the notation of `choose_pages`."""
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Return sorted page numbers in the notation of `choose_pages`."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -12,7 +12,7 @@ from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from servers.common.documents.document import DocumentError, Facts
-from servers.common.documents.page_ranges import choose_pages, write_ranges
+from servers.common.documents.page_ranges import choose_pages, format_ranges
 
 MAX_PAGES = 2_000
 """Maximum number of pages that are read."""
@@ -20,24 +20,24 @@ MAX_CHARACTERS = 5_000_000
 """Number of characters after which no further page is read."""
 _MAX_FACT_LENGTH = 1_000
 """Maximum length of a property in characters."""
-# Exceptions other than its own that pypdf raises for damaged files.
-_DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# The exceptions that pypdf raises for damaged files.
+_DAMAGE_ERRORS = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms), which a search for a word would miss.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 # A hyphenated word at the end of a line: its first part, the hyphen, its second part, and the punctuation after it.
-_BROKEN = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\s\w]*)[ \t]?")
+_HYPHENATED = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\s\w]*)[ \t]?")
 
 
 class PdfText(NamedTuple):
-    """The text of some pages, each after its number, and notes for the reader."""
+    """The text of some pages, each below a line with its number, and notes for the reader."""
 
     text: str
     notes: tuple[str, ...]
 
 
 class Pdf:
-    """An open PDF whose pages can be counted."""
+    """An open PDF, with the total number of its pages."""
 
     def __init__(self, body: bytes) -> None:
         """Open a PDF. Raises DocumentError with code `unreadable` if it needs a password or is damaged."""
@@ -59,61 +59,61 @@ class Pdf:
     def facts(self) -> Facts:
         """Return the properties that the file declares."""
         try:
-            about = self._reader.metadata
-        except _DAMAGED:
-            about = None
-        if about is None:
+            metadata = self._reader.metadata
+        except _DAMAGE_ERRORS:
+            metadata = None
+        if metadata is None:
             return Facts()
         return Facts(
-            title=_fact(lambda: about.title),
-            author=_fact(lambda: about.author),
-            subject=_fact(lambda: about.subject),
-            created=_fact(lambda: about.creation_date),
-            modified=_fact(lambda: about.modification_date),
+            title=_property_text(lambda: metadata.title),
+            author=_property_text(lambda: metadata.author),
+            subject=_property_text(lambda: metadata.subject),
+            created=_property_text(lambda: metadata.creation_date),
+            modified=_property_text(lambda: metadata.modification_date),
         )
 
-    def read(self, requested: str | None, seconds: float) -> PdfText:
-        """Return the `requested` pages that can be read within `seconds`; a note lists the rest.
+    def read(self, requested: str | None, timeout: float) -> PdfText:
+        """Return the `requested` pages that can be read within `timeout` seconds; a note lists the rest.
 
         Raises DocumentError with code `bad_argument` like `choose_pages`.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + timeout
         numbers = choose_pages(requested, self.total)
         texts: list[str] = []
-        room, damaged = MAX_CHARACTERS, 0
+        characters_left, damaged = MAX_CHARACTERS, 0
         for number in numbers[:MAX_PAGES]:
-            if room < 0 or time.monotonic() > deadline:
+            if characters_left < 0 or time.monotonic() > deadline:
                 break
             try:
                 text = self._reader.pages[number - 1].extract_text().strip()
-            except _DAMAGED:
+            except _DAMAGE_ERRORS:
                 damaged += 1
                 text = ""
-            room -= len(text)
+            characters_left -= len(text)
             texts.append(text)
-        read, rest = numbers[: len(texts)], numbers[len(texts) :]
+        read, unread = numbers[: len(texts)], numbers[len(texts) :]
         notes = []
-        if rest:
-            shown = write_ranges(read) or "none"
+        if unread:
+            shown = format_ranges(read) or "none"
             notes.append(
-                f'Of {self.total} pages, these were read: {shown}. Continue with pages="{write_ranges(rest)}".'
+                f'Of {self.total} pages, these were read: {shown}. Continue with pages="{format_ranges(unread)}".'
             )
         if damaged:
             notes.append(f"Damaged pages, which are left out: {damaged}.")
         elif texts and not any(texts):
             notes.append("No page contains text: the pages may be scanned images.")
         heads = (f"[page {number} of {self.total}]" for number in read)
-        clean = clean_texts(texts)
+        cleaned = clean_texts(texts)
         return PdfText(
-            "\n\n".join(f"{head}\n\n{text}".rstrip() for head, text in zip(heads, clean, strict=True)), tuple(notes)
+            "\n\n".join(f"{head}\n\n{text}".rstrip() for head, text in zip(heads, cleaned, strict=True)), tuple(notes)
         )
 
 
 def clean_texts(texts: list[str]) -> list[str]:
     """Return the texts of pages with ligatures resolved and hyphenated words at line ends joined.
 
-    A hyphen at the end of a line is kept if the same word also has it inside a line. The second part of a word must
-    be in lowercase, or both in capitals.
+    Two parts are joined if the second begins with a lowercase letter, if both are in capitals, or if the hyphen is a
+    soft one. A hyphen is kept if the word occurs more often with it than without it.
     """
     texts = [text.translate(_LIGATURES) for text in texts]
     words = Counter(word for text in texts for word in _WORDS.findall(text))
@@ -121,19 +121,19 @@ def clean_texts(texts: list[str]) -> list[str]:
     def join(match: re.Match[str]) -> str:
         first, hyphen, second, after = match.groups()
         compound = f"{first}-{second}"
-        goes_on = second[0].islower() or (first.isupper() and second.isupper())
-        if not goes_on and hyphen != "\u00ad":
+        is_continuation = second[0].islower() or (first.isupper() and second.isupper())
+        if not is_continuation and hyphen != "\u00ad":
             return match[0]
-        keeps = hyphen != "\u00ad" and words[compound] > words[first + second]
-        return f"{compound if keeps else first + second}{after}\n"
+        keep_hyphen = hyphen != "\u00ad" and words[compound] > words[first + second]
+        return f"{compound if keep_hyphen else first + second}{after}\n"
 
-    return [_BROKEN.sub(join, text) for text in texts]
+    return [_HYPHENATED.sub(join, text) for text in texts]
 
 
-def _fact(get: Callable[[], object]) -> str:
+def _property_text(get: Callable[[], object]) -> str:
     try:
         value = get()
-    except _DAMAGED:
+    except _DAMAGE_ERRORS:
         return ""
     if isinstance(value, datetime):
         return value.isoformat()

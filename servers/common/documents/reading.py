@@ -12,9 +12,9 @@ from servers.common.html.tree import length, parse
 from servers.common.html.visible import keep_visible
 
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
-"""Takes the file, and the requested `pages` and `section`, which most kinds ignore."""
+"""Takes the file, and the requested `pages` and `section` (the name of a sheet), which most kinds ignore."""
 
-_CUT = "The document has too many elements or nesting levels; the rest is left out."
+_CUT_NOTE = "The document has too many elements or nesting levels; the rest is left out."
 _MAX_CELL = 1_000
 """Maximum length of a sheet's cell, in characters. A Markdown row is one line, which longer cells make hard to
 read."""
@@ -50,7 +50,7 @@ class VisibleDocument(NamedTuple):
     removed: tuple[int, int]
     """Hidden elements and invisible characters that were removed."""
     notes: tuple[str, ...]
-    """The document's notes, and a sentence if its tree was cut."""
+    """The document's notes, and one more if its tree was cut."""
 
     @property
     def body(self) -> HtmlElement:
@@ -60,9 +60,9 @@ class VisibleDocument(NamedTuple):
 
 def visible_document(document: Document) -> VisibleDocument:
     """Parse a document and keep only its visible parts. Long cells of sheets are moved below their table."""
-    root, whole = parse(document.html)
+    root, is_complete = parse(document.html)
     if "sheets" in document.counts:
-        # Each leaves a number, and the text that follows the table begins with it.
+        # A number remains in the cell, and its text follows the table, after the same number.
         for table in root.iter("table"):
             cells = [cell for cell in table.iter("td", "th") if length(cell) > _MAX_CELL]
             for number, cell in reversed(list(enumerate(cells, 1))):
@@ -72,4 +72,4 @@ def visible_document(document: Document) -> VisibleDocument:
                 cell.text = f"({number})"
                 table.addnext(text)
     removed = keep_visible(root)[:2]
-    return VisibleDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
+    return VisibleDocument(root, removed, (*document.notes, *(() if is_complete else (_CUT_NOTE,))))

@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
-from servers.common.documents.document import Document, DocumentError, name_left_out
+from servers.common.documents.document import Document, DocumentError, left_out_notes
 from servers.common.documents.package import Package
 from servers.common.documents.uncomputed import count_uncomputed
 
@@ -28,7 +28,7 @@ _HYPERLINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^>]*)>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _COMMENTS = re.compile(r"xl/(?:threadedC|c)omments")
-_DAMAGED = (
+_DAMAGE_ERRORS = (
     BadZipFile,
     InvalidFileException,
     LookupError,
@@ -40,8 +40,8 @@ _DAMAGED = (
 )
 
 
-class _Reading:
-    """The progress of reading a workbook, within the limits."""
+class _SheetReader:
+    """Reads sheets until the limits of the workbook are reached."""
 
     def __init__(self) -> None:
         self.cells = self.rows = 0
@@ -49,20 +49,20 @@ class _Reading:
 
     def table(self, sheet: Any, links: dict[str, str]) -> str:
         """Return a sheet as HTML. Rows with a single value above the table, such as titles, become paragraphs."""
-        # The size that a sheet declares may be wrong.
+        # Otherwise openpyxl would use the size that the sheet declares, which may be wrong.
         sheet.reset_dimensions()
         rows: list[list[str]] = []
         for row in sheet.iter_rows():
             if self.cells >= MAX_CELLS or self.rows >= MAX_ROWS:
                 self.is_cut = True
                 break
-            values = [show_value(cell) for cell in row[:MAX_COLUMNS]]
+            values = [value_html(cell) for cell in row[:MAX_COLUMNS]]
             self.is_cut = self.is_cut or any(cell.value is not None for cell in row[MAX_COLUMNS:])
             self.cells += sum(map(bool, values))
             self.rows += 1
             if any(values):
-                rows.append([_link(cell, value, links) for cell, value in zip(row, values, strict=False)])
-        first = min((next(at for at, value in enumerate(row) if value) for row in rows), default=0)
+                rows.append([_cell_html(cell, value, links) for cell, value in zip(row, values, strict=False)])
+        first = min((next(index for index, value in enumerate(row) if value) for row in rows), default=0)
         widest = max((sum(map(bool, row)) for row in rows), default=0)
         titles = list(takewhile(lambda row: sum(map(bool, row)) < min(widest, 2), rows))
         paragraphs = [f"<p>{next(filter(None, row))}</p>" for row in titles]
@@ -80,11 +80,11 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     package = Package(body)
     try:
         workbook = load_workbook(BytesIO(body), read_only=True, data_only=True, keep_links=False)
-    except _DAMAGED:
+    except _DAMAGE_ERRORS:
         raise DocumentError("unreadable", "the workbook is damaged") from None
-    reading, parts = _Reading(), list[str]()
-    shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
-    hidden = [sheet.title for sheet in workbook.worksheets if sheet not in shown]
+    reader, parts = _SheetReader(), list[str]()
+    visible = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    hidden = [sheet.title for sheet in workbook.worksheets if sheet not in visible]
     chosen = [sheet for sheet in workbook.worksheets if sheet.title == name]
     main = package.main_part()
     relations = package.relations(main)
@@ -97,25 +97,26 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
         "comments": sum(package.read(part).count(b"<comment ") for part in package.names if _COMMENTS.match(part)),
         "formulas without a stored value": 0,
     }
-    for sheet in chosen or shown:
+    for sheet in chosen or visible:
         parts.append(f"<h2>{escape(sheet.title)}</h2>")
         part_name = part_names.get(sheet.title, "")
         markup = package.read(part_name) if part_name in package.names else b""
         left_out["formulas without a stored value"] += count_uncomputed(BytesIO(markup))
         try:
-            parts.append(reading.table(sheet, _links(package, part_name, markup)))
-        except _DAMAGED:
+            parts.append(reader.table(sheet, _links(package, part_name, markup)))
+        except _DAMAGE_ERRORS:
             left_out["sheets that are damaged"] += 1
-    notes = name_left_out(left_out)
-    if reading.is_cut:
+    notes = left_out_notes(left_out)
+    if reader.is_cut:
         limits = f"{MAX_CELLS:,} cells, {MAX_ROWS:,} rows and {MAX_COLUMNS} columns"
-        ask = " Ask for one sheet by name." if len(shown) > 1 else ""
+        ask = " Ask for one sheet by name." if len(visible) > 1 else ""
         notes.append(f"Everything after {limits} is left out.{ask}")
-    return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes), tuple(hidden))
+    return Document("".join(parts), package.facts(), {"sheets": len(visible)}, tuple(notes), tuple(hidden))
 
 
 def _links(package: Package, part_name: str, markup: bytes) -> dict[str, str]:
-    """Return the URLs of a sheet's cells, which follow its rows in the file."""
+    """Return the URLs that cells of a sheet link to, by reference of the cell, such as `B2`. In the XML of the sheet
+    (`markup`) they follow the rows."""
     relations = package.relations(part_name)
     links: dict[str, str] = {}
     for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):
@@ -126,12 +127,12 @@ def _links(package: Package, part_name: str, markup: bytes) -> dict[str, str]:
     return links
 
 
-def _link(cell: Any, value: str, links: dict[str, str]) -> str:
+def _cell_html(cell: Any, value: str, links: dict[str, str]) -> str:
     url = links.get(cell.coordinate) if links and value else None
     return f'<a href="{escape(url)}">{value}</a>' if url else value
 
 
-def show_value(cell: Any) -> str:
+def value_html(cell: Any) -> str:
     """Return the value of a cell as displayed, escaped for HTML: percentages with their sign, dates in ISO 8601."""
     value = cell.value
     if isinstance(value, bool):
@@ -147,7 +148,7 @@ def show_value(cell: Any) -> str:
     if isinstance(value, int | float):
         if percent := _PERCENT.search(_TEXT_IN_FORMAT.sub("", cell.number_format or "").partition(";")[0]):
             return f"{value * 100:.{len(percent[1] or '')}f}%"
-        # Excel computes with fifteen digits and shows as many.
+        # Excel stores and shows at most fifteen digits.
         return f"{value:.15g}" if abs(value) < 1e15 else str(value)
     return "" if value is None else "<br>".join(escape(str(value)).strip().splitlines())
 

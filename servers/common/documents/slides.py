@@ -8,8 +8,8 @@ from html import escape
 
 from lxml.etree import _Element as Element
 
-from servers.common.documents.charts import write_chart
-from servers.common.documents.document import Document, name_left_out
+from servers.common.documents.charts import chart_html
+from servers.common.documents.document import Document, left_out_notes
 from servers.common.documents.formulas import tex_of
 from servers.common.documents.package import Package, text_of
 from servers.common.documents.page_ranges import choose_pages
@@ -22,10 +22,11 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_POINT = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}pt"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_TITLES = ("title", "ctrTitle")
-_LISTED = ("body", "obj")
-_FURNITURE = ("dt", "ftr", "sldNum", "sldImg", "hdr")
-"""Placeholders for parts that are the same on all slides, and for the slide's picture in its notes."""
+_TITLE_PLACEHOLDERS = ("title", "ctrTitle")
+_TEXT_PLACEHOLDERS = ("body", "obj")
+_OMITTED_PLACEHOLDERS = ("dt", "ftr", "sldNum", "sldImg", "hdr")
+"""Types of placeholders for headers, footers, dates and slide numbers, and for the picture of the slide in its
+notes."""
 MAX_SLIDES = 2_000
 """Maximum number of slides that are read."""
 
@@ -48,7 +49,7 @@ def read_slides(body: bytes, pages: str | None = None) -> Document:
             hidden += 1
             continue
         parts.append(_Slide(package, names[number - 1], slide).write(number))
-    notes = name_left_out({"hidden slides": hidden})
+    notes = left_out_notes({"hidden slides": hidden})
     if len(numbers) > MAX_SLIDES:
         notes.append(
             f"The first {MAX_SLIDES:,} slides were read: continue with pages={numbers[MAX_SLIDES]}-{numbers[-1]}."
@@ -63,43 +64,45 @@ class _Slide:
 
     def write(self, number: int) -> str:
         shapes = list(_shapes(self.root))
-        title = next((text_of(shape) for shape in shapes if _placeholder(shape) in _TITLES), "")
+        title = next((text_of(shape) for shape in shapes if _placeholder(shape) in _TITLE_PLACEHOLDERS), "")
         head = f"<h2>Slide {number}{': ' if title else ''}{escape(title)}</h2>"
-        rest = [self.shape(shape) for shape in shapes if not title or _placeholder(shape) not in _TITLES]
+        rest = [
+            self.shape_html(shape) for shape in shapes if not title or _placeholder(shape) not in _TITLE_PLACEHOLDERS
+        ]
         relation = next((candidate for candidate in self._relations.values() if candidate.kind == "notesSlide"), None)
         notes = ""
         if relation is not None and relation.target in self._package.names:
-            page = _Slide(self._package, relation.target, self._package.xml(relation.target))
-            notes = "".join(page.shape(shape) for shape in _shapes(page.root))
+            notes_slide = _Slide(self._package, relation.target, self._package.xml(relation.target))
+            notes = "".join(notes_slide.shape_html(shape) for shape in _shapes(notes_slide.root))
         return "".join([head, *rest, f"<p><strong>Notes:</strong></p>{notes}" if notes else ""])
 
-    def shape(self, shape: Element) -> str:
-        if _placeholder(shape) in _FURNITURE:
+    def shape_html(self, shape: Element) -> str:
+        if _placeholder(shape) in _OMITTED_PLACEHOLDERS:
             return ""
         table, chart = next(shape.iter(f"{_A}tbl"), None), next(shape.iter(_CHART), None)
         if table is not None:
             return self._table(table)
         if chart is not None:
             root = self._find_related(chart.get(f"{_R}id"))
-            return "" if root is None else write_chart(root)
+            return "" if root is None else chart_html(root)
         if (diagram := next(shape.iter(_DIAGRAM), None)) is not None:
             root = self._find_related(diagram.get(f"{_R}dm"))
             points = [] if root is None else [text_of(point) for point in root.iter(_DIAGRAM_POINT)]
             return f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points if point)}</ul>"
-        has_bullets = _placeholder(shape) in _LISTED
+        has_bullets = _placeholder(shape) in _TEXT_PLACEHOLDERS
         text = "".join(self._body(body, has_bullets) for body in shape.iter(f"{_P}txBody"))
         properties = next(shape.iter(f"{_P}cNvPr"), None)
-        described = " ".join((properties.get("descr") or "").split()) if properties is not None and not text else ""
-        return text or (f"<p><em>Picture: {escape(described)}</em></p>" if described else "")
+        description = " ".join((properties.get("descr") or "").split()) if properties is not None and not text else ""
+        return text or (f"<p><em>Picture: {escape(description)}</em></p>" if description else "")
 
     def _body(self, body: Element, has_bullets: bool) -> str:
-        """Return paragraphs and nested lists; a paragraph of a text placeholder is an item unless it declares
-        otherwise."""
+        """Return the paragraphs and nested lists of a text body. With `has_bullets`, a paragraph is a list item
+        unless it declares otherwise."""
         parts: list[str] = []
         lists: list[str] = []
         for paragraph in body.findall(f"{_A}p"):
-            words = self._words(paragraph)
-            if not words:
+            html = self._inline_html(paragraph)
+            if not html:
                 continue
             level, tag = _find_level(paragraph, has_bullets)
             level = min(level, len(lists) + 1)
@@ -110,14 +113,14 @@ class _Slide:
             while len(lists) < level:
                 lists.append(tag)
                 parts.append(f"<{tag}><li>")
-            parts.append(words if level else f"<p>{words}</p>")
+            parts.append(html if level else f"<p>{html}</p>")
         return "".join([*parts, *(f"</li></{tag}>" for tag in reversed(lists))])
 
     def _find_related(self, id: str | None) -> Element | None:
         relation = self._relations.get(id or "")
         return self._package.xml(relation.target) if relation and relation.target in self._package.names else None
 
-    def _words(self, paragraph: Element) -> str:
+    def _inline_html(self, paragraph: Element) -> str:
         parts = []
         for run in paragraph:
             if run.tag == f"{_A}br":
@@ -140,7 +143,7 @@ class _Slide:
                 if cell.get("hMerge") or cell.get("vMerge"):
                     cells.append(f"<{tag}></{tag}>")
                 else:
-                    texts = (self._words(paragraph) for paragraph in cell.iter(f"{_A}p"))
+                    texts = (self._inline_html(paragraph) for paragraph in cell.iter(f"{_A}p"))
                     cells.append(f"<{tag}>{'<br>'.join(filter(None, texts))}</{tag}>")
             rows.append(f"<tr>{''.join(cells)}</tr>")
         return f"<table>{''.join(rows)}</table>"
@@ -162,7 +165,7 @@ def _placeholder(shape: Element) -> str:
 
 
 def _find_level(paragraph: Element, has_bullets: bool) -> tuple[int, str]:
-    """Return the number of lists around a paragraph, and the tag of the innermost one."""
+    """Return the depth of the list that contains a paragraph, 0 for none, and the tag of that list."""
     properties = paragraph.find(f"{_A}pPr")
     if properties is None:
         return int(has_bullets), "ul"

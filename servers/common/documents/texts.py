@@ -1,5 +1,5 @@
-"""Documents as Markdown, read in a worker process, so that a malicious document is bounded by limits on time and
-memory."""
+"""Documents as Markdown, read in a worker process whose time and memory are limited, because a document may be
+malicious."""
 
 import json
 from functools import cached_property
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from servers.common.documents.document import DocumentError
-from servers.common.documents.kinds import COMPOUND, LOCAL, document_kind
+from servers.common.documents.kinds import COMPOUND_FILE, ZIP_START, document_kind
 from servers.common.workers import pool
 from shared.text import join_lines
 
@@ -31,7 +31,7 @@ class DocumentText(NamedTuple):
 def may_be_document(start: bytes) -> bool:
     """Return True if a file with this start may be a PDF, or a zip archive as used by Office, OpenDocument and
     EPUB."""
-    return start.startswith((_PDF, LOCAL, COMPOUND))
+    return start.startswith((_PDF, ZIP_START, COMPOUND_FILE))
 
 
 def require_libraries() -> None:
@@ -42,14 +42,14 @@ def require_libraries() -> None:
 
 
 class DocumentTexts:
-    """A worker process that converts documents, started for the first one."""
+    """Converts documents in a worker process, which is started for the first document."""
 
     def __init__(self, limits: "pool.Limits | None" = None) -> None:
         self._limits = limits
 
     @cached_property
     def _pool(self) -> "pool.Pool":
-        # Here `pool` is first used, and thus loaded.
+        # `pool` is a lazy module, which is loaded here.
         limits = self._limits or pool.Limits(seconds=10, mebibytes=512)
         return pool.Pool(pool.Program(f"{__package__}.worker", "document"), 1, limits)
 
@@ -65,7 +65,7 @@ class DocumentTexts:
         kind, media_type = detected
         try:
             answer, text = await self._pool.ask(kind, {"media_type": media_type, "pages": pages}, body)
-            # The worker has read the document, so its response is as untrusted as the document.
+            # A malicious document may control the worker, so its response is untrusted as well.
             if isinstance(error := answer.get("error"), list):
                 code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
                 raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)

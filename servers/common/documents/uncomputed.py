@@ -1,5 +1,5 @@
-"""Formulas in Excel sheets whose values are missing in the file, as written by programs that don't compute them
-(SpreadsheetML: ECMA-376, part 1, section 18.3.1.4)."""
+"""Counts formulas in Excel sheets that are stored without their values, as programs write them that don't compute
+formulas (SpreadsheetML: ECMA-376, part 1, section 18.3.1.4)."""
 
 import re
 from typing import IO
@@ -7,7 +7,7 @@ from typing import IO
 _BLOCK_BYTES = 1_048_576
 _MAX_CELL_BYTES = 65_536
 """Maximum size of a cell in bytes, enough for a formula of 8,192 characters."""
-# A formula whose result is empty text has the type "str".
+# A cell of type "str" has no value if the result of its formula is empty text, so it is not counted.
 _CELL = re.compile(
     rb"""<(?P<prefix>(?:\w+:)?)c\b(?![^<>]*\st="str")[^<>]*>\s*"""
     rb"""<(?P=prefix)f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?P=prefix)f>)\s*"""

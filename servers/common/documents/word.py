@@ -1,7 +1,7 @@
 """Word documents as HTML, converted by mammoth.
 
-Parts that mammoth silently skips are prepared first: formulas become text, hidden text is removed, and the first row
-of a table becomes its header if the table's style says so (ECMA-376, part 1, section 17.4.55).
+The XML is prepared for mammoth, which ignores some of it: formulas become text, hidden text is removed, and the first
+row of a table becomes its header if the table's style says so (ECMA-376, part 1, section 17.4.55).
 """
 
 import re
@@ -15,7 +15,7 @@ from lxml.etree import _Element as Element
 from mammoth import html
 from mammoth.documents import Image
 
-from servers.common.documents.document import Document, DocumentError, name_left_out
+from servers.common.documents.document import Document, DocumentError, left_out_notes
 from servers.common.documents.formulas import tex_of
 from servers.common.documents.package import Package, text_of
 
@@ -43,11 +43,11 @@ r[style-name='HTML Code'] => code
 r[style-name='Verbatim Char'] => code
 r[style-name='Source Text'] => code
 """
-_NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
+_NOTE_REFERENCE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
 _LINK_BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
-"""The link back to its reference that mammoth writes after a note."""
-_DAMAGED = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
-_OFF = ("0", "false", "off")
+"""The link from a note back to its reference, which mammoth writes after the note."""
+_DAMAGE_ERRORS = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
+_FALSE_VALUES = ("0", "false", "off")
 
 
 def read_word(body: bytes) -> Document:
@@ -58,26 +58,28 @@ def read_word(body: bytes) -> Document:
     """
     package = Package(body)
     main = package.main_part()
-    copy = BytesIO()
+    prepared_copy = BytesIO()
     left_out: dict[str, int] = {}
-    with ZipFile(copy, "w") as archive:
+    with ZipFile(prepared_copy, "w") as archive:
         for name in package.names:
             if name.endswith((".xml", ".rels")) or name == main:
-                prepared = name == main or name.endswith(("/footnotes.xml", "/endnotes.xml"))
-                archive.writestr(name, _prepare(package.xml(name), left_out) if prepared else package.read(name))
+                needs_preparation = name == main or name.endswith(("/footnotes.xml", "/endnotes.xml"))
+                archive.writestr(
+                    name, _prepare(package.xml(name), left_out) if needs_preparation else package.read(name)
+                )
     try:
         result = mammoth.convert_to_html(
-            copy, style_map=_STYLES, include_embedded_style_map=False, convert_image=_describe_picture
+            prepared_copy, style_map=_STYLES, include_embedded_style_map=False, convert_image=_describe_picture
         )
-    except _DAMAGED:
+    except _DAMAGE_ERRORS:
         raise DocumentError("unreadable", "the document is damaged") from None
     comments = next(
         (relation.target for relation in package.relations(main).values() if relation.kind == "comments"), ""
     )
     if comments in package.names:
         left_out["comments"] = len(package.xml(comments))
-    html = _NOTE.sub(r"\1\2\3", _LINK_BACK.sub("", result.value))
-    return Document(html, package.facts(), notes=tuple(name_left_out(left_out)))
+    html = _NOTE_REFERENCE.sub(r"\1\2\3", _LINK_BACK.sub("", result.value))
+    return Document(html, package.facts(), notes=tuple(left_out_notes(left_out)))
 
 
 def _prepare(root: Element, left_out: dict[str, int]) -> bytes:
@@ -89,41 +91,41 @@ def _prepare(root: Element, left_out: dict[str, int]) -> bytes:
         _replace(formula, run)
     for mark in list(root.iter(f"{_W}vanish")):
         run = mark.getparent().getparent()
-        if run is not None and run.tag == f"{_W}r" and mark.get(f"{_W}val") not in _OFF:
+        if run is not None and run.tag == f"{_W}r" and mark.get(f"{_W}val") not in _FALSE_VALUES:
             hidden = text_of(run)
             left_out["hidden texts"] = left_out.get("hidden texts", 0) + bool(hidden)
             run[:] = []
     for table in root.iter(f"{_W}tbl"):
-        _mark_head(table)
+        _mark_header_row(table)
     charts = sum(1 for _ in root.iter(*_CHARTS))
     left_out["charts and diagrams"] = left_out.get("charts and diagrams", 0) + charts
     return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _replace(element: Element, other: Element) -> None:
-    holder = element.getparent()
-    while holder.tag.startswith(
+def _replace(element: Element, replacement: Element) -> None:
+    ancestor = element.getparent()
+    while ancestor.tag.startswith(
         _MATH.removesuffix("oMath")
     ):  # a paragraph of formulas, which mammoth does not support
-        if holder.getparent() is None:
+        if ancestor.getparent() is None:
             return
-        holder.tag = f"{_W}smartTag"
-        holder = holder.getparent()
-    element.getparent().replace(element, other)
-    other.tail = None
+        ancestor.tag = f"{_W}smartTag"
+        ancestor = ancestor.getparent()
+    element.getparent().replace(element, replacement)
+    replacement.tail = None
 
 
-def _mark_head(table: Element) -> None:
-    look, first = table.find(f"{_W}tblPr/{_W}tblLook"), table.find(f"{_W}tr")
-    if look is None or first is None or next(table.iter(f"{_W}tblHeader"), None) is not None:
+def _mark_header_row(table: Element) -> None:
+    look, first_row = table.find(f"{_W}tblPr/{_W}tblLook"), table.find(f"{_W}tr")
+    if look is None or first_row is None or next(table.iter(f"{_W}tblHeader"), None) is not None:
         return
     value = look.get(f"{_W}val") or "0"
-    has_head = look.get(f"{_W}firstRow") == "1" or bool(value.isalnum() and int(value, 16) & 0x20)
-    if has_head and len(table.findall(f"{_W}tr")) > 1:
-        properties = first.find(f"{_W}trPr")
+    has_header = look.get(f"{_W}firstRow") == "1" or bool(value.isalnum() and int(value, 16) & 0x20)
+    if has_header and len(table.findall(f"{_W}tr")) > 1:
+        properties = first_row.find(f"{_W}trPr")
         if properties is None:
             properties = etree.Element(f"{_W}trPr")
-            first.insert(0, properties)
+            first_row.insert(0, properties)
         etree.SubElement(properties, f"{_W}tblHeader")
 
 

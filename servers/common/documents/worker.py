@@ -10,9 +10,9 @@ from servers.common.workers.serving import Read, serve
 from shared.text import quote_name
 
 _MAX_CHARACTERS = 5_000_000
-"""Maximum number of characters of one text."""
-# The rest of the time is for the page that is being read when this share is used up.
+"""Maximum length of a text that is returned, in characters."""
 _TIME_SHARE = 0.6
+"""The share of the time after which no further page of a PDF is begun. The rest is for the page in progress."""
 
 TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
 """Takes the requested `media_type` and `pages`, and a file; returns the text and notes about it."""
@@ -26,11 +26,11 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
         def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
             text, notes = read(head, body)
-            shown, _ = strip_invisible(text)
-            if len(shown) > _MAX_CHARACTERS:
-                shown = shown[:_MAX_CHARACTERS]
+            visible_text, _ = strip_invisible(text)
+            if len(visible_text) > _MAX_CHARACTERS:
+                visible_text = visible_text[:_MAX_CHARACTERS]
                 notes = (*notes, f"Only the first {_MAX_CHARACTERS:,} characters are returned.")
-            return {"notes": notes}, shown.encode("utf-8", "replace")
+            return {"notes": notes}, visible_text.encode("utf-8", "replace")
 
         return answer
 
@@ -38,7 +38,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
 
 def pdf_reader(seconds: float) -> TextReader:
-    """Return a PDF reader that uses its share of the time."""
+    """Return a PDF reader that begins no page after its share of `seconds`."""
     from servers.common.documents.pdf import Pdf
 
     return lambda head, body: Pdf(body).read(head["pages"], seconds * _TIME_SHARE)
@@ -63,7 +63,7 @@ def text_reader(kind: DocumentKind) -> TextReader:
 
 
 def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
-    """Return the pages or the sheet name that `pages` means for a document of this kind.
+    """Return `pages` as page ranges and None, or as None and a sheet name, depending on the kind of document.
 
     Raises DocumentError with code `bad_argument` if the document has neither.
     """
@@ -75,11 +75,14 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
 
 
 def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:
-    """Raise DocumentError with code `bad_argument` and the names of all sheets if other sheets were read."""
+    """Raise DocumentError with code `bad_argument` and the names of all sheets unless `names`, the sheets that were
+    read, are only the requested `sheet`."""
     if names != [sheet]:
         listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
-        shown = ", ".join(listed[:20])
-        raise DocumentError("bad_argument", "the workbook has no sheet with that name", f"Its sheets: {shown}.")
+        visible_text = ", ".join(listed[:20])
+        raise DocumentError(
+            "bad_argument", "the workbook has no sheet with that name", f"Its sheets: {visible_text}."
+        )
 
 
 def _quote_name(name: str) -> str:

@@ -1,12 +1,12 @@
 """Finds places on systems without directory descriptors (Windows), with weaker guarantees.
 
-The path is resolved as a whole and must be below a root. After the file is opened, the path is resolved again and
-must still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
-`entries.RACE_FREE` shows which of the two walkers is in use.
+The whole path is resolved and must be below a root. After the file is opened, the path is resolved again and must
+still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
+`entries.RACE_FREE` is False on these systems; on others, `posix` does this work.
 
-The resolved path contains the long name of each file that could be examined. However, the last name stays as written
-if links are not followed, and so does a name that may not be examined. Since no rule can match a short name, it is
-accepted only if the directory lists it.
+Windows may give a file a second, short name, such as `ENV~1` for `.env`, which no rule of the denylist matches.
+Resolving a path replaces short names by long ones, except for the last name if links are not followed, and for names
+that this process may not examine. So a name that looks like a short one is accepted only if its directory lists it.
 """
 
 import errno
@@ -29,7 +29,7 @@ class PathWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """Yield the entry of `place` as a whole path; `OSError`s of the block become `PathError`s."""
+        """Yield the entry of `place`, whose name is a whole path; `OSError`s in the block become `PathError`s."""
         with os_errors(place.path):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
@@ -38,18 +38,18 @@ class PathWalker:
             else:
                 parent, name = os.path.split(path)
                 resolved = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
-            inside = self._roots.locate(components(resolved))
-            if inside is None:
+            located = self._roots.locate(components(resolved))
+            if located is None:
                 raise self._roots.outside_error(place.path)
-            resolved_place = Place(*inside, place.path)
+            resolved_place = Place(*located, place.path)
             self._roots.require_allowed(resolved_place)
             self._require_listed(resolved_place)
             try:
                 status = os.lstat(resolved)
             except FileNotFoundError:
                 status = None
-            linked = follow and os.path.islink(path)  # noqa: PTH114
-            yield Entry(None, resolved, status, linked, resolved_place)
+            is_link = follow and os.path.islink(path)  # noqa: PTH114
+            yield Entry(None, resolved, status, is_link, resolved_place)
 
     def verify(self, entry: Entry, descriptor: int, path: str) -> None:
         """Raise PathError if the path no longer leads to the opened file."""
@@ -69,7 +69,7 @@ class PathWalker:
         return tuple(dict.fromkeys(paths))
 
     def narrow(self, roots: Roots) -> "PathWalker":
-        """Return the walker for parts of the roots."""
+        """Return a walker for `roots`, which are parts of these roots."""
         return PathWalker(roots)
 
     def is_reachable(self, index: int) -> bool:
@@ -87,8 +87,8 @@ class PathWalker:
         """Raise FileNotFoundError for the short name of a file that has a long one."""
         path = self._roots.path(Place(place.root_index, (), ""))
         for name in place.parts:
-            above, path = path, os.path.join(path, name)  # noqa: PTH118
+            parent, path = path, os.path.join(path, name)  # noqa: PTH118
             if not is_short(name) or not os.path.lexists(path):
                 continue
-            if name.upper() not in (listed.name.upper() for listed in list_entries(above)):
+            if name.upper() not in (listed.name.upper() for listed in list_entries(parent)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

@@ -1,10 +1,10 @@
 """Walks through everything below a directory, opening each directory from its parent.
 
-The start is opened by the walk below its root (see `posix`). As in that walk, each further step is one `openat` of
-one name that follows no link, but the directories on the way down stay open: a sibling of the last directory costs
-one system call instead of one for each level. Only the first levels stay open, so that a deep tree does not use up
-the process's descriptors. Paths are never joined, so none can be too long. Every name is checked against the
-denylist.
+The starting directory is opened by a walk from its root (see `posix`). As in that walk, each further step is one
+`openat` of one name that follows no link, but here the directories on the way down stay open: to open a sibling of
+the last directory takes one system call instead of one for each level. Only the first levels stay open, so that a
+deep tree does not use up the process's descriptors. Names are never joined to a path, so no path can be too long.
+Every name is checked against the denylist.
 """
 
 import os
@@ -27,23 +27,27 @@ Names = tuple[str, ...]
 
 
 class Descent:
-    """The directories below a start, one open at a time. For one thread."""
+    """Scans the directories below a starting directory, one after the other. For one thread.
 
-    def __init__(self, rooted: RootedFiles, place: Place, at: Place, start: int | str) -> None:
+    `place` is the starting directory as requested, `resolved` with links followed, and `start` its descriptor, or its
+    path on systems without directory descriptors.
+    """
+
+    def __init__(self, rooted: RootedFiles, place: Place, resolved: Place, start: int | str) -> None:
         self._rooted = rooted
         self._roots = rooted.roots
         self._step = self._roots.denylist.step
         self._place = place
-        innermost = self._innermost(at)
-        # The starting points in the denylist: at the start, and again at each root below it.
+        innermost = self._innermost(resolved)
+        # The states of the denylist where matching begins: at the start, and at each root below it.
         self._states: dict[Names, DenylistState] = {
             (): self._step_into(self._roots.denylist_state(innermost.root_index), innermost.parts)
         }
-        absolute = components(self._roots.path(at))
+        absolute = components(self._roots.path(resolved))
         for index, root in enumerate(self._roots.paths):
-            below = components(str(root))
-            if below[: len(absolute)] == absolute:
-                self._states[tuple(below[len(absolute) :])] = self._roots.denylist_state(index)
+            opened_descent = components(str(root))
+            if opened_descent[: len(absolute)] == absolute:
+                self._states[tuple(opened_descent[len(absolute) :])] = self._roots.denylist_state(index)
         self._state = self._states[()]
         self._start = start
         self._open_levels: list[tuple[str, int]] = []
@@ -55,10 +59,10 @@ class Descent:
         """Enter the directory with these components below the start, and return its entries by name. Raises
         PathError."""
         try:
-            begin = 0
+            known_depth = 0
             if len(self._states) > 1:
-                begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._states)
-            self._state = self._step_into(self._states[path[:begin]], path[begin:])
+                known_depth = max(depth for depth in range(len(path) + 1) if path[:depth] in self._states)
+            self._state = self._step_into(self._states[path[:known_depth]], path[known_depth:])
             self._path = path
             if isinstance(self._start, int):
                 self._current = self._open(self._start, path)
@@ -107,12 +111,12 @@ class Descent:
         """Return the contents of a file in that directory, which the scan saw as a regular one, if it has fewer than
         `limit` bytes.
 
-        None if `open_file` must open or refuse it. Raises OSError.
+        Return None if it is larger or denied, or if this system has no `pread`; then use `open_file`. Raises OSError.
         """
         if sys.platform == "win32" or isinstance(self._current, str) or self._step(self._state, name) is None:
             return None
-        # Done for each of many thousands of files, so without `fstat`: no link is followed, and `pread` refuses pipes
-        # and sockets that replaced the file after the scan. Only root could have put a device there.
+        # Without `fstat`, since a search does this for thousands of files. It is not needed: no link is followed,
+        # `pread` refuses pipes and sockets that replaced the file after the scan, and only root can create devices.
         descriptor = SYSTEM.open_file(self._current, name)
         try:
             data = os.pread(descriptor, limit, 0)
@@ -140,10 +144,10 @@ class Descent:
     def _step_into(self, state: DenylistState, names: Names) -> DenylistState:
         """Return the denylist's state after those names. Raises PathError with code `denied`."""
         for name in names:
-            further = self._roots.denylist.step(state, name)
-            if further is None:
+            next_state = self._roots.denylist.step(state, name)
+            if next_state is None:
                 raise self._roots.denied_error(self._place.path)
-            state = further
+            state = next_state
         return state
 
     def _open(self, start: int, path: Names) -> int:
@@ -176,11 +180,10 @@ class Descent:
 def descent(rooted: RootedFiles, place: Place) -> Iterator[Descent]:
     """Yield a descent from the directory at `place`. Raises PathError if the directory can't be opened."""
     with rooted.locate(place) as entry:
-        # The end of the walk, with links followed. The denylist applies to the names below it.
-        at = entry.place
-    with rooted.open_directory(at, follow=False) as start:
-        below = Descent(rooted, place, at, start)
+        resolved = entry.place
+    with rooted.open_directory(resolved, follow=False) as start:
+        opened_descent = Descent(rooted, place, resolved, start)
         try:
-            yield below
+            yield opened_descent
         finally:
-            below.close()
+            opened_descent.close()

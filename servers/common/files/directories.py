@@ -1,6 +1,6 @@
-"""A directory that is found by its path each time, and the entries below it, without following links.
+"""Opens a directory by its path, and the entries below it without following links.
 
-Every name is opened in its open parent directory, so checking and opening are one operation. On systems without
+Each name is opened in its open parent directory, so checking and opening are one operation. On systems without
 directory descriptors, each directory is checked before it is entered, and a file is checked again once it is open
 (see `checked`).
 """
@@ -27,8 +27,8 @@ def open_directory(
 ) -> Iterator[Directory]:
     """Yield the open directory at these names below `root`; with `make`, create missing directories.
 
-    The root itself need only be readable if it is to be `listed`. If the system is not `race_free`, directories are
-    found by path.
+    Pass `listed=False` if the root will not be listed, so that it need not be readable. If the system is not
+    `race_free`, directories are opened by path.
     """
     directory: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:

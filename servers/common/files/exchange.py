@@ -41,53 +41,53 @@ _SETTLE_SECONDS, _PAUSE_SECONDS = 0.02, 0.0005
 _MAX_SECONDS = 1.0
 """Maximum number of seconds to wait for a program that keeps appending to the old file."""
 _MAX_ATTEMPTS = 20
-"""Maximum number of attempts, since other programs may write all the time."""
+"""Maximum number of attempts if other programs write all the time."""
 
 
-def retry(act: Callable[[], T], codes: tuple[str, ...]) -> T:
-    """Return the result of `act`, retrying while it raises one of these codes because of other programs."""
+def retry(operation: Callable[[], T], codes: tuple[str, ...]) -> T:
+    """Return the result of `operation`, retrying while it raises one of these codes because of other programs."""
     for _ in range(_MAX_ATTEMPTS - 1):
         try:
-            return act()
+            return operation()
         except PathError as error:
             if error.code not in codes:
                 raise
-    return act()
+    return operation()
 
 
-def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | None) -> bool:
-    """Give `fresh` the name of the entry, which must still be the file `before`. The old file then has the other
-    name.
+def exchange(new: Entry, entry: Entry, expected: os.stat_result, data: bytes | None) -> bool:
+    """Exchange the names of `new` and `entry`, whose file must still have the status `expected`.
 
-    With `data`, its contents, data that has been appended to it since is appended to `fresh`. Raises `changed` for
-    any other change, and leaves the file unchanged. If the system can't exchange names, `fresh` is renamed after a
-    check. Returns False if the file was overwritten instead, because it is a mount point.
+    `data` are the contents that this file had then. With them, what other programs have appended since is appended to
+    `new` as well. Raises `changed` for any other change, and leaves the file as it is. If the system can't exchange
+    names, `new` is renamed after a check. Returns False if the file was overwritten instead, because it is a mount
+    point.
     """
-    # Other server processes see the new file at once, and wait until this one has finished with it.
-    with lock_new_file(fresh):
+    # Other server processes can open the new file as soon as it has its name, but wait until it is complete.
+    with lock_new_file(new):
         try:
-            if not _exchange_names(fresh, entry):
-                _require_unchanged(entry, before)
-                rename(fresh, entry)
+            if not _exchange_names(new, entry):
+                _require_unchanged(entry, expected)
+                rename(new, entry)
                 return True
         except OSError as error:
             if error.errno != errno.EBUSY:
                 raise
-            _require_unchanged(entry, before)
-            overwrite(fresh, entry)
+            _require_unchanged(entry, expected)
+            overwrite(new, entry)
             return False
-        if _take_over(fresh, entry, before, data):
+        if _take_over(new, entry, expected, data):
             return True
-        if not _exchange_names(fresh, entry):
-            rename(fresh, entry)
-        elif fresh.stat is not None:
-            _take_over(fresh, entry, fresh.stat, b"")
+        if not _exchange_names(new, entry):
+            rename(new, entry)
+        elif new.stat is not None:
+            _take_over(new, entry, new.stat, b"")
         raise _changed_error(entry)
 
 
-def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
-    now = stat_entry(entry)
-    if now is None or _identity(now) != _identity(before):
+def _require_unchanged(entry: Entry, expected: os.stat_result) -> None:
+    status = stat_entry(entry)
+    if status is None or _identity(status) != _identity(expected):
         raise _changed_error(entry)
 
 
@@ -98,13 +98,14 @@ def _changed_error(entry: Entry) -> PathError:
 
 
 def _take_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
-    """Return True if `old` is the `expected` file. With its `data`, first copy any appended data to `new`."""
-    # If anything fails here, the replaced file must get its name back.
+    """Return True if the file `old` has the status `expected`, or with `data`, if it begins with them. In the second
+    case, first copy what was appended after them to `new`. Return False for any error, so that `old` gets its name
+    back."""
     try:
-        now = stat_entry(old)
-        if now is None or data is None or not os.path.samestat(now, expected):
+        status = stat_entry(old)
+        if status is None or data is None or not os.path.samestat(status, expected):
             # A rename changes only the inode's ctime.
-            return now is not None and _identity(now) == _identity(expected)
+            return status is not None and _identity(status) == _identity(expected)
         descriptor = open_to_read(old)
         try:
             if read_bytes(descriptor, len(data)) != data:
@@ -122,25 +123,25 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _copy_appended(descriptor: int, begin: int, new: Entry) -> None:
-    """Append the part of the file after `begin` to `new`, including data that programs with the file open still
-    append."""
-    began, end = time.monotonic(), math.inf
+    """Append the bytes of the file from `begin` on to `new`, including those that programs that have the file open
+    append in the meantime."""
+    started_at, end = time.monotonic(), math.inf
     while begin < end:
-        # Checked first: a program that writes and closes after this is read below.
-        is_open = _has_writer(descriptor) and time.monotonic() < began + _SETTLE_SECONDS
-        # A program may never stop appending.
-        if end == math.inf and time.monotonic() > began + _MAX_SECONDS:
+        # Checked before reading, so that what a program writes before it closes the file is still read.
+        is_open = _has_writer(descriptor) and time.monotonic() < started_at + _SETTLE_SECONDS
+        # A program may never stop appending, so after a while only the present end of the file is reached.
+        if end == math.inf and time.monotonic() > started_at + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
-        added = os.read(descriptor, _BLOCK_BYTES)
-        if added:
+        appended = os.read(descriptor, _BLOCK_BYTES)
+        if appended:
             target = open_to_append(new)
             try:
-                append(target, added)
+                append(target, appended)
                 sync(target)
             finally:
                 os.close(target)
-            begin += len(added)
+            begin += len(appended)
         elif is_open:
             time.sleep(_PAUSE_SECONDS)
         else:
@@ -152,7 +153,8 @@ def _has_writer(descriptor: int) -> bool:
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
-        # If another program opens the file now, the system sends a signal; this one is ignored by default.
+        # If another program opens the file during the lease, the system sends a signal: SIGURG, since it is ignored
+        # by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         # A read lease is granted only if no process has the file open for writing (fcntl(2)).
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -162,28 +164,27 @@ def _has_writer(descriptor: int) -> bool:
     return False
 
 
-def _exchange_names(fresh: Entry, other: Entry) -> bool:
+def _exchange_names(new: Entry, other: Entry) -> bool:
     """Exchange the names. Return False if the system or the file system can't. Raises OSError."""
-    if fresh.directory is None or other.directory is None:
+    if new.directory is None or other.directory is None:
         return False
-    number = _renameat2()(
-        fresh.directory, os.fsencode(fresh.name), other.directory, os.fsencode(other.name), _EXCHANGE
+    error_number = _renameat2()(
+        new.directory, os.fsencode(new.name), other.directory, os.fsencode(other.name), _EXCHANGE
     )
-    # EINVAL means that the file system can't (renameat2(2)).
-    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
+    # EINVAL: the file system can't exchange names (renameat2(2)).
+    if error_number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
-    if number:
-        raise OSError(number, os.strerror(number))
+    if error_number:
+        raise OSError(error_number, os.strerror(error_number))
     return True
 
 
 @cache
 def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
-    """Return renameat2 from the system's C library, wrapped to return the error number, 0, or ENOSYS if it is
-    missing."""
+    """Return renameat2 of the system's C library (glibc since 2.28), wrapped to return an error number, 0 after
+    success, or ENOSYS if the library has no such function."""
     import ctypes
 
-    # glibc has it since 2.28.
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if function is None:
         return lambda *_: errno.ENOSYS

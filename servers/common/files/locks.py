@@ -1,12 +1,14 @@
 """One writer per file, in this process and among all server processes on this machine.
 
-A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a spelling and not
-to the file's inode, which every atomic write replaces. Locks exist only while they are held or awaited.
+A lock belongs to a name in a directory (device and inode of the directory, and the name). It belongs neither to a
+path, since several paths can lead to the same name, nor to the file's inode, which every atomic write replaces. Locks
+exist only while they are held or awaited.
 
 While a lock is held, the file itself is locked with flock, an advisory lock that leaves nothing behind in the
-directory. A write puts another file under the name. So after locking, a process checks whether the name still leads
-to the locked file; if not, it starts again with the new one. An unused name needs no lock, since only one process can
-create it. Where flock is not supported, there are no locks between processes.
+directory. A write replaces the file with another one of the same name. So after locking, a process checks whether the
+name still leads to the locked file; if not, it tries again with the new file. A name without a file needs no lock
+between processes, since only one of them can create the file. Where flock is not supported, there are no locks
+between processes.
 
 A waiting call checks now and then whether it was cancelled, or has waited too long.
 """
@@ -32,7 +34,7 @@ else:
     _HAS_LOCKS = True
 
 TIMEOUT_SECONDS = 10.0
-"""Seconds to wait for other processes; a write takes milliseconds."""
+"""Seconds to wait for a lock of another process; a write takes milliseconds."""
 
 _CHECK_SECONDS = 0.05
 """Seconds between checks of a waiting call."""
@@ -53,7 +55,7 @@ class _Lock:
         self.users = 0
 
 
-_guard = threading.Lock()
+_locks_guard = threading.Lock()
 _locks: dict[Key, _Lock] = {}
 
 
@@ -66,21 +68,21 @@ def _key(entry: Entry) -> Key:
 
 @contextmanager
 def _lock_name(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
-    with _guard:
-        shared = _locks.setdefault(key, _Lock())
-        shared.users += 1
+    with _locks_guard:
+        counted_lock = _locks.setdefault(key, _Lock())
+        counted_lock.users += 1
     try:
-        while not shared.lock.acquire(timeout=_CHECK_SECONDS):
+        while not counted_lock.lock.acquire(timeout=_CHECK_SECONDS):
             _raise_if_cancelled()
         try:
             with _lock_until_end(entry, locked_inodes) as handle:
                 yield handle
         finally:
-            shared.lock.release()
+            counted_lock.lock.release()
     finally:
-        with _guard:
-            shared.users -= 1
-            if shared.users == 0:
+        with _locks_guard:
+            counted_lock.users -= 1
+            if counted_lock.users == 0:
                 del _locks[key]
 
 
@@ -89,36 +91,39 @@ def lock_entries(*entries: Entry) -> Iterator[list[Handle | None]]:
     """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError with code
     `busy`.
 
-    Yield for each entry its locked file, open for reading at its start, with its status; None if there is no file, or
-    it can't be locked.
+    Yield for each entry the handle of its locked file, open for reading at its start; None if there is no file, or it
+    can't be locked.
     """
     keys = [_key(entry) for entry in entries]
-    named = dict(zip(keys, entries, strict=True))
+    entries_by_key = dict(zip(keys, entries, strict=True))
     locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
-        handles = {key: stack.enter_context(_lock_name(key, named[key], locked_inodes)) for key in sorted(named)}
+        handles = {
+            key: stack.enter_context(_lock_name(key, entries_by_key[key], locked_inodes))
+            for key in sorted(entries_by_key)
+        }
         yield [handles[key] for key in keys]
 
 
 @contextmanager
-def lock_new_file(fresh: Entry) -> Iterator[None]:
+def lock_new_file(new: Entry) -> Iterator[None]:
     """Lock a new file, whose name no other call knows yet, against other processes."""
     descriptor = None
     if _HAS_LOCKS:
         with suppress(OSError):
-            descriptor = open_to_read(fresh)
+            descriptor = open_to_read(new)
     if descriptor is None:
         yield
         return
     try:
-        _flock(descriptor, time.monotonic() + TIMEOUT_SECONDS, fresh)
+        _flock(descriptor, time.monotonic() + TIMEOUT_SECONDS, new)
         yield
     finally:
         os.close(descriptor)
 
 
 def _raise_if_cancelled() -> None:
-    """Raise in the thread of a cancelled call; do nothing outside a call."""
+    """Raise if the call whose thread this is was cancelled; do nothing in other threads."""
     with suppress(RuntimeError):
         from_thread.check_cancelled()
 
@@ -134,21 +139,21 @@ def _lock_until_end(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle 
 
 
 def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
-    """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
-    it.
+    """Lock the regular file of the entry against other processes, and return its handle. Return None if its inode is
+    in `locked_inodes`, or if there is nothing to lock.
 
     Raises PathError with code `busy` if another process keeps it locked for too long.
     """
-    until = time.monotonic() + TIMEOUT_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     status = entry.stat
     while (descriptor := _open_lockable(entry, status)) is not None:
         is_locked = False
         try:
             opened = os.fstat(descriptor)
             inode = opened.st_dev, opened.st_ino
-            if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _flock(descriptor, until, entry):
+            if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _flock(descriptor, deadline, entry):
                 return None
-            # The previous owner of the lock may have put another file under the name.
+            # The previous owner of the lock may have replaced the file.
             status = stat_entry(entry)
             if status is not None and os.path.samestat(status, opened):
                 is_locked = True
@@ -175,15 +180,15 @@ def _open_lockable(entry: Entry, status: os.stat_result | None) -> int | None:
         return None
 
 
-def _flock(descriptor: int, until: float, entry: Entry) -> bool:
+def _flock(descriptor: int, deadline: float, entry: Entry) -> bool:
     """Lock the entry's file. Return False if the system or the file system has no locks.
 
-    Raises PathError with code `busy` if it is still locked at the time `until` (`time.monotonic`).
+    Raises PathError with code `busy` if it is still locked at the time `deadline` (`time.monotonic`).
     """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False
     pause = _FIRST_PAUSE_SECONDS
-    while time.monotonic() < until:
+    while time.monotonic() < deadline:
         try:
             # Not with fcntl(2), whose locks end as soon as the process closes any descriptor of the file.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
 """Detects places on local file systems, where a small read never waits for another machine or program.
 
-On a network or FUSE file system even a lookup can wait forever, so this is decided by name, before anything is
-touched: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If it can't be read,
-nothing is local, and file systems whose types are not in the list below never are.
+On a network or FUSE file system even a lookup can wait forever, so a place is compared with the mount table by its
+names, before any access: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If the
+table can't be read, nothing is local. A file system is local only if its type is in the list below.
 """
 
 import os
@@ -67,25 +67,25 @@ class Mounts:
         # True for each mount point with a local file system; the last mount at a point counts.
         mounts: dict[Names, bool] = {}
         try:
-            # Read from a copy, since the file closes its descriptor, and the table is still polled.
+            # A copy of the descriptor is read, since the file object closes its own, and the table is still polled.
             with os.fdopen(os.dup(self._descriptor), "rb") as table:
                 table.seek(0)
                 lines = table.read().rstrip(b"\n").split(b"\n")
             for line in lines:
                 fields = os.fsdecode(line).split(" ")
-                # Any number of optional fields, a hyphen, and then the kind (proc_pid_mountinfo(5)).
-                kind = fields[fields.index("-") + 1]
+                # After any number of optional fields come a hyphen and the type (proc_pid_mountinfo(5)).
+                file_system_type = fields[fields.index("-") + 1]
                 point = _ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])
-                mounts[tuple(components(point))] = kind in _LOCAL
+                mounts[tuple(components(point))] = file_system_type in _LOCAL
         except (OSError, LookupError, ValueError):
-            # The table has an unknown format, so no mount contains the roots.
+            # If the table has an unknown format, no mount contains the roots, so nothing is local.
             mounts = {}
         self._remote = [_remote_below(root, mounts) for root in self._roots]
 
 
 def _remote_below(root: Names, mounts: dict[Names, bool]) -> list[Names]:
-    holding = max((point for point in mounts if root[: len(point)] == point), key=len, default=None)
-    if holding is None or not mounts[holding]:
+    root_mount = max((point for point in mounts if root[: len(point)] == point), key=len, default=None)
+    if root_mount is None or not mounts[root_mount]:
         return [()]
     return [
         point[len(root) :]

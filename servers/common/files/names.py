@@ -3,10 +3,10 @@
 A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
 
 On Windows a path can mean more than a name below a directory. There a path is refused if Windows would open something
-other than the path says: a device, a stream of a file, a file whose name it trims, or a file in a drive's current
-directory. No rule examines a file, so another machine's name is never looked up. The rules work on text only, and are
-the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix E, and
-tested as functions; no test has run on Windows.)
+other than the file of that name: a device, a stream of a file, a file whose name it trims, or a file in a drive's
+current directory. The rules work on text only, so no file is accessed and no name of another machine is looked up.
+(They follow Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix E, and are tested as functions;
+no test has run on Windows.)
 """
 
 import os
@@ -19,8 +19,8 @@ from urllib.parse import quote, unquote_to_bytes
 from shared.coded_errors import PathError
 
 MAX_PATH = 16_384
-"""Maximum length of a path in characters. It limits the work, not the depth, since walks are not limited by
-PATH_MAX."""
+"""Maximum length of a path in characters, to limit the work. It may be more than PATH_MAX, which does not apply,
+since each name is opened in its parent directory."""
 
 _FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -32,8 +32,8 @@ _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
-_SHORT = re.compile(r"~\d")
-_IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
+_SHORT_NAME = re.compile(r"~\d")
+_FORBIDDEN_CHARACTERS = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
 def path_of(path_or_uri: str) -> str:
@@ -78,7 +78,8 @@ def components(path: str) -> list[str]:
 
 
 def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
-    """Return `parts` with every `..` resolved by name. A relative list keeps those that lead out of it."""
+    """Return `parts` with every `..` resolved by dropping the name before it. A `..` with no name before it is kept
+    if the path is `relative`, and otherwise dropped."""
     if ".." not in parts:
         return list(parts)
     collapsed: list[str] = []
@@ -135,11 +136,8 @@ def fold(parts: Sequence[str]) -> list[str]:
 
 
 def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if two lists of components differ only in case, on a system where most but not all file systems
-    ignore case.
-
-    Only the files themselves can show then whether both are the same.
-    """
+    """Return True if two lists of components are equal but for case, on a system where most but not all file systems
+    ignore case. Then only the files themselves show whether both paths lead to the same one."""
     if not _MACOS or len(first) != len(other):
         return False
     return all(
@@ -157,7 +155,7 @@ def compose(name: str) -> str:
 
 
 def windows_refusal(path: str) -> str | None:
-    """Return the reason that `path` is not a plain path of a file or directory; None if it is one."""
+    """Return the reason why `path` is not a plain path of a file or directory; None if it is one."""
     path = path.replace("/", "\\")
     if path.startswith(_DEVICE_PATHS):
         return "the path names a device"
@@ -172,14 +170,14 @@ def windows_refusal(path: str) -> str | None:
 
 
 def refusal_of_name(name: str) -> str | None:
-    """Return the reason that Windows does not use `name` as written; None if it does."""
+    """Return the reason why Windows does not use `name` as written; None if it does."""
     if name in ("", ".", ".."):
         return None
     if ":" in name:
         return "the path names an alternate data stream"
     if name.endswith((".", " ")):
         return "a name in the path ends in a dot or a space, which Windows drops"
-    if not _IMPOSSIBLE.isdisjoint(name):
+    if not _FORBIDDEN_CHARACTERS.isdisjoint(name):
         return "a name in the path contains a character that no file name can have"
     return "a name in the path is a device name" if is_device(name) else None
 
@@ -190,12 +188,9 @@ def is_device(name: str) -> bool:
 
 
 def is_short(name: str) -> bool:
-    """Return True if `name` looks like a short name that Windows gives a file in addition, such as `ENV~1` for
-    `.env`.
-
-    Few other names do.
-    """
-    return _SHORT.search(name) is not None
+    """Return True if `name` looks like the second, short name that Windows gives a file, such as `ENV~1` for
+    `.env`."""
+    return _SHORT_NAME.search(name) is not None
 
 
 def windows_uri(path: str) -> str:
@@ -208,7 +203,7 @@ def windows_path(authority: str, path: str) -> str:
     path."""
     if authority:
         return f"//{authority}{path}"
-    letter, mark, rest = path[1:2], path[2:3], path[3:]
-    # RFC 8089, E.2.2: some write C| for C:.
-    has_drive = letter.isascii() and letter.isalpha() and mark in (":", "|") and rest[:1] in ("", "/")
+    letter, separator, rest = path[1:2], path[2:3], path[3:]
+    # RFC 8089, E.2.2: some programs write C| for C:.
+    has_drive = letter.isascii() and letter.isalpha() and separator in (":", "|") and rest[:1] in ("", "/")
     return f"{letter}:{rest}" if has_drive else path

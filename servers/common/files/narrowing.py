@@ -4,8 +4,8 @@ Roots narrow access and never widen it. A client's root below an operator's dire
 root that contains an operator's directory gives access to that directory; any other gives no access. Each part keeps
 the operator's permission.
 
-Parts are not kept open: each walk reaches them from the operator's directory, through directories but not through
-links (see `posix`). So a part that was moved away is not followed, and nothing has to be closed.
+Parts are not kept open: each walk goes to them from the operator's directory, without following links (see `posix`).
+So a part that was moved elsewhere is no longer accessible, and nothing has to be closed.
 """
 
 import hashlib
@@ -30,16 +30,16 @@ class NarrowedRoots(Roots):
     """Parts of other roots. If there are none, everything is outside."""
 
     def __init__(self, outer: Roots, parts: Mapping[Place, Sequence[Names]]) -> None:
-        """Create roots from `parts`: for each, its canonical place in the innermost root, and the client's spellings
-        of it."""
-        # Unlike for other roots, no name is looked up again, since it could lead elsewhere by now.
+        """Create roots from `parts`: the canonical place of each in its innermost root, and the ways in which the
+        client writes its path."""
+        # Unlike in `Roots`, paths are not resolved here, since a link could lead elsewhere by now.
         self._parts = list(parts)
         self.paths = tuple(Path(outer.path(part)) for part in parts)
         self.may_change = tuple(outer.may_change[part.root_index] for part in parts)
         prefixes = []
-        for index, (part, spelled) in enumerate(parts.items()):
+        for index, (part, spelling) in enumerate(parts.items()):
             operator_spellings = [[*prefix, *fold(part.parts)] for prefix in outer.spellings(part.root_index)]
-            prefixes += [(prefix, index) for prefix in (*operator_spellings, *map(fold, spelled))]
+            prefixes += [(prefix, index) for prefix in (*operator_spellings, *map(fold, spelling))]
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = outer.denylist
         self._states = [outer.denylist_state_of(components(str(path))) for path in self.paths]
@@ -63,23 +63,23 @@ def narrow(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
-            spelled = collapse(components(path_of(uri)))
+            spelling = collapse(components(path_of(uri)))
         except PathError:
             continue
-        part = _find_part(outer, spelled)
+        part = _find_part(outer, spelling)
         if part is not None:
-            parts.setdefault(part, []).append(spelled)
-        parts |= {inner: [] for inner in _roots_in(outer.roots, spelled) if inner not in parts}
+            parts.setdefault(part, []).append(spelling)
+        parts |= {inner: [] for inner in _roots_in(outer.roots, spelling) if inner not in parts}
     for part in list(parts):
-        # The permission of the inner of two nested roots applies, in a part as well.
+        # A root inside a part has its own permission, so it becomes a part as well.
         directory = components(outer.roots.path(part))
         parts |= {inner: [] for inner in _roots_in(outer.roots, directory) if inner not in parts}
     return outer.narrow(NarrowedRoots(outer.roots, parts))
 
 
-def _find_part(outer: RootedFiles, spelled: Names) -> Place | None:
+def _find_part(outer: RootedFiles, spelling: Names) -> Place | None:
     """Return the place of a directory below the roots, with links followed. It need not exist yet."""
-    located = outer.roots.locate(spelled)
+    located = outer.roots.locate(spelling)
     if located is None:
         return None
     place = Place(*located, "")
@@ -96,7 +96,7 @@ def _find_part(outer: RootedFiles, spelled: Names) -> Place | None:
 
 
 def _roots_in(roots: Roots, directory: Names) -> Iterator[Place]:
-    """Return the roots that are in a directory, by any of their spellings."""
+    """Yield the places of the roots that are in a directory, whichever spelling of their path it begins."""
     start = fold(directory)
     for index in range(len(roots.paths)):
         if any(prefix[: len(start)] == start for prefix in roots.spellings(index)):

@@ -1,19 +1,19 @@
 """Walks to a place with descriptors, so that checking and using it are one operation.
 
-A walk holds one descriptor, for the directory reached so far. It is below a root because every step was
-`openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. No name is ever
-handed to the kernel for it to follow a link or a `..`:
+A walk holds one descriptor, that of the directory reached so far. This directory is below a root because every step
+was `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. The kernel
+never follows a link or a `..`; the walk does:
 
 - a link is read, and its target's components take its place in the list of remaining components;
 - an absolute target must begin with the components of a root, and the walk starts again at that root;
-- `..` (only link targets still have it) drops the last name of those passed and walks to the rest again
-  from the root; above the root it is resolved by name, which is exact because the root's own path is
+- for `..`, which only link targets contain, the walk starts again at the root and goes to the parent of the current
+  directory; above the root `..` is resolved by dropping a name, which is exact because the root's own path is
   canonical.
 
 A program that swaps a directory for a link during the walk can make it fail or end elsewhere below the roots, but not
-outside. Each name is checked against the denylist at its actual position, before it is examined, so a link can't
-reach a denied name either. Holding one descriptor instead of one per level keeps deep trees from exhausting the
-process's descriptors. The number of steps is limited.
+outside. Each name is checked against the denylist in its actual directory, before the name is looked up, so a link
+can't lead to a denied name either. Holding one descriptor instead of one per level keeps deep trees from exhausting
+the process's descriptors. The number of steps is limited.
 """
 
 import errno
@@ -35,7 +35,7 @@ MAX_LINKS = 40
 MAX_STEPS = 20_000
 """Maximum number of components that one walk passes, including walks repeated for `..`."""
 _NO_DESCRIPTOR = -1
-"""Replaces the descriptor of a root that could not be opened yet."""
+"""The descriptor of a root that could not be opened yet."""
 
 
 class DescriptorWalker:
@@ -44,7 +44,7 @@ class DescriptorWalker:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._descriptors = [_NO_DESCRIPTOR] * len(roots.paths)
-        self._opening = threading.Lock()
+        self._open_lock = threading.Lock()
         for index in range(len(roots.paths)):
             # A root that does not exist yet is opened later.
             with suppress(OSError):
@@ -65,15 +65,15 @@ class DescriptorWalker:
 
     def trail(self, place: Place) -> tuple[str, ...]:
         """Return every path looked up on the way to `place`, including links, as far as it exists."""
-        passed: list[str] = []
-        walk = _Walk(self, self._roots, place, passed)
+        looked_up: list[str] = []
+        walk = _Walk(self, self._roots, place, looked_up)
         try:
             walk.run(follow=True)
         except (OSError, PathError):
             pass
         finally:
             walk.close()
-        return tuple(passed)
+        return tuple(looked_up)
 
     def close(self) -> None:
         """Close the descriptors of the roots."""
@@ -83,14 +83,14 @@ class DescriptorWalker:
                 os.close(descriptor)
 
     def narrow(self, roots: Roots) -> "NarrowedWalker":
-        """Return the walker for parts of the roots."""
+        """Return a walker for `roots`, which are parts of these roots."""
         return NarrowedWalker(self, roots)
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if a root can be reached by its path, and is the directory that is open.
+        """Return True if the path of a root leads to the directory that is open.
 
-        A root that was recreated or mounted is opened again; a new directory at the path of a root that was moved
-        away is not. Raises OSError.
+        If the root was deleted and recreated, or another file system is mounted there, it is opened again first. If
+        the root was moved away, a new directory at its path is not opened. Raises OSError.
         """
         status = self._roots.paths[index].stat()
         descriptor = self._descriptors[index]
@@ -109,7 +109,7 @@ class DescriptorWalker:
         return None if descriptor == _NO_DESCRIPTOR else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a root, and True if the caller closes it.
+        """Return the descriptor of a root, and True if the caller must close it.
 
         A root that was deleted and recreated is opened again. Raises OSError.
         """
@@ -120,22 +120,22 @@ class DescriptorWalker:
         return descriptor, False
 
     def _open(self, index: int) -> int:
-        fresh = SYSTEM.open_root(str(self._roots.paths[index]))
-        with self._opening:
+        opened = SYSTEM.open_root(str(self._roots.paths[index]))
+        with self._open_lock:
             descriptor = self._descriptors[index]
             if descriptor == _NO_DESCRIPTOR:
-                self._descriptors[index] = fresh
-                return fresh
+                self._descriptors[index] = opened
+                return opened
             try:
                 # In place, because other threads may be using the descriptor's number.
-                os.dup2(fresh, descriptor, inheritable=False)
+                os.dup2(opened, descriptor, inheritable=False)
             finally:
-                os.close(fresh)
+                os.close(opened)
         return descriptor
 
 
 class NarrowedWalker(DescriptorWalker):
-    """Finds entries below parts of another walker's roots, where each walk begins."""
+    """Finds entries below parts of the roots of another walker, `outer`. Each walk begins at one of those roots."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
         self._outer = outer
@@ -159,19 +159,19 @@ class NarrowedWalker(DescriptorWalker):
         return None
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a part, and True if the caller closes it, which it does for all except whole
-        roots."""
+        """Return the descriptor of a part, and True if the caller must close it, that is, unless the part is a whole
+        root."""
         part = self._roots.outer(Place(index, (), ""))
-        current, is_ours = self._outer.root(part.root_index)
+        current, must_close = self._outer.root(part.root_index)
         for name in part.parts:
             try:
                 # No link is followed, since the part's path is canonical.
                 child = SYSTEM.enter(current, name)
             finally:
-                if is_ours:
+                if must_close:
                     os.close(current)
-            current, is_ours = child, True
-        return current, is_ours
+            current, must_close = child, True
+        return current, must_close
 
     def close(self) -> None:
         """Do nothing, since nothing is open."""
@@ -186,7 +186,7 @@ class _Walk:
         self._path = place.path
         self._trail = trail
         self._links = self._steps = 0
-        self._linked = False
+        self._followed_link = False
         self._owned = -1
         self._start(place.root_index, place.parts)
 
@@ -217,8 +217,8 @@ class _Walk:
         self._index = index
         self._passed: list[str] = []
         self._remaining = list(reversed(parts))
-        self._current, is_ours = self._walker.root(index)
-        self._owned = self._current if is_ours else -1
+        self._current, must_close = self._walker.root(index)
+        self._owned = self._current if must_close else -1
         self._state = self._roots.denylist_state(index)
 
     def _step_into(self, name: str) -> DenylistState:
@@ -258,14 +258,14 @@ class _Walk:
         except FileNotFoundError:
             return self._entry(name, None, (name,))
         if follow and stat.S_ISLNK(status.st_mode):
-            self._linked = True
+            self._followed_link = True
             self._splice(self._target(name))
             return None
         return self._entry(name, status, (name,))
 
     def _entry(self, name: str, status: os.stat_result | None, last: tuple[str, ...]) -> Entry:
         place = Place(self._index, (*self._passed, *last), self._path)
-        return Entry(self._current, name, status, self._linked, place)
+        return Entry(self._current, name, status, self._followed_link, place)
 
     def _target(self, name: str) -> str:
         try:
@@ -288,11 +288,11 @@ class _Walk:
     def _go_up(self) -> None:
         if self._passed:
             self._passed.pop()
-            # From the root again, since the parent of the open directory may have moved by now.
+            # Start again at the root, since the open directory may have been moved, and have another parent by now.
             self._remaining.extend(reversed(self._passed))
-            again = tuple(reversed(self._remaining))
+            parts = tuple(reversed(self._remaining))
             self.close()
-            self._start(self._index, again)
+            self._start(self._index, parts)
             return
         above = components(str(self._roots.paths[self._index]))[:-1]
         while self._remaining and self._remaining[-1] == "..":

@@ -1,8 +1,8 @@
-"""Opens places below the roots, but only regular files and directories.
+"""Opens files and directories below the roots, and nothing else. A `Place` is a root and a path below it.
 
 A walker finds the entry of a place. This module opens it without following a link at its end and without blocking
-(`O_NONBLOCK`), and then checks the type of the open handle, not of the name. Pipes, sockets and devices are refused
-before the open if possible, because merely opening them can wake a writer or start a device.
+(`O_NONBLOCK`), and then checks the type of the open file, not of the name. Pipes, sockets and devices are refused
+before they are opened if possible, because merely opening them can wake a writer or start a device.
 """
 
 import os
@@ -28,7 +28,7 @@ class RootedFiles:
         self.roots = roots
         self._walker = walker or (DescriptorWalker(roots) if RACE_FREE else PathWalker(roots))
         self.locate = self._walker.locate
-        """`with locate(place, follow=True) as entry`: the open directory of the place, and its name."""
+        """`with locate(place, follow=True) as entry`: the entry of the place, a name in an open directory."""
         self.trail = self._walker.trail
         """`trail(place)`: every path looked up on the way, to be watched."""
         self.root_descriptor = self._walker.root_descriptor
@@ -40,8 +40,8 @@ class RootedFiles:
         return RootedFiles(roots, self._walker.narrow(roots))
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if a root can be entered by its path and is the open directory, possibly after opening it
-        again. Blocks."""
+        """Return True if the path of a root can be entered and leads to the open directory, which may be opened again
+        for this. Blocks."""
         try:
             return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_reachable(index)
         except OSError:
@@ -51,12 +51,12 @@ class RootedFiles:
     def open_file(self, place: Place) -> Iterator[Handle]:
         """Yield the regular file at `place`, open for reading."""
         with self.locate(place) as entry:
-            enter_directory = self.open_entry(entry, place.path)
+            handle = self.open_entry(entry, place.path)
         try:
             with os_errors(place.path):
-                yield enter_directory
+                yield handle
         finally:
-            os.close(enter_directory.descriptor)
+            os.close(handle.descriptor)
 
     def open_entry(self, entry: Entry, path: str) -> Handle:
         """Open the regular file of `entry` for reading; the caller closes it."""
@@ -72,7 +72,8 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """Yield the argument of `entries.list_entries` for the directory at `place`: a descriptor, or else a path."""
+        """Yield the open directory at `place` as an argument for `entries.list_entries`: its descriptor, or its path
+        on systems without directory descriptors."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing_error(entry, place.path)

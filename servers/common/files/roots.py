@@ -1,16 +1,17 @@
-"""The directories that the operator allowed, and the way from a path to a place below one of them.
+"""The directories that the operator allowed, and the conversion of paths to places: a `Place` is a root and a path
+below it.
 
 Everything here is lexical. The components of a caller's path (see `names`) must begin with the components of a root,
 in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets the
-same answer whether or not it exists. Links are not followed here, but by a walk, component by component.
+same answer whether or not it exists. Links are not followed here, but by the walkers, component by component.
 
 There is one exception. On macOS most file systems ignore case, but some do not. If a path would lead to a root only
 if case is ignored, the directories' identity (device and inode) decides.
 
 With one root, relative paths start at it; with several, the first component is the last name of a root.
 
-Each root has its own permission. Inside nested roots the permission of the inner one applies, however the walk gets
-there, with links followed.
+Each root has its own permission. Inside nested roots the permission of the inner one applies, even if the walk began
+at the outer one or followed a link.
 """
 
 import os
@@ -27,29 +28,29 @@ from shared.text import quote_name
 class Roots:
     """The allowed directories. `paths` contains their canonical paths; nothing outside them is reachable.
 
-    `writable` is True if files may be changed there, for all roots or for each one; `may_change` contains it for
-    each. A root that does not exist may be created later. Raises `ValueError` without roots, or if a root has two
-    permissions.
+    `writable` is True if files may be changed there, either one value for all roots or one for each; `may_change`
+    contains one for each. A root that does not exist may be created later. Raises `ValueError` without roots, or if a
+    root is listed with two permissions.
     """
 
     mark = ""
-    """Distinguishes these roots from other roots of the same files."""
+    """Differs between these roots and each client's parts of them."""
 
     def __init__(
         self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
     ) -> None:
         if not paths:
             raise ValueError("at least one directory is needed")
-        # pathlib raises for an unknown home directory, which stays as it is written here.
+        # pathlib would raise if the home directory is unknown; `expanduser` leaves the path as it is.
         self.paths = tuple(Path(os.path.realpath(os.path.expanduser(path))) for path in paths)  # noqa: PTH111
         self.may_change = (writable,) * len(paths) if isinstance(writable, bool) else tuple(writable)
         permissions = list(zip(self.paths, self.may_change, strict=True))
         for path, change in permissions:
             if any(change != other and _is_same(path, other_path) for other_path, other in permissions):
                 raise ValueError(f"{path} is listed as both read-only and writable")
-        spelled = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
+        unresolved = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
         prefixes = [
-            (fold(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
+            (fold(components(str(path))), i) for group in (self.paths, unresolved) for i, path in enumerate(group)
         ]
         # The longest first, so that the inner one of two nested roots is used for its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
@@ -67,12 +68,14 @@ class Roots:
         return Place(*located, path_or_uri)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-        """Return the root whose components the absolute `parts` begin with, and the rest; None if they are
-        outside."""
+        """Return the index of the root with whose components the absolute `parts` begin, and the parts after them;
+        None if they are outside the roots."""
         names = fold(parts)
         for prefix, index in self._prefixes:
             start = names[: len(prefix)]
-            if start == prefix or (differ_in_case(start, prefix) and _lead_to_same(parts[: len(prefix)], prefix)):
+            if start == prefix or (
+                differ_in_case(start, prefix) and _are_same_directory(parts[: len(prefix)], prefix)
+            ):
                 return index, tuple(parts[len(prefix) :])
         return None
 
@@ -90,7 +93,7 @@ class Roots:
 
     def denies(self, place: Place) -> bool:
         """Return True if a name on the way to `place` is denied. Links are followed by the walk, not here."""
-        return self.denylist.denies_any(self._states[place.root_index], place.parts)
+        return self.denylist.denies_path(self._states[place.root_index], place.parts)
 
     def denied_error(self, path: str) -> PathError:
         """Return the same error for everything that is denied, whether or not it exists."""
@@ -117,9 +120,9 @@ class Roots:
         for root in self.paths:
             root_names = fold(components(str(root)))
             start = root_names[: len(parts)]
-            if start == parts or (differ_in_case(start, parts) and _lead_to_same(start, parts)):
-                whole = len(root_names) == len(parts)
-                reason = "is an allowed directory itself" if whole else "contains an allowed directory"
+            if start == parts or (differ_in_case(start, parts) and _are_same_directory(start, parts)):
+                is_root = len(root_names) == len(parts)
+                reason = "is an allowed directory itself" if is_root else "contains an allowed directory"
                 raise PathError("bad_path", place.path, reason)
 
     def outside_error(self, path: str) -> PathError:
@@ -149,9 +152,9 @@ class Roots:
             raise self.outside_error(path_or_uri)
         if len(self.paths) == 1:
             return Place(0, tuple(collapsed), path_or_uri)
-        named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
-        if len(named) == 1:
-            return Place(named[0], tuple(collapsed[1:]), path_or_uri)
+        matching = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
+        if len(matching) == 1:
+            return Place(matching[0], tuple(collapsed[1:]), path_or_uri)
         names = ", ".join(quote_name(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of a root"
         raise PathError("bad_path", path_or_uri, reason, f"Use an absolute path; the roots are {names}.")
@@ -159,10 +162,12 @@ class Roots:
 
 def _is_same(first: Path, other: Path) -> bool:
     """Return True if two canonical paths lead to the same directory."""
-    return first == other or (differ_in_case(first.parts, other.parts) and _lead_to_same(first.parts, other.parts))
+    return first == other or (
+        differ_in_case(first.parts, other.parts) and _are_same_directory(first.parts, other.parts)
+    )
 
 
-def _lead_to_same(first: Sequence[str], other: Sequence[str]) -> bool:
+def _are_same_directory(first: Sequence[str], other: Sequence[str]) -> bool:
     """Return True if absolute components that differ in case lead to the same directory now."""
     try:
         return os.path.samefile(os.path.join(os.sep, *first), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121

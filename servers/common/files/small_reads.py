@@ -1,13 +1,13 @@
 """Small local files and directories, read at once: the only place where the event loop itself touches a file.
 
-Handing a read to a thread costs more than the read itself, if it is small and no other machine is involved. The
-method is the simplest form of the walk in `posix`: each step opens one name in its parent directory without following
-links, and the type of the file is checked once it is open. In all other cases the result is None: a link, a deep
-path, a large, special, denied or missing file, another file system. Then the walk in a thread does the work or
-reports the error.
+Handing a small read of a local file to a thread takes longer than the read itself. The method is the simplest form of
+the walk in `posix`: each step opens one name in its parent directory without following links, and the type of the
+file is checked once it is open. In all other cases (a link, a deep path, a large, special, denied or missing file, a
+file system that is not local) the result is None, and the caller lets a walk in a thread do the work or report the
+error.
 
-A disk may be slow at any time. An access that kept the event loop waiting for it is left to a thread for the next
-minute, and all others for ten times as long as the access took.
+A disk may be slow at any time. After an access that kept the event loop waiting for the disk, accesses to that place
+are left to threads for a minute, and accesses to all other places for ten times as long as that access took.
 """
 
 import os
@@ -37,17 +37,17 @@ T = TypeVar("T")
 MAX_SIZE = 65_536
 """Maximum size of a file that is read at once, in bytes."""
 MAX_DEPTH = 16
-"""Maximum depth of a path that is walked at once. A deeper walk takes as long as a thread."""
+"""Maximum depth of a path that is walked at once. A deeper walk takes longer than starting a thread."""
 MAX_ENTRIES = 250
 """Maximum number of entries in a directory that is read at once, which takes a millisecond."""
 LATE_SECONDS = 0.005
-"""Seconds after which an access has taken too long, if it read from the disk."""
+"""An access that read from the disk is late if it took longer than this many seconds."""
 PAUSE_FACTOR = 10
 """After a late access, all accesses are left to threads for this many times its duration."""
 SLOW_SECONDS = 60.0
 """Number of seconds after a late access for which only threads access that place."""
 _MAX_SLOW = 1_000
-"""Number of places of late accesses that are remembered."""
+"""Maximum number of places of late accesses that are remembered."""
 
 
 class SmallFiles:
@@ -60,36 +60,36 @@ class SmallFiles:
         self._disk_reads = _count_disk_reads()
         self._paused_until = 0.0
         self._slow_places: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
-        """The places of late accesses, and the time from which they are tried again."""
+        """The root and the names of places with late accesses, and the time from which they are tried again."""
 
     def read(self, place: Place) -> SmallFile | None:
-        """Return the whole file at `place`, or None if it must be read in a thread."""
-        return self.run_at(place, _read_whole)
+        """Return the file at `place`, or None if it must be read in a thread."""
+        return self.run_at(place, _read_small_file)
 
     def status(self, place: Place) -> os.stat_result | None:
         """Return the status of the entry at `place`, or None if it must be read in a thread."""
         return self.run_at(place, lambda name, directory: os.stat(name, dir_fd=directory, follow_symlinks=False))
 
-    def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
-        """Return the result of `use` for the entries, sorted by name, of the directory at `place`, which is open
-        during the call; None if it must be read in a thread."""
+    def scan(self, place: Place, function: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
+        """Call `function` with the entries of the directory at `place`, sorted by name, while the directory is open,
+        and return the result; None if the directory must be read in a thread."""
 
         def scan(name: str, directory: int) -> T | None:
             descriptor = os.open(name, SCAN, dir_fd=directory)
             try:
                 with os.scandir(descriptor) as scanned:
                     entries = list(islice(scanned, MAX_ENTRIES + 1))
-                return use(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
+                return function(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
             finally:
                 os.close(descriptor)
 
         return self.run_at(place, scan)
 
-    def run_at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
-        """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
-        in a thread, which is where a root that no longer exists is opened again."""
+    def run_at(self, place: Place, operation: Callable[[str, int], T | None]) -> T | None:
+        """Call `operation` with the last name of `place` and the descriptor of its directory, and return the result;
+        None if the work must be done in a thread, where a root that was recreated is opened again."""
         parts = place.parts
-        directory, passed = self._rooted.root_descriptor(place.root_index), -1
+        directory, opened = self._rooted.root_descriptor(place.root_index), -1
         if directory is None or len(parts) > MAX_DEPTH or ".." in parts:
             return None
         if self._rooted.roots.denies(place) or not self._mounts.is_local(place):
@@ -99,29 +99,29 @@ class SmallFiles:
             return None
         try:
             if not parts:
-                return act(".", directory) if os.fstat(directory).st_nlink else None
+                return operation(".", directory) if os.fstat(directory).st_nlink else None
             for name in parts[:-1]:
                 directory = os.open(name, DIRECTORY, dir_fd=directory)
-                if passed >= 0:
-                    os.close(passed)
-                passed = directory
-            return act(parts[-1], directory)
+                if opened >= 0:
+                    os.close(opened)
+                opened = directory
+            return operation(parts[-1], directory)
         except OSError:
             return None
         finally:
-            if passed >= 0:
-                os.close(passed)
-            if (seconds := self._clock() - began) > LATE_SECONDS:
-                self._pause(place, seconds)
+            if opened >= 0:
+                os.close(opened)
+            if (duration := self._clock() - began) > LATE_SECONDS:
+                self._pause(place, duration)
 
-    def _pause(self, place: Place, seconds: float) -> None:
-        """Leave the next accesses to threads after one that took `seconds`, unless other processes used the processor
-        in the meantime."""
+    def _pause(self, place: Place, duration: float) -> None:
+        """Leave the next accesses to threads after one that took `duration` seconds, if it read from the disk.
+        Otherwise it was late because other processes used the processor."""
         before, self._disk_reads = self._disk_reads, _count_disk_reads()
         if self._disk_reads == before:
             return
         now = self._clock()
-        self._paused_until = now + PAUSE_FACTOR * seconds
+        self._paused_until = now + PAUSE_FACTOR * duration
         self._slow_places[place[:2]] = now + SLOW_SECONDS
         if len(self._slow_places) > _MAX_SLOW:
             self._slow_places.popitem(last=False)
@@ -134,12 +134,12 @@ class NarrowedSmallFiles(SmallFiles):
         self._small = small
         self._roots = roots
 
-    def run_at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
-        """Return the result of `act` for the last name of `place`, or None if the work must be done in a thread."""
-        return self._small.run_at(self._roots.outer(place), act)
+    def run_at(self, place: Place, operation: Callable[[str, int], T | None]) -> T | None:
+        """Like `SmallFiles.run_at`."""
+        return self._small.run_at(self._roots.outer(place), operation)
 
 
-def _read_whole(name: str, directory: int) -> SmallFile | None:
+def _read_small_file(name: str, directory: int) -> SmallFile | None:
     # Checked before opening, because merely opening can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
@@ -155,8 +155,8 @@ def _read_whole(name: str, directory: int) -> SmallFile | None:
 
 
 def _count_disk_reads() -> int:
-    """Return how often this thread has read from a disk. If the system does not count that, the number is different
-    each time."""
+    """Return how many blocks this thread has read from disks. If the system does not count them, return a different
+    number each time, so that every late access counts as one to the disk."""
     if _getrusage is None or _THREAD is None:
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_inblock)

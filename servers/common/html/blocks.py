@@ -8,10 +8,10 @@ from lxml.html import HtmlElement
 
 from servers.common.html.tree import HEADINGS, length, names_in
 
-_NAMED = re.compile(
+_LANGUAGE_CLASS = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"
 )
-_NAMED_AFTER = re.compile(r"(?:^|\s)(?:sourceCode|highlight|code)\s+(\w{1,20})(?:\s|$)")
+_LANGUAGE_AFTER_CLASS = re.compile(r"(?:^|\s)(?:sourceCode|highlight|code)\s+(\w{1,20})(?:\s|$)")
 _NO_LANGUAGE = frozenset(
     ("none", "default", "text", "plain", "plaintext", "nohighlight", "notranslate", "wrapper", "source")
 )
@@ -21,20 +21,21 @@ GUTTERS = names_in("""
 """)
 """Classes of line numbers."""
 LINES = names_in("line code-line token-line view-line")
-"""Classes of the lines of code that is highlighted."""
+"""Classes of the elements that contain one line of highlighted code."""
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LANGUAGE_LEVELS = 3
 """Number of enclosing levels on which a block's language may be given."""
 _MAX_COLUMNS = 200
 """Maximum number of cells in one row."""
 _MAX_LAYOUT_CELL = 1_000
-"""A table without headers and with a longer cell, in characters, may be used for layout."""
+"""A table without headers may be used for layout if one of its cells is longer than this, in characters."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
-"""For a data table with long cells: the minimum number of rows with several cells, and their minimum share."""
-_PLACES = {"thead": 0, "tfoot": 2}
-"""The positions of the head and the foot among the parts of a table; all others have 1."""
-_LAYOUT = ("table", "form")
-"""Elements that show that a table without headers is used for layout."""
+"""A table with long cells contains data if at least this many rows, and more than this share of them, have several
+cells."""
+_POSITIONS = {"thead": 0, "tfoot": 2}
+"""The positions of the head and the foot of a table; its other parts have position 1."""
+_LAYOUT_ELEMENTS = ("table", "form")
+"""A table without headers that contains one of these elements is used for layout."""
 
 
 # Code
@@ -54,26 +55,26 @@ def language(element: HtmlElement) -> str:
         parent = parent.getparent()
     for candidate in elements[:10]:
         classes = candidate.get("class") or ""
-        matches = (pattern.search(classes) for pattern in (_NAMED, _NAMED_AFTER))
-        named = (
+        matches = (pattern.search(classes) for pattern in (_LANGUAGE_CLASS, _LANGUAGE_AFTER_CLASS))
+        name = (
             candidate.get("data-lang")
             or candidate.get("data-language")
             or next((match[1] for match in matches if match), "")
         )
-        if named and re.fullmatch(r"[\w+#.-]{1,30}", named) and named.lower() not in _NO_LANGUAGE:
-            return str(named).lower()
+        if name and re.fullmatch(r"[\w+#.-]{1,30}", name) and name.lower() not in _NO_LANGUAGE:
+            return str(name).lower()
     return ""
 
 
 def code_text(element: HtmlElement) -> str:
     """Return the text with all spaces and line breaks, without line numbers and surrounding empty lines."""
     parts: list[str] = []
-    _collect(element, parts)
+    _collect_text(element, parts)
     text = "".join(parts).replace("\r\n", "\n").replace("\u00a0", " ")
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 
-def _collect(element: HtmlElement, parts: list[str]) -> None:
+def _collect_text(element: HtmlElement, parts: list[str]) -> None:
     """Add the pieces of an element's text, none of them empty."""
     if element.text:
         parts.append(element.text)
@@ -81,9 +82,11 @@ def _collect(element: HtmlElement, parts: list[str]) -> None:
         if child.tag == "br":
             parts.append("\n")
         elif GUTTERS.isdisjoint((child.get("class") or "").split()):
-            _collect(child, parts)
-            ends = child.tag in ("div", "p", "li", "tr") or (_is_line(child) and not (child.tail or "").strip(" \t"))
-            if ends and parts and not parts[-1].endswith("\n"):
+            _collect_text(child, parts)
+            ends_line = child.tag in ("div", "p", "li", "tr") or (
+                _is_line(child) and not (child.tail or "").strip(" \t")
+            )
+            if ends_line and parts and not parts[-1].endswith("\n"):
                 parts.append("\n")
         if child.tail:
             parts.append(child.tail)
@@ -101,28 +104,28 @@ def _is_line(element: HtmlElement) -> bool:
 
 
 def is_data(table: HtmlElement) -> bool:
-    """Return True if a table contains data: it has more than one column and row, and its cells contain no page
-    headings.
+    """Return True if a table contains data, and False if it is used for layout.
 
-    Its cells are short, or it has headers, or most of its rows have several cells. Cells of any table may contain
-    lists and code; if it has headers, also other tables and forms. A listing with line numbers is not data.
+    A data table has more than one column and row, and no page headings in its cells. It has headers, or its cells are
+    short, or most of its rows have several cells. Only a table with headers may contain forms and other tables. A
+    listing with line numbers is not data.
     """
     if table.get("role") in ("presentation", "none"):
         return False
     rows = list(_rows(table))
     cells = [cell for row in rows for cell in _cells(row)]
-    headed = table.find("thead") is not None or any(cell.tag == "th" for cell in cells)
-    if (len(rows) < 2 and not headed) or max((len(_cells(row)) for row in rows), default=0) < 2:
+    has_headers = table.find("thead") is not None or any(cell.tag == "th" for cell in cells)
+    if (len(rows) < 2 and not has_headers) or max((len(_cells(row)) for row in rows), default=0) < 2:
         return False
-    if not headed and next(table.iterdescendants(*_LAYOUT), None) is not None:
+    if not has_headers and next(table.iterdescendants(*_LAYOUT_ELEMENTS), None) is not None:
         return False
     if any(_is_for_layout(cell) for cell in cells):
         return False
-    if headed or all(length(cell) <= _MAX_LAYOUT_CELL for cell in cells):
+    if has_headers or all(length(cell) <= _MAX_LAYOUT_CELL for cell in cells):
         return True
     # A layout table has a long cell in one or two rows, surrounded by rows with one cell.
-    full = sum(len(_cells(row)) > 1 for row in rows)
-    return full >= _MIN_ROWS and full > _MIN_SHARE * len(rows)
+    full_rows = sum(len(_cells(row)) > 1 for row in rows)
+    return full_rows >= _MIN_ROWS and full_rows > _MIN_SHARE * len(rows)
 
 
 def _is_for_layout(cell: HtmlElement) -> bool:
@@ -136,33 +139,34 @@ def _is_for_layout(cell: HtmlElement) -> bool:
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
-    """Return the rows of a nested table, one line each. Two columns are treated as names and values."""
-    lines = [list(filter(None, line)) for line in _lines(table, write_cell)]
+    """Return the rows of a nested table, one line each. A row of two cells becomes a name and a value, after a
+    colon."""
+    lines = [list(filter(None, line)) for line in _cell_texts(table, write_cell)]
     return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
 
 def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *, plain: bool) -> str:
     """Return the rows of a table, one line each. A cell that spans several rows or columns is followed by empty
     ones."""
-    lines = list(_lines(table, write_cell))
+    lines = list(_cell_texts(table, write_cell))
     while lines and not any(lines[0]):
         del lines[0]
     if plain:
         return "\n".join(" | ".join(filter(None, line)) for line in lines if any(line))
     columns = max(map(len, lines), default=0)
     first = next(_rows(table), None)
-    has_head = table.find("thead") is not None or (
+    has_header = table.find("thead") is not None or (
         first is not None and sum(cell.tag == "th" for cell in _cells(first)) > 1
     )
-    head = lines.pop(0) if lines and has_head else [""] * columns
-    head += [""] * (columns - len(head))
-    rows = [head, ["---"] * columns, *(line for line in lines if any(line))]
+    header = lines.pop(0) if lines and has_header else [""] * columns
+    header += [""] * (columns - len(header))
+    rows = [header, ["---"] * columns, *(line for line in lines if any(line))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
     """Yield the rows in the order in which browsers show them, whatever their order in the page."""
-    for child in sorted(table, key=lambda part: _PLACES.get(part.tag, 1)):
+    for child in sorted(table, key=lambda part: _POSITIONS.get(part.tag, 1)):
         if child.tag == "tr":
             yield child
         elif child.tag in ("thead", "tbody", "tfoot"):
@@ -173,18 +177,19 @@ def _cells(row: HtmlElement) -> list[HtmlElement]:
     return [cell for cell in row if cell.tag in ("td", "th")]
 
 
-def _lines(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iterator[list[str]]:
-    reaching: dict[int, int] = {}
+def _cell_texts(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iterator[list[str]]:
+    # The number of further rows that a cell from above spans, by column.
+    spanning: dict[int, int] = {}
     for row in _rows(table):
         line: list[str] = []
-        covered, reaching = reaching, {column: rows - 1 for column, rows in reaching.items() if rows > 1}
+        covered, spanning = spanning, {column: rows - 1 for column, rows in spanning.items() if rows > 1}
         for cell in islice(_cells(row), _MAX_COLUMNS):
             while len(line) in covered and len(line) < _MAX_COLUMNS:
                 line.append("")
             rows = _span(cell, "rowspan")
             columns = min(_span(cell, "colspan"), max(_MAX_COLUMNS - len(line), 1))
             if rows > 1:
-                reaching.update({len(line) + at: rows - 1 for at in range(columns)})
+                spanning.update({len(line) + offset: rows - 1 for offset in range(columns)})
             line += [write_cell(cell), *[""] * (columns - 1)]
         yield line
 

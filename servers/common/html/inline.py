@@ -1,7 +1,7 @@
 """Text within a line, with escapes, emphasis and links.
 
-A page's text can't become markup: characters with a meaning in Markdown are escaped in text, and encoded in URLs (see
-`urls`).
+Text of a page can't become markup: characters with a meaning in Markdown are escaped in text, and encoded in URLs
+(see `urls`).
 """
 
 import re
@@ -17,9 +17,11 @@ from servers.common.html.tree import names_in, squeeze
 from servers.common.html.urls import absolute_url, picture_url
 
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
-_ANYWHERE = r"\\(?=[!-/:-@\[-`{-~]|$)|`|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?]|$)|&(?=#?\w+;)|~(?=~)"
-_SPECIAL = re.compile(_ANYWHERE + r"|\](?=[(\[:]|$)")
-_SPECIAL_IN_LABELS = re.compile(_ANYWHERE + r"|[\[\]]")
+_SPECIAL_ANYWHERE = (
+    r"\\(?=[!-/:-@\[-`{-~]|$)|`|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?]|$)|&(?=#?\w+;)|~(?=~)"
+)
+_SPECIAL = re.compile(_SPECIAL_ANYWHERE + r"|\](?=[(\[:]|$)")
+_SPECIAL_IN_LABELS = re.compile(_SPECIAL_ANYWHERE + r"|[\[\]]")
 _PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "⚓", "link"))
 _EMPHASIS = {
     **dict.fromkeys(("b", "strong"), "**"),
@@ -28,10 +30,10 @@ _EMPHASIS = {
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
 _MAX_DISTANCE = 40
-"""Maximum number of characters before an exponent or an index, and of pieces of the line, in which its base is
-searched."""
+"""The base of an exponent or an index is searched in this many characters before it, and in at most as many pieces of
+the line."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
-_SILENT = names_in("""
+_OMITTED = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
     source select textarea datalist rp
 """)
@@ -51,18 +53,18 @@ def code_span(code: str) -> str:
     """Write inline code, which is not empty."""
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * (longest + 1)
-    room = " " if code[0] == "`" or code[-1] == "`" else ""
-    return f"{fence}{room}{code}{room}{fence}"
+    padding = " " if code[0] == "`" or code[-1] == "`" else ""
+    return f"{fence}{padding}{code}{padding}{fence}"
 
 
 class Inline:
-    """Writes the content of a line; if `plain`, without any markup."""
+    """Writes the content of a line as Markdown or, if `plain`, without any markup."""
 
     def __init__(self, base: str, page: str, *, plain: bool) -> None:
         self.base = base
         self.page = urldefrag(page).url
         self.plain = plain
-        self._linking = False
+        self._in_link = False
 
     def text(self, text: str | None) -> str:
         """Write text from the page. Each run of white space, including at the ends, becomes one space."""
@@ -71,14 +73,14 @@ class Inline:
         text = _SPACE.sub(" ", text)
         if self.plain:
             return text
-        return escape_label(text) if self._linking else escape(text)
+        return escape_label(text) if self._in_link else escape(text)
 
     def element(self, element: HtmlElement) -> str:
         """Write an element without its tail text."""
         tag = element.tag
         if tag == "br":
             return "\n"
-        if tag in _SILENT:
+        if tag in _OMITTED:
             return ""
         if tag == "img":
             return self._image(element)
@@ -126,32 +128,34 @@ class Inline:
         url = "" if self.plain else picture_url(self.base, image)
         if not url:
             return ""
-        described = squeeze(image.get("alt"))
-        alt = escape_label(described or caption)
+        description = squeeze(image.get("alt"))
+        alt = escape_label(description or caption)
         quoted = re.sub(r'["\\]', r"\\\g<0>", caption)
-        return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
+        return (
+            f'![{alt}]({url} "{quoted}")' if description and caption not in ("", description) else f"![{alt}]({url})"
+        )
 
     def _image(self, element: HtmlElement) -> str:
-        """Write a picture, a link to an embedded object, or the description if there is no file."""
+        """Write a picture or a link to an embedded object, or only the description if there is no URL."""
         words = squeeze(element.get("alt"))
         if not words:
             return ""
         if address := element.get(EMBEDDED):
             url = absolute_url(self.base, address)
-            return self.text(words) if self.plain or self._linking or not url else f"[{escape_label(words)}]({url})"
+            return self.text(words) if self.plain or self._in_link or not url else f"[{escape_label(words)}]({url})"
         return self.picture(element, "") or (
             "" if self.plain or picture_url(self.base, element) else self.text(words)
         )
 
     def _link(self, element: HtmlElement) -> str:
-        within, self._linking = self._linking, True
+        was_in_link, self._in_link = self._in_link, True
         inside = self.inside(element)
-        self._linking = within
+        self._in_link = was_in_link
         words = inside.strip()
         url = absolute_url(self.base, element.get("href"))
         if urldefrag(url).url == self.page:
             return "" if words.replace("\\", "") in _PERMALINKS else inside
-        if not words or not url or within:
+        if not words or not url or was_in_link:
             return inside
         before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
         return f"{before and ' '}[{_SPACE.sub(' ', words)}]({url}){after and ' '}"

@@ -1,7 +1,7 @@
 """Invisible characters: zero-width characters, tags, and those that change the text direction or control a terminal.
 
-Characters that are needed stay: joiners between letters of joining scripts and within emoji, and the variation
-selector for colored emoji. Soft hyphens are removed.
+Characters that text needs stay: joiners between letters of joining scripts and within emoji, and the variation
+selector for colored emoji. Soft hyphens are removed, but not counted.
 """
 
 import re
@@ -26,7 +26,7 @@ _SOFT_HYPHEN = "\u00ad"
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
-    """Return text without invisible characters, and the number removed."""
+    """Return text without invisible characters, and the number of those that were removed."""
     if not _SUSPECT.search(text):
         return text, 0
     parts: list[str] = []

@@ -1,7 +1,7 @@
 """The tree of a page, and small functions on it that all parts use.
 
-libxml2 parses any text as HTML, up to 2,048 levels. Python's own stack is exhausted sooner, so deep pages are
-flattened.
+libxml2 parses any text as HTML, up to 2,048 levels. Recursive functions in Python would exhaust the stack sooner, so
+deep pages are flattened.
 """
 
 import re
@@ -20,11 +20,12 @@ _MAX_ELEMENTS = 200_000
 """Maximum number of elements; the rest is left out."""
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""Characters that libxml2 rejects, and those of the two private planes, which mean nothing outside their page."""
-_ENDS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
+"""Characters that libxml2 rejects, and those of the two private-use planes, which have no meaning outside their
+page."""
+_END_TAGS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
-# Comments are matched in order to skip the headings inside them. A comment without an end goes on to the end of the
-# text, so that the time is linear.
+# Comments are matched to skip the headings inside them. A comment without an end extends to the end of the text, so
+# that matching takes linear time.
 _HEADING = re.compile(r"<(?:(/?)(h[1-6])(?=[\s/>])|!--(?:-?>|.*?--!?>|.*))", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
@@ -33,12 +34,12 @@ _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "te
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names in text, which are separated by white space: the most readable notation for a large set."""
+    """Return the names in text, separated by white space, which is the most readable notation for a large set."""
     return frozenset(text.split())
 
 
 MAX_CAPTION_LENGTH = 500
-"""Maximum number of characters in a picture's caption in a figure; longer text is separate text."""
+"""Maximum length of the caption of a picture in a figure, in characters; a longer text is not a caption."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = names_in("""
     address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
@@ -59,15 +60,15 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
     # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
-    # Characters that libxml2 rejects are removed. It would accept references to them, but lxml would not return them.
+    # Characters that libxml2 rejects are removed. It accepts references to them, but then lxml can't return the text.
     readable = _REFERENCE.sub(
-        _resolve_reference, _NOT_XML.sub("", _ENDS.sub("", _end_headings(text.replace("\f", " "))))
+        _resolve_reference, _NOT_XML.sub("", _END_TAGS.sub("", _end_headings(text.replace("\f", " "))))
     )
     try:
         root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:
         return document_fromstring("<html><body></body></html>"), True
-    complete = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
+    is_not_too_deep = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
         # For a page without a body, links to its frames.
         body = fragment_fromstring("", create_parent="body")
@@ -75,19 +76,19 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
             link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
             link.text = frame.get("title") or frame.get("name") or frame.get("src")
         root.append(body)
-    # Attributes that a template did not fill in, such as {name}: lxml would treat the braces as a namespace.
+    # Remove attributes whose names a template did not fill in, such as {name}: lxml treats braces as a namespace.
     for element in root.xpath("//*[@*[contains(name(), '{')]]"):
         others = {name: value for name, value in element.items() if "{" not in name}
         element.attrib.clear()
         element.attrib.update(others)
-    # libxml2 does not know the elements of HTML 5, and leaves them in the head: the body begins at the first element
-    # that can't be in a head.
+    # libxml2 does not know the elements of HTML 5, and leaves them in the head. Everything from the first element on
+    # that can't be in a head is moved to the body.
     head, body = root.find("head"), root.find("body")
     children = [] if head is None else list(head)
     first = next((index for index, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
     body[:0] = children[first:]
-    is_whole = not _remove_excess(root)
-    return root, is_whole and complete
+    is_within_limits = not _remove_excess(root)
+    return root, is_within_limits and is_not_too_deep
 
 
 def _end_headings(text: str) -> str:
@@ -102,8 +103,8 @@ def _end_headings(text: str) -> str:
         if not tag[1]:
             name = tag[2]
             return tag[0]
-        own, name = name, ""
-        return f"</{own or tag[2]}"
+        opened, name = name, ""
+        return f"</{opened or tag[2]}"
 
     return _HEADING.sub(replace_end, text)
 
@@ -134,12 +135,12 @@ def drop(element: HtmlElement) -> None:
         parent.text = f"{parent.text or ''} {tail or ''}"
 
 
-def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """Return the `chosen` elements, except those inside another chosen element."""
+def outermost(root: HtmlElement, is_chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
+    """Return the `is_chosen` elements, except those inside another chosen element."""
     elements: list[HtmlElement] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
-        if chosen(element):
+        if is_chosen(element):
             elements.append(element)
             walk.skip_subtree()
     return elements
@@ -177,8 +178,8 @@ def is_alone(element: HtmlElement) -> bool:
 
 
 def _resolve_reference(reference: re.Match[str]) -> str:
-    """Return a numeric character reference unchanged or, if lxml rejects its character, what a browser would display
-    instead."""
+    """Return a numeric character reference unchanged or, if lxml rejects its character, the text that a browser
+    displays for it."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):
         return reference[0]

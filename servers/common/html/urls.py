@@ -13,7 +13,7 @@ from servers.common.html.invisible import strip_invisible
 _MAX_URL = 2_000
 """Maximum number of characters of a URL; a longer one is not linked."""
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
-_AROUND_URLS = "".join(map(chr, range(0x21)))
+_STRIPPED_FROM_URLS = "".join(map(chr, range(0x21)))
 _BREAKS_IN_URLS = re.compile(r"[\t\r\n]")
 _UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
 
@@ -25,8 +25,9 @@ def base_url(root: HtmlElement, url: str) -> str:
 
 
 def absolute_url(base: str, link: str | None) -> str:
-    """Return a link as a URL for Markdown; "" if its scheme is not one of these."""
-    cleaned = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
+    """Return the absolute URL of a link, encoded for Markdown; "" if it is too long, or its scheme is not one of
+    `_SCHEMES`."""
+    cleaned = _BREAKS_IN_URLS.sub("", (link or "").strip(_STRIPPED_FROM_URLS))
     if not cleaned:
         return ""
     try:
@@ -40,12 +41,13 @@ def absolute_url(base: str, link: str | None) -> str:
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Return the URL of a picture, even if a script would load it or only its `picture` element contains it."""
+    """Return the URL of a picture: from `src`, from the attributes from which scripts load it, or from its `picture`
+    element."""
     sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
     parent = image.getparent()
-    holders = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]
-    sets = [holder.get(name) or "" for holder in holders for name in ("srcset", "data-srcset")]
-    sources += [urls.split()[0].rstrip(",") for urls in sets if urls.strip()]
+    elements = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]
+    source_sets = [element.get(name) or "" for element in elements for name in ("srcset", "data-srcset")]
+    sources += [urls.split()[0].rstrip(",") for urls in source_sets if urls.strip()]
     for source in sources:
         if url := absolute_url(base, source):
             return url

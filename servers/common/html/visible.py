@@ -18,13 +18,14 @@ from servers.common.html.tree import flatten
 
 
 class VisibleResult(NamedTuple):
-    """The numbers of removed elements and characters, and whether text that waits for a script was shown."""
+    """How a tree was changed."""
 
     elements: int
-    """Number of hidden elements with text."""
+    """Number of hidden elements with text that were removed."""
     characters: int
-    """Invisible characters."""
+    """Number of invisible characters that were removed."""
     is_late: bool
+    """True if text that only a script would show was made visible."""
 
 
 def keep_visible(root: HtmlElement) -> VisibleResult:

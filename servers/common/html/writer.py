@@ -1,7 +1,7 @@
 """Converts a tree to Markdown or to plain text, block by block.
 
-Blocks are strings of one or more lines. An element around a block, such as a quote or an item, puts its prefix before
-each line. A tree is at most a hundred levels deep, so that functions may be recursive.
+Blocks are strings of one or more lines. An element that contains blocks, such as a quote or a list item, puts its
+prefix before each of their lines. A tree is at most a hundred levels deep, so functions may be recursive.
 """
 
 import re
@@ -17,12 +17,14 @@ from servers.common.html.markup.labels import separate_labels
 from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, is_paragraph, length, squeeze
 from shared.text import code_block
 
-_AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
+_BLOCK_BEGINNING = re.compile(
+    r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))"
+)
 _SPACES_AT_ENDS = re.compile(r" *\n *")
-_LINES = re.compile(r"\n{2,}")
+_BLANK_LINES = re.compile(r"\n{2,}")
 _CODE = ("pre", "listing", "plaintext")
 _LISTS = ("ul", "ol", "menu")
-_SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
+_OMITTED = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
 
 
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
@@ -35,13 +37,13 @@ class _Writer:
     def __init__(self, root: HtmlElement, inline: Inline) -> None:
         self.inline = inline
         self.plain = inline.plain
-        self.around = _find_around_blocks(root)
+        self.block_parents = _find_block_parents(root)
         self.in_cell = False
         self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
             **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(_CODE, self._code),
             **dict.fromkeys(_LISTS, self._list),
-            **dict.fromkeys(_SILENT, lambda _: []),
+            **dict.fromkeys(_OMITTED, lambda _: []),
             **dict.fromkeys(("dt", "summary"), self._term),
             "blockquote": self._quote,
             "dd": self._definition,
@@ -53,7 +55,7 @@ class _Writer:
 
     def top_blocks(self, element: HtmlElement) -> list[str]:
         """Return the blocks of an element, itself included."""
-        if element.tag in BLOCKS or element in self.around:
+        if element.tag in BLOCKS or element in self.block_parents:
             return self._block(element)
         blocks: list[str] = []
         self._end_line([self.inline.element(element)], blocks)
@@ -64,7 +66,7 @@ class _Writer:
         blocks: list[str] = []
         line = [self.inline.text(element.text)]
         for child in element:
-            if child.tag in BLOCKS or child in self.around:
+            if child.tag in BLOCKS or child in self.block_parents:
                 self._end_line(line, blocks)
                 blocks += self._block(child)
                 line = []
@@ -76,7 +78,7 @@ class _Writer:
 
     def _end_line(self, line: list[str], blocks: list[str]) -> None:
         text = _SPACES_AT_ENDS.sub("\n", re.sub(" {2,}", " ", "".join(line)).strip())
-        paragraphs = filter(None, _LINES.split(text.strip("\n")))
+        paragraphs = filter(None, _BLANK_LINES.split(text.strip("\n")))
         blocks += paragraphs if self.plain else map(_escape_beginnings, paragraphs)
 
     def _block(self, element: HtmlElement) -> list[str]:
@@ -90,7 +92,7 @@ class _Writer:
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            # A link around blocks, such as a card, is moved to the heading or the first text in it.
+            # A link that contains blocks, such as a card, is moved to the heading or the first text in it.
             href = element.get("href")
             heading = next(element.iter(*HEADINGS), element) if href else element
             inner = (
@@ -104,7 +106,7 @@ class _Writer:
         return self.blocks(element)
 
     def _note(self, note: str, blocks: list[str]) -> list[str]:
-        """Return a footnote, with its mark in the text."""
+        """Return a footnote, which begins with its marker, as one block."""
         return (
             [_prefix_lines("\n\n".join(blocks), f"[{note}] " if self.plain else f"[^{note}]: ", "    ")]
             if blocks
@@ -117,7 +119,7 @@ class _Writer:
 
     def _term(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
-        # A heading, an item or a quote begins with its own mark.
+        # A heading, an item or a quote begins with its own markup, and can't be bold.
         is_word = len(blocks) == 1 and not blocks[0].startswith(("#", "- ", "> ")) and not set("\n*") & set(blocks[0])
         return [f"**{blocks[0]}**"] if is_word and not self.plain else blocks
 
@@ -126,14 +128,16 @@ class _Writer:
         return [_prefix_lines("\n\n".join(blocks), ": ", "  ")] if blocks else []
 
     def _figure(self, element: HtmlElement) -> list[str]:
-        """Return a single picture with its caption, or any other blocks."""
+        """Return the picture of a figure with its caption, if it contains nothing else; otherwise all its blocks."""
         pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
-        has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= MAX_CAPTION_LENGTH
-        if not has_one:
+        is_single_picture = (
+            len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= MAX_CAPTION_LENGTH
+        )
+        if not is_single_picture:
             return self.blocks(element)
-        # A picture's title can't contain a link, a footnote's mark or a line break.
+        # The title of a picture can't contain a link, a footnote marker or a line break.
         is_plain = not captions or (
             is_paragraph(captions[0])
             and not any(
@@ -150,7 +154,9 @@ class _Writer:
         return [picture, *([] if is_plain else self.blocks(captions[0]))]
 
     def _heading(self, element: HtmlElement) -> list[str]:
-        words = squeeze(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
+        words = squeeze(
+            " ".join(self.blocks(element)) if element in self.block_parents else self.inline.inside(element)
+        )
         if not words:
             return []
         if self.plain or self.in_cell:
@@ -170,13 +176,13 @@ class _Writer:
         number = _number(element.get("start"), 1)
         line = [self.inline.text(element.text)]
         for child in element:
-            if child.tag not in BLOCKS and child not in self.around:
+            if child.tag not in BLOCKS and child not in self.block_parents:
                 self.inline.add(child, line)
                 continue
             items += self._write_between_items(line, "  " if items else "")
             line = [self.inline.text(child.tail)]
             if child.tag != "li":
-                # For example a list of the next level.
+                # For example a nested list outside an `li`.
                 items += [_prefix_lines(block, "  ", "  ") for block in self._block(child)]
                 continue
             number = _number(child.get("value"), number)
@@ -192,7 +198,7 @@ class _Writer:
         self._end_line(line, texts)
         return [_prefix_lines(text, margin, margin) for text in texts]
 
-    def _item(self, element: HtmlElement, sign: str) -> list[str]:
+    def _item(self, element: HtmlElement, marker: str) -> list[str]:
         blocks = self.blocks(element)
         if (note := element.get(NOTE)) and blocks:
             return self._note(note, blocks)
@@ -200,9 +206,9 @@ class _Writer:
             return []
         text = blocks[0]
         for block in blocks[1:]:
-            # A nested list follows its text without an empty line, which would make the outer list loose.
+            # There is no empty line before a nested list, since it would make the outer list loose (CommonMark).
             text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
-        return [_prefix_lines(text, sign, " " * len(sign))]
+        return [_prefix_lines(text, marker, " " * len(marker))]
 
     def _table(self, element: HtmlElement) -> list[str]:
         if not is_data(element):
@@ -221,30 +227,34 @@ class _Writer:
         if self.plain:
             return squeeze(" ".join(blocks))
         text = ""
-        lines = False
+        was_multiline = False
         for block in blocks:
             # A cell is on one line, so items and lines of code are separated by `<br>`.
-            text += ("<br>" if lines or "\n" in block else " ") if text else ""
-            lines = "\n" in block
+            text += ("<br>" if was_multiline or "\n" in block else " ") if text else ""
+            was_multiline = "\n" in block
             text += "<br>".join(line.strip() for line in block.split("\n") if line.strip())
         return text.replace("|", "\\|")
 
 
-def _find_around_blocks(root: HtmlElement) -> set[HtmlElement]:
+def _find_block_parents(root: HtmlElement) -> set[HtmlElement]:
     """Return the inline elements and headings that contain blocks."""
-    around: set[HtmlElement] = set()
+    block_parents: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
-        holder = element.getparent()
-        while holder is not None and holder not in around and (holder.tag not in BLOCKS or holder.tag in HEADINGS):
-            around.add(holder)
-            holder = holder.getparent()
-    return around
+        parent = element.getparent()
+        while (
+            parent is not None
+            and parent not in block_parents
+            and (parent.tag not in BLOCKS or parent.tag in HEADINGS)
+        ):
+            block_parents.add(parent)
+            parent = parent.getparent()
+    return block_parents
 
 
 def _escape_beginnings(paragraph: str) -> str:
     """Escape the beginnings of a paragraph's lines that would begin a block."""
     return "  \n".join(
-        _AT_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
+        _BLOCK_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
         for line in paragraph.split("\n")
     )
 
@@ -254,5 +264,5 @@ def _prefix_lines(text: str, first: str, rest: str) -> str:
     return "\n".join([f"{first}{lines[0]}".rstrip(), *(f"{rest}{line}".rstrip() for line in lines[1:])])
 
 
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text and re.fullmatch(r"\d{1,9}", text.strip()) else otherwise
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and re.fullmatch(r"\d{1,9}", text.strip()) else default

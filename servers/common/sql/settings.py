@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, model_validator
 
-from servers.common.within import place_within
+from servers.common.within import resolve_within
 from shared.program.settings.options import expand_home, option
 
 
@@ -31,7 +31,7 @@ class Narrowing(BaseModel, defer_build=True):
                 raise ValueError(f"databases: there is no database {name!r}; available: {', '.join(known_names)}")
         if not self.databases:
             raise ValueError("databases: name at least one")
-        return None if self.files is None else place_within(self.files, [] if files is None else [files])
+        return None if self.files is None else resolve_within(self.files, [] if files is None else [files])
 
 
 def _require_directory(directory: Path | None) -> Path | None:

@@ -185,7 +185,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         data = encode(text, charset, place.path)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
         is_exact = request.options.etag is not None or request.recorder.is_on
-        put = partial(exchange, before=status, data=None) if is_exact and status is not None else None
+        put = partial(exchange, expected=status, data=None) if is_exact and status is not None else None
 
         def describe(survey: Survey) -> None:
             before = None
@@ -253,7 +253,7 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     with request.recorder.record(rooted, "append", describe):
         if old.stat.st_nlink > 1 or not old.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
-            put = partial(exchange, before=old.stat, data=None if request.options.etag else old.data)
+            put = partial(exchange, expected=old.stat, data=None if request.options.etag else old.data)
             now = replace(entry, old.data + added, old.stat, put=put)
         else:
             now = _append(entry, added, old.stat)

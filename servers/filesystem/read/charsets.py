@@ -13,13 +13,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from servers.common.charsets import (
-    EVIDENCE,
-    MARKS,
-    WIDE,
+    BYTE_ORDER_MARKS,
+    EVIDENCE_BYTES,
+    WIDE_CODECS,
     evidence_lines,
     is_damaged,
     likely_charsets,
-    rivals,
+    rival_codecs,
     wide_codec,
 )
 from servers.filesystem.errors import FilesError
@@ -35,7 +35,7 @@ class Charset(NamedTuple):
 
 
 UTF8 = Charset("utf-8")
-_CHARSETS_WITH_MARK = tuple(Charset(name, mark) for name, mark in MARKS)
+_CHARSETS_WITH_MARK = tuple(Charset(name, mark) for name, mark in BYTE_ORDER_MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 """Control characters that no text contains."""
 _PROBE = "aZ09 \t\n+~{}<&\\"
@@ -129,7 +129,7 @@ def require_sure(charset: Charset, text: str, data: bytes, existing_text: str, p
         return
     first = _HIGH.search(data)
     likely = likely_charsets(_evidence(data, first.start())) if first is not None else []
-    for other in [likely[0].codec, *rivals(likely)] if likely else []:
+    for other in [likely[0].codec, *rival_codecs(likely)] if likely else []:
         character = _first_difference(fresh, charset.name, other)
         if character is None:
             continue
@@ -168,7 +168,7 @@ def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = 
         return implied._replace(mark=implied.mark if fresh or present is implied else b"", given=True)
     try:
         name = codecs.lookup(label).name
-        if not name.startswith(_NOT_OF_FILES) and (name in WIDE or _PROBE.encode(name) == _PROBE.encode()):
+        if not name.startswith(_NOT_OF_FILES) and (name in WIDE_CODECS or _PROBE.encode(name) == _PROBE.encode()):
             present = charset_by_mark(start)
             return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
@@ -196,7 +196,7 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
             at = error.start
         else:
             return UTF8
-    if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
+    if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE_BYTES]):
         raise not_text_error(path, offset + at)
     if nul >= 0:
         name = wide_codec(data)
@@ -235,5 +235,5 @@ def _evidence(data: bytes, at: int) -> bytes:
     """Return the lines with non-ASCII bytes. The first such byte is at `at`. The lines are from the start of the
     file, which reads and edits both examine, if `at` is within it; otherwise from `at` on.
     """
-    start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
+    start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE_BYTES, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE_BYTES])

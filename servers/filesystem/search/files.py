@@ -150,7 +150,7 @@ class Walk:
                 kind = "other"
             named.append((entry.name, kind))
         may_ignore = rules.may_ignore(named)
-        takes_all = self._include.completes_with_any(included) and not (excluded or may_ignore or after)
+        takes_all = self._include.matches_after_any(included) and not (excluded or may_ignore or after)
         matches: list[Matching] = []
         children: list[_Directory] = []
         compared = 0
@@ -206,9 +206,9 @@ class Walk:
         """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
         `may_ignore` an entry of this directory."""
         _, included, excluded, rules, _ = directory
-        if excluded and self._exclude.completes(excluded, name):
+        if excluded and self._exclude.matches_after(excluded, name):
             return False, None
-        is_match = self._include.completes(included, name)
+        is_match = self._include.matches_after(included, name)
         child = None
         if kind == "directory":
             included_below = self._include.step(included, name)

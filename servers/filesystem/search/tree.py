@@ -125,7 +125,7 @@ class _TreeReader:
         for entry in listed:
             name = entry.name
             self._control.examined += 1
-            if self._exclude.completes(states, name):
+            if self._exclude.matches_after(states, name):
                 continue
             shown = add_uri(display_name(name), partial(self._below.uri, (*path, name)))
             if self._is_full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):

@@ -78,7 +78,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
             SYSTEM.make_link(entry.directory, entry.name, step.after.content)
             lost = set_link_owner(entry, step.after.stat)
         elif entry.stat is not None:
-            put = partial(exchange, before=entry.stat, data=now)
+            put = partial(exchange, expected=entry.stat, data=now)
             put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put=put)
         else:
             lost = _make_file(entry, data, step.after)

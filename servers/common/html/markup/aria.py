@@ -1,5 +1,5 @@
-"""Content in attributes instead of tags and text: headings and tables by role, checked boxes, and the alternative
-text of icons in cells, where an empty cell would mean the opposite.
+"""Turns the content of attributes into tags and text: headings and tables that are defined by roles, checkboxes, and
+the alternative text of icons in cells, since an empty cell would mean the opposite of a check mark.
 
 The tree is changed, so that the main content is chosen from the text that a reader sees.
 """
@@ -14,15 +14,15 @@ from servers.common.html.markup.embedded import EMBEDDED
 from servers.common.html.tree import HEADINGS, has_text, length, squeeze
 
 _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
-_NESTED = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"
-_AROUND_CELLS = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
-_CELLS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
+_NESTED_TABLES = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"
+_CELL_PARENT_ROLES = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
+_CELL_TAGS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _MIN_PICTURE = 100
-"""Minimum size in pixels of a picture that is more than an icon."""
-_MAX_DISTANCE = 20
-"""Maximum number of elements in which a checkbox's text is searched."""
+"""Maximum width of an icon in pixels; a wider picture is not an icon."""
+_MAX_ELEMENTS = 20
+"""The text of a checkbox is searched in at most this many elements."""
 _MAX_NAME = 40
-"""Maximum number of characters in an icon's alternative text."""
+"""Maximum length of the alternative text of an icon whose width is unknown, in characters."""
 
 
 def show_attributes(root: HtmlElement) -> None:
@@ -31,7 +31,7 @@ def show_attributes(root: HtmlElement) -> None:
         level = element.get("aria-level") or "2"
         if element.tag not in HEADINGS and level in "123456" and has_text(element):
             element.tag = f"h{level}"
-    _show_boxes(root)
+    _show_checkboxes(root)
     for table in root.xpath("//*[@role='table' or @role='grid' or @role='treegrid']"):
         if table.tag not in ("table", "tbody", "tr"):
             _make_table(table)
@@ -43,11 +43,11 @@ def show_attributes(root: HtmlElement) -> None:
             element.text = element.get("aria-label")
 
 
-def _show_boxes(root: HtmlElement) -> None:
+def _show_checkboxes(root: HtmlElement) -> None:
     """Put a mark before the text of each checkbox in a list item, and of each item that is a checkbox itself."""
     for item in root.xpath("//li[@data-checked]"):
         mark = _CHECKED.get(item.get("data-checked"))
-        first = next((element for element in islice(item.iter(), _MAX_DISTANCE) if squeeze(element.text)), None)
+        first = next((element for element in islice(item.iter(), _MAX_ELEMENTS) if squeeze(element.text)), None)
         if mark and first is not None:
             first.text = mark + first.text.lstrip()
     for box in root.xpath("//li//input[@type='checkbox'] | //li//*[@role='checkbox']"):
@@ -61,24 +61,26 @@ def _show_boxes(root: HtmlElement) -> None:
 
 
 def _make_table(table: HtmlElement) -> None:
-    """Turn an element whose roles define rows of cells into a table, if all its text is in them."""
-    if table.xpath(_NESTED):
+    """Turn an element into a table, if all its text is in rows and cells that are defined by roles."""
+    if table.xpath(_NESTED_TABLES):
         return
     rows = table.xpath(".//*[@role='row']")
     cells: dict[HtmlElement, list[HtmlElement]] = {row: [] for row in rows}
     for cell in table.iterdescendants():
-        if cell.get("role") in _CELLS:
-            around = next((element for element in cell.iterancestors() if element.get("role") in _AROUND_CELLS), None)
-            if around not in cells:
+        if cell.get("role") in _CELL_TAGS:
+            parent = next(
+                (element for element in cell.iterancestors() if element.get("role") in _CELL_PARENT_ROLES), None
+            )
+            if parent not in cells:
                 return
-            cells[around].append(cell)
+            cells[parent].append(cell)
     if not any(cells.values()) or sum(map(length, chain(*cells.values()))) < length(table):
         return
-    for row, within in cells.items():
+    for row, row_cells in cells.items():
         row.tag = "tr"
-        for cell in within:
-            cell.tag, cell.tail = _CELLS[cell.get("role")], None
-        row.text, row[:] = None, within
+        for cell in row_cells:
+            cell.tag, cell.tail = _CELL_TAGS[cell.get("role")], None
+        row.text, row[:] = None, row_cells
     table.tag, table.text, table[:] = "table", None, rows
     for row in rows:
         row.tail = None
@@ -101,7 +103,7 @@ def _show_alternatives(cell: HtmlElement) -> None:
 
 
 def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
-    """Yield the innermost elements with a name in a cell without text, and the names."""
+    """Yield the icons and checkboxes of a cell without text, each with the text that replaces it."""
     for element in cell.iter():
         if element.tag == "img" and not element.get(EMBEDDED):
             words = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))

@@ -6,7 +6,7 @@ from servers.common.html.tree import MAX_CAPTION_LENGTH, is_paragraph, length
 
 
 def mark_captions(root: HtmlElement) -> None:
-    """Make the only part of a figure with text other than links its caption."""
+    """Turn a child of a figure into its caption, if it is the only child with text outside links."""
     for figure in root.iter("figure"):
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue

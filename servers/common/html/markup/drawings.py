@@ -1,7 +1,7 @@
 """Drawings in a page: the text in SVG, and the links of image maps.
 
-A browser shows both, but Markdown has neither: a drawing's text is written on one line after its name, and an area as
-a link with its name. Parts that a drawing only defines for use elsewhere are not shown.
+Markdown has neither. The text of a drawing is written on one line after its name, and each area of an image map as a
+link with its name. Parts that a drawing only defines for use elsewhere are left out, as in browsers.
 """
 
 from collections.abc import Iterator

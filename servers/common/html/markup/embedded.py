@@ -1,9 +1,9 @@
 """Embedded frames, videos, sounds and other files of a page, written as links with their titles.
 
-In the tree, each is replaced with a picture (`img`) that has the address in an attribute, so that it is kept wherever
+In the tree, each is replaced by a picture (`img`) with its address in an attribute, so that it is kept wherever
 pictures next to the content are kept. It becomes a link when the content is written: in Markdown by `inline.py`, in
-HTML by `make_link`. Pictures in `noscript` replace the pictures that a script would load. One-pixel frames, which
-count visits, are removed.
+HTML by `make_link`. Pictures in `noscript` replace the placeholders of pictures that a script would load. One-pixel
+frames, which count visits, are removed.
 """
 
 import re
@@ -21,41 +21,43 @@ _KINDS = {
     "object": "embedded file",
     "embed": "embedded file",
 }
-_OF_AMP = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
+_AMP_ELEMENTS = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
 """Elements of AMP that have the attributes of their HTML counterparts."""
-_ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
-_NOWHERE = ("about:", "javascript:", "data:", "blob:")
+_ADDRESS_ATTRIBUTES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
+_SCHEMES_WITHOUT_ADDRESS = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
 """Maximum number of characters of a title."""
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
-_IN_PLACE = names_in("fallback placeholder")
-"""Attributes of the parts that AMP shows in place of an element."""
+_PLACEHOLDER_ATTRIBUTES = names_in("fallback placeholder")
+"""Attributes of the children that AMP shows while, or instead of, loading an element."""
 _SOURCES = ("source", "track")
 
 
 def show_embedded(root: HtmlElement) -> None:
-    """Replace each frame, video, sound and object with a picture that becomes a link, and pictures loaded by scripts
-    with the real ones."""
+    """Replace each frame, video, sound and object by a picture that becomes a link, and placeholders of pictures that
+    scripts load by the pictures."""
     for element in list(root.iter("embed", *_SOURCES)):
         _move_children_behind(element)
-    for element in list(root.iter(*_OF_AMP)):
+    for element in list(root.iter(*_AMP_ELEMENTS)):
         element.tag = element.tag.removeprefix("amp-")
         for child in list(element):
-            if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
-                # `drop` keeps the text after the child, separated by a space, which is not needed without such text.
+            if child.tag == "noscript" or not _PLACEHOLDER_ATTRIBUTES.isdisjoint(child.keys()):
+                # `drop` also adds a space, which is needed only if there is text after the child.
                 (drop if child.tail else element.remove)(child)
         # If the end tag is missing, the parser has put the text that follows into the element.
         _move_children_behind(element, allowed=_SOURCES)
     for element in list(root.iter("noscript")):
-        _show_picture(element)
+        _replace_lazy_picture(element)
     for element in list(root.iter(*_KINDS)):
         if element.getparent() is None or _is_pixel(element):
             continue
-        sources = [element.get(name) for name in _ADDRESSES]
+        sources = [element.get(name) for name in _ADDRESS_ATTRIBUTES]
         sources += [source.get("src") for source in element.iter("source")]
         sources += [part.get("value") for part in element.iter("param") if part.get("name") in ("movie", "src")]
         addresses = (squeeze(source) for source in sources if source)
-        address = next((address for address in addresses if not address.lower().startswith(_NOWHERE)), "")
+        address = next(
+            (address for address in addresses if not address.lower().startswith(_SCHEMES_WITHOUT_ADDRESS)), ""
+        )
         if address:
             _replace_with_picture(element, address)
         elif element.get("srcdoc"):
@@ -64,7 +66,7 @@ def show_embedded(root: HtmlElement) -> None:
             element.tag, element.text = "div", body.text
             element[:] = list(body)
         elif element.tag == "object" and not element.get("data"):
-            # An object without a file shows its content.
+            # Browsers show the content of an object without a file.
             element.tag = "div"
 
 
@@ -77,8 +79,8 @@ def make_link(element: HtmlElement) -> None:
 
 
 def _move_children_behind(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
-    """Move children that the parser has put into a void element, or into one that may hold only the `allowed` ones,
-    to the position after it."""
+    """Move the text and the children that the parser has put into an element behind it, except for children with
+    `allowed` tags."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
         if child.tag not in allowed:
@@ -94,7 +96,7 @@ def _replace_with_picture(element: HtmlElement, address: str) -> None:
         element.remove(inner)
     element.text = None
     element.tag = "img"
-    for name in (*_ADDRESSES, "srcset", "width", "height"):
+    for name in (*_ADDRESS_ATTRIBUTES, "srcset", "width", "height"):
         element.attrib.pop(name, None)
     element.set(EMBEDDED, address)
     element.set("alt", title[:_MAX_TITLE])
@@ -107,18 +109,18 @@ def _is_pixel(element: HtmlElement) -> bool:
     )
 
 
-def _show_picture(element: HtmlElement) -> None:
-    """Replace a picture that a script would have loaded with the one in the `noscript` after it."""
+def _replace_lazy_picture(element: HtmlElement) -> None:
+    """Replace the placeholder of a picture that a script would load by the picture in the `noscript` after it."""
     pictures = list(element.iter("img"))
     parent = element.getparent()
     if parent is None or len(pictures) != 1 or length(element) or _is_pixel(pictures[0]):
         return
     picture = pictures[0]
-    before = element.getprevious()
-    lazy = next((image for image in before.iter("img")), None) if before is not None else None
-    if lazy is not None and not squeeze(before.tail):
+    previous = element.getprevious()
+    lazy = next((image for image in previous.iter("img")), None) if previous is not None else None
+    if lazy is not None and not squeeze(previous.tail):
         sources = [lazy.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
-        # The picture before can be loaded without a script, and the other has no better description.
+        # Keep the picture before the `noscript` if it needs no script and the other one has no better description.
         if any(source and not source.startswith("data:") for source in sources) and bool(
             lazy.get("alt") or not picture.get("alt")
         ):

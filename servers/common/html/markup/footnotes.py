@@ -1,9 +1,9 @@
 """Footnotes: the markers in a text, and the notes that they refer to.
 
-A marker is a superscript number, letter or sign. Most markers are links to the note, which links back. Some are not
-linked, and the note begins with the same superscript. Both ends are marked in the tree, and the writer turns them
-into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a marker even if no note is found;
-after a unit or a variable it is an exponent.
+A marker is a superscript number, letter or sign. Most markers are links to the note, and the note links back. Other
+markers are not links, and the note begins with the same superscript. Markers and notes get an attribute in the tree,
+and the writer turns them into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a marker
+even if there is no note; after a unit or a variable it is an exponent.
 """
 
 import re
@@ -21,11 +21,11 @@ _LABEL = re.compile(
     r"\d{1,4}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|[*\u2020\u2021\u00a7\u00b6]{1,3}|(?:note|nb|n)[ \u00a0]?\d{1,3}"
 )
 _BRACKETS = "[]()\u00a0 "
-_MEANT = re.compile(r"foot-?note|noteref|sdfootnote|endnote|reference", re.IGNORECASE)
-_BACK = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\u2b06\u23ce()\[\].,;:]*")
-_TEXINFO = re.compile(r"\(\d{1,4}\)")
+_FOOTNOTE_ATTRIBUTE = re.compile(r"foot-?note|noteref|sdfootnote|endnote|reference", re.IGNORECASE)
+_BACK_LINK_TEXT = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\u2b06\u23ce()\[\].,;:]*")
+_TEXINFO_MARKER = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
-_HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
+_NOTE_ELEMENTS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
 """Elements that can be a note."""
 _MAX_NOTE = 5_000
 """Maximum length of a note, in characters."""
@@ -37,11 +37,11 @@ _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
 
 
 def mark_footnotes(root: HtmlElement) -> None:
-    """Mark the footnotes of a page and the references to them; remove the links back."""
+    """Set the attribute of all footnotes of a page and of their markers; remove the links back."""
     links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
     if first := list(islice(links, _MAX_MARKS)):
-        _mark_linked(root, first)
-    _mark_raised(root)
+        _mark_linked_notes(root, first)
+    _mark_superscripts(root)
 
 
 def _label(element: HtmlElement) -> str:
@@ -51,9 +51,9 @@ def _label(element: HtmlElement) -> str:
     return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
 
 
-def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
+def _mark_linked_notes(root: HtmlElement, links: list[HtmlElement]) -> None:
     names = {link.get("href")[1:] for link in links}
-    places: dict[str, tuple[int, HtmlElement]] = {}
+    targets: dict[str, tuple[int, HtmlElement]] = {}
     order: dict[HtmlElement, int] = {}
     candidates = set(links)
     for number, element in enumerate(root.iter()):
@@ -61,40 +61,42 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
             order[element] = number
         for name in (element.get("id"), element.get("name") if element.tag == "a" else None):
             if name is not None and name in names:
-                places.setdefault(name, (number, element))
-    marked = {f"#{name}" for link in links for name in _names_around(link)}
-    ends = {name: (number, _find_note(target, marked)) for name, (number, target) in places.items()}
-    back = {
-        note: {link.get("href") or "" for link in note.iter("a")} for _, note in ends.values() if note is not None
+                targets.setdefault(name, (number, element))
+    marked = {f"#{name}" for link in links for name in _marker_names(link)}
+    notes_by_name = {name: (number, _find_note(target, marked)) for name, (number, target) in targets.items()}
+    links_in_notes = {
+        note: {link.get("href") or "" for link in note.iter("a")}
+        for _, note in notes_by_name.values()
+        if note is not None
     }
     notes: dict[HtmlElement, list[HtmlElement]] = {}
     for link in links:
-        number, note = ends.get(link.get("href")[1:], (0, None))
+        number, note = notes_by_name.get(link.get("href")[1:], (0, None))
         if note is None or number < order[link] or note in link.iterancestors():
             continue
-        if _is_raised(link) or any(f"#{name}" in back[note] for name in _names_around(link)):
+        if _is_raised(link) or any(f"#{name}" in links_in_notes[note] for name in _marker_names(link)):
             notes.setdefault(note, []).append(link)
     for note, marks in notes.items():
         label = _label(marks[0])
-        _drop_links_back(note, {name for mark in marks for name in _names_around(mark)}, label)
+        _drop_links_back(note, {name for mark in marks for name in _marker_names(mark)}, label)
         if not has_text(note):
             continue
         note.set(NOTE, label)
         for mark in marks:
-            _put_mark(mark, label)
+            _replace_marker(mark, label)
 
 
 def _find_note(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
-    """Return the block that is the target of a link, or that contains it; None if it can't be a note.
+    """Return the block that is or contains the `target` of a link; None if it can't be a note.
 
-    `marks` contains the fragments to which notes link back.
+    `marks` contains the fragments of the markers, to which notes link back.
     """
     block = next((element for element in (target, *target.iterancestors()) if element.tag in BLOCKS), None)
-    if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
-        # Texinfo puts the marker into a separate heading, in parentheses, unlike a chapter's number.
+    if block is not None and block.tag in HEADINGS and _TEXINFO_MARKER.fullmatch(squeeze(block.text_content())):
+        # Texinfo repeats the marker in a heading before the note, in parentheses, unlike the number of a chapter.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _join_following(block) if is_note else None
-    if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _MAX_NOTE:
+    if block is None or block.tag not in _NOTE_ELEMENTS or not 0 < length(block) <= _MAX_NOTE:
         return None
     return block
 
@@ -117,13 +119,17 @@ def _is_raised(link: HtmlElement) -> bool:
     if next(link.iterancestors("sup"), None) is not None or next(link.iter("sup"), None) is not None:
         return True
     attributes = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
-    return _MEANT.search(attributes) is not None
+    return _FOOTNOTE_ATTRIBUTE.search(attributes) is not None
 
 
-def _names_around(mark: HtmlElement) -> Iterator[str]:
-    """Yield the ids and names of a marker, its descendants and the closest elements around it."""
-    around = [mark, *mark.iter(), *(holder for holder in list(mark.iterancestors())[:3] if holder.tag in _WRAPPERS)]
-    for element in around:
+def _marker_names(mark: HtmlElement) -> Iterator[str]:
+    """Yield the ids and names of a marker, of its descendants and of the elements that closely wrap it."""
+    elements = [
+        mark,
+        *mark.iter(),
+        *(ancestor for ancestor in list(mark.iterancestors())[:3] if ancestor.tag in _WRAPPERS),
+    ]
+    for element in elements:
         yield from filter(None, (element.get("id"), element.get("name")))
 
 
@@ -132,11 +138,11 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
     for link in list(note.iter("a")):
         words = squeeze(link.text_content())
         to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
-        if to_mark and (len(words) <= 3 or _BACK.fullmatch(words) or words.strip(_BRACKETS + ".") == label):
-            holder = link
-            while holder.getparent() is not note and is_alone(holder) and holder.getparent().tag in _WRAPPERS:
-                holder = holder.getparent()
-            drop(holder)
+        if to_mark and (len(words) <= 3 or _BACK_LINK_TEXT.fullmatch(words) or words.strip(_BRACKETS + ".") == label):
+            ancestor = link
+            while ancestor.getparent() is not note and is_alone(ancestor) and ancestor.getparent().tag in _WRAPPERS:
+                ancestor = ancestor.getparent()
+            drop(ancestor)
     for element in note.iter():
         if element.tag == "sup" and _label(element) == label:
             drop(element)
@@ -148,7 +154,7 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
             break
 
 
-def _put_mark(mark: HtmlElement, label: str) -> None:
+def _replace_marker(mark: HtmlElement, label: str) -> None:
     """Replace the link of a marker, and the elements that wrap only this link, with an element for the marker."""
     while is_alone(mark) and mark.getparent().tag in _WRAPPERS:
         mark = mark.getparent()
@@ -158,7 +164,7 @@ def _put_mark(mark: HtmlElement, label: str) -> None:
         sign.set("id", mark.get("id"))
     before = mark.getprevious()
     if before is not None and before.tail:
-        # A marker directly follows its word. White space alone stays, since it separates two elements.
+        # A marker directly follows its word. But if there is only white space, it separates two elements, and stays.
         before.tail = before.tail.rstrip() or before.tail
     mark.getparent().replace(mark, sign)
 
@@ -166,17 +172,17 @@ def _put_mark(mark: HtmlElement, label: str) -> None:
 # Marks that are not links
 
 
-def _mark_raised(root: HtmlElement) -> None:
-    raised = [
+def _mark_superscripts(root: HtmlElement) -> None:
+    superscripts = [
         (sup, label) for sup in root.iter("sup") if not sup.get(NOTE) and not len(sup) and (label := _label(sup))
     ]
-    if not raised:
+    if not superscripts:
         return
     notes: dict[str, tuple[HtmlElement, HtmlElement]] = {}
     marks: list[tuple[HtmlElement, str]] = []
-    for sup, label in raised:
-        block = next((holder for holder in sup.iterancestors() if holder.tag in BLOCKS), None)
-        if block is not None and block.tag in _HOLDERS and _is_at_beginning(block, sup) and squeeze(sup.tail):
+    for sup, label in superscripts:
+        block = next((ancestor for ancestor in sup.iterancestors() if ancestor.tag in BLOCKS), None)
+        if block is not None and block.tag in _NOTE_ELEMENTS and _is_at_beginning(block, sup) and squeeze(sup.tail):
             notes[label] = block, sup
         else:
             marks.append((sup, label))
@@ -185,8 +191,8 @@ def _mark_raised(root: HtmlElement) -> None:
         sibling = sup.getprevious()
         text = sup.getparent().text if sibling is None else sibling.tail or "".join(sibling.itertext())
         before = (text or "").rstrip("\u00a0")[-20:]
-        ends = label.isdigit() and (_SENTENCE_END.search(before) or squeeze(sup.text).startswith("["))
-        if ends or (label in notes and _WORD_END.search(before)):
+        notes_by_name = label.isdigit() and (_SENTENCE_END.search(before) or squeeze(sup.text).startswith("["))
+        if notes_by_name or (label in notes and _WORD_END.search(before)):
             sup.set(NOTE, label)
             used.add(label)
     for label in used & notes.keys():

@@ -1,5 +1,5 @@
-r"""Formulas in the notations that pages use: MathML, TeX in a script or in the text, or pictures; some formulas
-appear twice.
+r"""Formulas in the notations that pages use: MathML, TeX in a script or in the text, or pictures. A page may contain
+the same formula in two notations.
 
 TeX in text is between delimiters that scripts look for: `$$`, `\(`, `\[`, `\begin`, or a single `$` if the text after
 it looks like TeX rather than a price.
@@ -14,8 +14,8 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import drop, squeeze
 
 _SCRIPT = "math/tex"
-_DRAWN = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
-_PICTURED = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
+_FORMULA_DRAWING = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
+_FORMULA_PICTURE = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
 _TEX = "application/x-tex"
 _OPENING = re.compile(
     r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
@@ -24,7 +24,7 @@ _MAX_TEX = 2_000
 """Maximum number of characters of TeX in text."""
 _LIKE_TEX = re.compile(r"[\\^_{]")
 _MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
-"""TeX that matches this would be Markdown markup, so it is escaped like any other text."""
+"""Text between delimiters that matches this could be Markdown markup, so it is escaped like any other text."""
 
 
 def split_tex(text: str, escape: Callable[[str], str]) -> str:
@@ -32,16 +32,16 @@ def split_tex(text: str, escape: Callable[[str], str]) -> str:
     if "$" not in text and "\\" not in text:
         return escape(text)
     parts: list[str] = []
-    done = place = 0
-    while opening := _OPENING.search(text, place):
-        place = opening.end()
+    written = position = 0
+    while opening := _OPENING.search(text, position):
+        position = opening.end()
         closing = _closing_sign(opening)
-        end = text.find(closing, place, place + _MAX_TEX)
-        if end > place and _is_tex(text[place:end], closing, text[end + len(closing) :][:1]):
-            place = end + len(closing)
-            parts += escape(text[done : opening.start()]), text[opening.start() : place]
-            done = place
-    return "".join((*parts, escape(text[done:])))
+        end = text.find(closing, position, position + _MAX_TEX)
+        if end > position and _is_tex(text[position:end], closing, text[end + len(closing) :][:1]):
+            position = end + len(closing)
+            parts += escape(text[written : opening.start()]), text[opening.start() : position]
+            written = position
+    return "".join((*parts, escape(text[written:])))
 
 
 def _closing_sign(opening: re.Match[str]) -> str:
@@ -50,11 +50,11 @@ def _closing_sign(opening: re.Match[str]) -> str:
     return {"(": "\\)", "[": "\\]"}.get(opening["bracket"], opening[0])
 
 
-def _is_tex(inside: str, closing: str, after: str) -> bool:
-    if _MARKUP.search(inside) or "$" in inside:
+def _is_tex(content: str, closing: str, after: str) -> bool:
+    if _MARKUP.search(content) or "$" in content:
         return False
     return closing != "$" or bool(
-        _LIKE_TEX.search(inside) and not inside[0].isspace() and not inside[-1].isspace() and not after.isdigit()
+        _LIKE_TEX.search(content) and not content[0].isspace() and not content[-1].isspace() and not after.isdigit()
     )
 
 
@@ -67,8 +67,8 @@ def show_formulas(root: HtmlElement) -> None:
         if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
             _put_tex(script, script.text)
     for picture in list(root.iter("img")):
-        # A picture of MathML has the same content as the hidden MathML next to it.
-        if picture.get("alt") and _PICTURED.search(picture.get("class") or ""):
+        # A picture may replace MathML that is hidden next to it; both have the same content.
+        if picture.get("alt") and _FORMULA_PICTURE.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
 
 
@@ -86,8 +86,8 @@ def drop_drawn_formulas(root: HtmlElement) -> None:
     if next(root.iter("math"), None) is None:
         return
     for element in list(root.iter("span", "div", "mjx-math")):
-        drawn = element.tag == "mjx-math" or _DRAWN.search(element.get("class") or "")
-        if drawn and next(element.iter("math"), None) is None:
+        is_drawing = element.tag == "mjx-math" or _FORMULA_DRAWING.search(element.get("class") or "")
+        if is_drawing and next(element.iter("math"), None) is None:
             parent = element.getparent()
             if parent is not None and next(parent.iter("math"), None) is not None:
                 drop(element)
@@ -111,21 +111,21 @@ def _write(element: HtmlElement) -> str:
         return " \\\\ ".join(parts)
     if element.tag in ("mtr", "mlabeledtr"):
         return " & ".join(parts)
-    inside = " ".join(filter(None, (squeeze(element.text), *parts)))
-    return f"\\sqrt{{{inside}}}" if element.tag == "msqrt" else inside
+    content = " ".join(filter(None, (squeeze(element.text), *parts)))
+    return f"\\sqrt{{{content}}}" if element.tag == "msqrt" else content
 
 
-def _group(text: str) -> str:
+def _braced(text: str) -> str:
     return text if len(text) == 1 else f"{{{text}}}"
 
 
 _STRUCTURES: dict[str, Callable[[list[str]], str]] = {
     "mfrac": lambda parts: f"\\frac{{{parts[0]}}}{{{parts[1]}}}",
     "mroot": lambda parts: f"\\sqrt[{parts[1]}]{{{parts[0]}}}",
-    "msup": lambda parts: f"{parts[0]}^{_group(parts[1])}",
-    "mover": lambda parts: f"{parts[0]}^{_group(parts[1])}",
+    "msup": lambda parts: f"{parts[0]}^{_braced(parts[1])}",
+    "mover": lambda parts: f"{parts[0]}^{_braced(parts[1])}",
     **dict.fromkeys(
         ("msub", "munder", "msubsup", "munderover"),
-        lambda parts: f"{parts[0]}_{_group(parts[1])}" + "".join(f"^{_group(part)}" for part in parts[2:3]),
+        lambda parts: f"{parts[0]}_{_braced(parts[1])}" + "".join(f"^{_braced(part)}" for part in parts[2:3]),
     ),
 }

@@ -1,8 +1,8 @@
-"""Hidden content, removed from a page before it is read.
+"""Removes hidden content from a page before it is read.
 
 A page may contain text that people don't see but that gives instructions to programs. Removed elements are counted,
-except those that no page shows, such as scripts. Content that a control of the page opens is shown (`panels`), and
-embedded content is linked (`embedded`).
+except those that browsers never show, such as scripts. Content that a control of the page opens is kept (`panels`),
+and embedded content is linked (`embedded`).
 
 Styles count only if they are inline, or simple rules in the page's own style sheets with a single tag, class or id as
 selector. Only properties that can be evaluated without layout are considered. External style sheets are not loaded,
@@ -22,8 +22,19 @@ from servers.common.html.markup.embedded import show_embedded
 from servers.common.html.markup.panels import open_panels
 from servers.common.html.tree import drop, length, outermost, squeeze
 
-_MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
-"""Elements that no page shows: scripts, sheets, templates, and their fallbacks."""
+_NEVER_SHOWN = (
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "noframes",
+    "noembed",
+    "object",
+    "embed",
+    "applet",
+    "canvas",
+)
+"""Elements that browsers never show: scripts, style sheets, templates, and fallbacks."""
 _MAX_CHARACTERS = 500_000
 """Maximum total size of a page's style sheets, in characters."""
 _MAX_VALUE = 200
@@ -40,12 +51,12 @@ _FAINT = r"0*\.?0\d*%?"
 _TINY = r"(?:[01]|[01]?\.\d+)(?:px|pt)|" + _ZERO
 _FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
 _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
-"""Matches part of every style that hides, so that most styles need not be parsed."""
+"""Every style that hides an element matches this, except some that set colors. Other styles need not be parsed."""
 _COLOR = re.compile(r"(?<!-)color\s*:")
-_TAKEN_BACK = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
-"""Properties that hide a panel only until its control has opened it."""
-_NOT_HIDING = frozenset(("html", "body", "main", "article"))
-"""Elements that a style sheet's rule hides only until a script has run."""
+_CANCELLED_BY_OPENING = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
+"""Properties that a control changes when it opens a panel, so that they hide it only until then."""
+_SHOWN_BY_SCRIPTS = frozenset(("html", "body", "main", "article"))
+"""Elements that a style sheet hides only until a script has run, so that its rule is ignored."""
 
 
 def remove_hidden(root: HtmlElement) -> tuple[int, int]:
@@ -56,7 +67,7 @@ def remove_hidden(root: HtmlElement) -> tuple[int, int]:
     """
     rules = sheet_rules(root)
     show_embedded(root)
-    strip_elements(root, *_MACHINERY, with_tail=False)
+    strip_elements(root, *_NEVER_SHOWN, with_tail=False)
     hidden, opened = open_panels(
         root,
         lambda element: _is_hidden(element) or rules.hide(element),
@@ -85,22 +96,23 @@ def _is_large_enough(element: HtmlElement) -> bool | None:
 
 def _remove_tiny_text(element: HtmlElement) -> bool:
     """Remove the text of an element with font size zero, except in inner elements that set a size."""
-    had = False
+    had_text = False
     walk = iterwalk(element, events=("start",))
     for _, inner in walk:
         if inner is not element:
-            had |= bool(squeeze(inner.tail))
+            had_text |= bool(squeeze(inner.tail))
             inner.tail = None
         if _is_large_enough(inner):
             walk.skip_subtree()
         else:
-            had |= bool(squeeze(inner.text))
+            had_text |= bool(squeeze(inner.text))
             inner.text = None
-    return had
+    return had_text
 
 
 def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
-    """Return True if an element's own attributes hide it, even after a control has `opened` it."""
+    """Return True if the attributes of an element hide it; with `opened`, if they still do after a control has opened
+    it."""
     if element.tag in ("html", "body", "head"):
         return False
     if element.get("hidden") is not None and not opened:
@@ -134,14 +146,14 @@ class Rules(NamedTuple):
     """The elements that style sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
 
     hidden: frozenset[str] = frozenset()
-    lasting: frozenset[str] = frozenset()
+    hidden_when_opened: frozenset[str] = frozenset()
     """The hidden elements that stay hidden even after a control has opened them."""
 
     def hide(self, element: HtmlElement, *, opened: bool = False) -> bool:
-        """Return True if a rule hides an element, even after a control has `opened` it."""
+        """Return True if a rule hides an element; with `opened`, if it still does after a control has opened it."""
         tag = element.tag
-        hidden = self.lasting if opened else self.hidden
-        if not hidden or tag in _NOT_HIDING:
+        hidden = self.hidden_when_opened if opened else self.hidden
+        if not hidden or tag in _SHOWN_BY_SCRIPTS:
             return False
         if tag in hidden:
             return True
@@ -152,20 +164,20 @@ class Rules(NamedTuple):
 
 
 def sheet_rules(root: HtmlElement) -> Rules:
-    """Return the rules that hide elements in the style sheets within an element. A later rule that shows the same
-    elements cancels a rule."""
+    """Return the rules of the style sheets in `root` that hide elements. A later rule with the same selector that
+    shows the elements cancels a rule."""
     hidden: dict[str, bool | None] = {}
-    room = _MAX_CHARACTERS
+    characters_left = _MAX_CHARACTERS
     for sheet in root.iter("style"):
-        text = (sheet.text or "")[:room]
-        room -= len(text)
+        text = (sheet.text or "")[:characters_left]
+        characters_left -= len(text)
         if (sheet.get("media") or "all").strip().lower() not in ("all", "screen"):
             continue
         for selector, declarations in _rules(text):
             if len(hidden) >= _MAX_RULES:
                 break
             _record_rule(selector, declarations, hidden)
-    names = [name for name, lasts in hidden.items() if lasts is not None]
+    names = [name for name, stays_hidden in hidden.items() if stays_hidden is not None]
     return Rules(frozenset(names), frozenset(name for name in names if hidden[name]))
 
 
@@ -174,61 +186,61 @@ def hides(style: str, *, opened: bool = False) -> bool:
 
     With `opened`, declarations that are cancelled when a control opens the element do not count.
     """
-    if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOR.search(low)):
+    if not _SUSPECT.search(style) and not ("background" in (lowercase := style.lower()) and _COLOR.search(lowercase)):
         return False
-    declared = _parse_declarations(style)
+    declarations = _parse_declarations(style)
     if opened:
-        declared = {name: value for name, value in declared.items() if name not in _TAKEN_BACK}
-    if declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse"):
+        declarations = {name: value for name, value in declarations.items() if name not in _CANCELLED_BY_OPENING}
+    if declarations.get("display") == "none" or declarations.get("visibility") in ("hidden", "collapse"):
         return True
-    if re.fullmatch(_FAINT, declared.get("opacity", "")) or declared.get("content-visibility") == "hidden":
+    if re.fullmatch(_FAINT, declarations.get("opacity", "")) or declarations.get("content-visibility") == "hidden":
         return True
-    if re.search(r"opacity\(\s*0*\.?0\d*%?\s*\)", declared.get("filter", "")) or re.search(
-        _FAR, declared.get("text-indent", "")
+    if re.search(r"opacity\(\s*0*\.?0\d*%?\s*\)", declarations.get("filter", "")) or re.search(
+        _FAR, declarations.get("text-indent", "")
     ):
         return True
-    return _is_cut(declared) or _is_off_screen(declared) or _is_one_color(declared)
+    return _is_clipped(declarations) or _is_off_screen(declarations) or _is_one_color(declarations)
 
 
-def _is_cut(declared: dict[str, str]) -> bool:
+def _is_clipped(declarations: dict[str, str]) -> bool:
     """Return True for a box so small that nothing in it is visible."""
-    if declared.get("position") in ("absolute", "fixed"):
-        corners = re.fullmatch(r"rect\((.*)\)", declared.get("clip", ""))
+    if declarations.get("position") in ("absolute", "fixed"):
+        corners = re.fullmatch(r"rect\((.*)\)", declarations.get("clip", ""))
         if corners and re.fullmatch(r"(?:(?:[01](?:px)?|auto)[\s,]*)+", corners[1]) and "0" in corners[1]:
             return True
-    if re.search(r"scale[xy]?\(\s*0\s*[,)]", declared.get("transform", "")):
+    if re.search(r"scale[xy]?\(\s*0\s*[,)]", declarations.get("transform", "")):
         return True
-    if re.search(r"inset\(\s*(?:50|100)%|circle\(\s*0", declared.get("clip-path", "")):
+    if re.search(r"inset\(\s*(?:50|100)%|circle\(\s*0", declarations.get("clip-path", "")):
         return True
-    cut = re.match(r"hidden|clip", declared.get("overflow", ""))
-    sizes = [declared.get(name, "") for name in ("width", "height", "max-width", "max-height")]
+    clips = re.match(r"hidden|clip", declarations.get("overflow", ""))
+    sizes = [declarations.get(name, "") for name in ("width", "height", "max-width", "max-height")]
     small = [bool(re.fullmatch(r"1px|" + _ZERO, size)) for size in sizes]
-    return bool(cut) and (any(re.fullmatch(_ZERO, size) for size in sizes) or all(small[:2]))
+    return bool(clips) and (any(re.fullmatch(_ZERO, size) for size in sizes) or all(small[:2]))
 
 
-def _is_off_screen(declared: dict[str, str]) -> bool:
+def _is_off_screen(declarations: dict[str, str]) -> bool:
     """Return True for a position off the screen."""
-    is_positioned = declared.get("position") in ("absolute", "fixed", "relative")
+    is_positioned = declarations.get("position") in ("absolute", "fixed", "relative")
     sides = (
         ("left", "right", "top", "bottom", "inset-inline-start") if is_positioned else ("margin-left", "margin-top")
     )
-    if any(re.match(_FAR, declared.get(name, "")) for name in sides):
+    if any(re.match(_FAR, declarations.get(name, "")) for name in sides):
         return True
-    return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", declared.get("transform", "")))
+    return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", declarations.get("transform", "")))
 
 
-def _is_one_color(declared: dict[str, str]) -> bool:
+def _is_one_color(declarations: dict[str, str]) -> bool:
     """Return True for text in the color of its background, or transparent text."""
-    # A background that is clipped to the text gives it its color.
-    if "text" in (declared.get("background-clip", ""), declared.get("-webkit-background-clip", "")):
+    # If the background is clipped to the text, it gives the text its color.
+    if "text" in (declarations.get("background-clip", ""), declarations.get("-webkit-background-clip", "")):
         return False
-    color = _color(declared.get("color", ""))
-    background = _color(declared.get("background-color") or declared.get("background", ""))
+    color = _color(declarations.get("color", ""))
+    background = _color(declarations.get("background-color") or declarations.get("background", ""))
     return color == "transparent" or (color != "" and color == background)
 
 
 def _color(text: str) -> str:
-    """Return a color in one notation, if it has several common ones."""
+    """Return a color in one notation, since common colors can be written in several."""
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
         text = "#" + "".join(digit * 2 for digit in short.groups())
@@ -241,51 +253,51 @@ def _color(text: str) -> str:
 
 def _parse_declarations(style: str) -> dict[str, str]:
     """Return the declarations, with names and values in lowercase."""
-    declared: dict[str, str] = {}
+    declarations: dict[str, str] = {}
     important: dict[str, str] = {}
     for declaration in _COMMENTS.sub("", style).lower().split(";"):
         name, colon, value = declaration.partition(":")
-        value, bang, _ = value.partition("!")
+        value, important_mark, _ = value.partition("!")
         if colon:
-            # The last one of a name counts, unless another is important.
-            (important if bang else declared)[name.strip()] = value.strip()[:_MAX_VALUE]
-    return declared | important
+            # Of several declarations of a property the last one counts, but important ones come first.
+            (important if important_mark else declarations)[name.strip()] = value.strip()[:_MAX_VALUE]
+    return declarations | important
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Yield the selectors and declarations that apply to screens."""
-    head = ""
+    """Yield the selectors and the declarations of each rule that applies to screens."""
+    selectors = ""
     skipped: list[bool] = []
     parts = _BRACES.split(_COMMENTS.sub("", sheet))
     for text, brace in zip(parts[::2], parts[1::2], strict=False):
         if brace == "{":
             selector = text.rpartition(";")[2].strip()
-            group = selector.startswith("@")
-            skipped.append((group and not _SHOWN_MEDIA.fullmatch(selector)) or bool(skipped and skipped[-1]))
-            head = "" if group else selector
+            is_at_rule = selector.startswith("@")
+            skipped.append((is_at_rule and not _SHOWN_MEDIA.fullmatch(selector)) or bool(skipped and skipped[-1]))
+            selectors = "" if is_at_rule else selector
         else:
-            if head and skipped and not skipped[-1]:
-                yield head, text
-            head = ""
+            if selectors and skipped and not skipped[-1]:
+                yield selectors, text
+            selectors = ""
             if skipped:
                 skipped.pop()
 
 
 def _record_rule(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
-    """Record for each simple selector whether its rule hides elements even when opened (True), or only until then
-    (False)."""
+    """Record in `hidden` for each simple selector whether its rule hides elements even after a control has opened
+    them (True), only until then (False), or no longer, because a later rule shows them (None)."""
     # Most rules have no simple selector, so their declarations need not be parsed.
     simple_selectors = [
         simple for selector in selectors.split(",") if (simple := _SIMPLE.fullmatch(selector.strip())) and simple[0]
     ]
     if not simple_selectors:
         return
-    hiding = hides(declarations)
-    if not hiding and not (hidden and _SHOWS.search(declarations)):
+    is_hiding = hides(declarations)
+    if not is_hiding and not (hidden and _SHOWS.search(declarations)):
         return
     for simple in simple_selectors:
         name = (simple[1] or "").lower() + (simple[2] or "") + (simple[3] or "")
-        if hiding:
+        if is_hiding:
             hidden[name] = hides(declarations, opened=True)
         elif name in hidden:
             hidden[name] = None

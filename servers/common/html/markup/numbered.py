@@ -1,4 +1,4 @@
-"""Code with line numbers in tables or blocks: the numbers are removed, and the code becomes `pre`.
+"""Removes the line numbers of code in tables or blocks, and turns the code into `pre`.
 
 Highlighters write tables of two forms: one row, with all numbers in its first cell and all code in its second; or one
 row for each line, whose number is often only in an attribute. Doxygen writes a block for each line.
@@ -10,12 +10,12 @@ from lxml.html import HtmlElement
 from servers.common.html.blocks import GUTTERS, LINES
 from servers.common.html.tree import squeeze
 
-_NUMBER = "data-line-number"
+_NUMBER_ATTRIBUTE = "data-line-number"
 _CODE = ("pre", "code")
 _MIN_LINES = 2
 """Minimum number of lines of numbered code."""
-_FRAGMENT = "fragment"
-"""The class of an example by Doxygen, whose lines may have no numbers."""
+_FRAGMENT_CLASS = "fragment"
+"""The class of code blocks by Doxygen, whose lines may have no numbers."""
 _NO_BREAK = "\u00a0"
 """The space between the number of a line and its code."""
 
@@ -33,9 +33,9 @@ def remove_line_numbers(root: HtmlElement) -> None:
                 table.remove(child)
             table.tag, table.text = "pre", "\n".join(lines)
     for block in root.xpath("//div[div[contains(@class, 'line')]]"):
-        if not _is_of_lines(block):
+        if not _is_code_block(block):
             continue
-        # Between the lines there are only spaces, which `pre` would show.
+        # The white space between the lines would be visible in a `pre`.
         block.tag = "pre"
         for line in block:
             line.tail = None
@@ -43,15 +43,15 @@ def remove_line_numbers(root: HtmlElement) -> None:
                 number.tail = (number.tail or "").removeprefix(_NO_BREAK)
 
 
-def _is_of_lines(block: HtmlElement) -> bool:
-    """Return True if a block consists of lines of code: they have numbers, or it is a fragment by Doxygen."""
+def _is_code_block(block: HtmlElement) -> bool:
+    """Return True if a block consists of lines of code that have numbers or were written by Doxygen."""
     classes = (block.get("class") or "").split()
     texts = (block.text, *(line.tail for line in block))
     if len(block) < _MIN_LINES or any(map(squeeze, texts)):
         return False
     if any(LINES.isdisjoint((line.get("class") or "").split()) for line in block):
         return False
-    return _FRAGMENT in classes or any(map(_is_number, block[0]))
+    return _FRAGMENT_CLASS in classes or any(map(_is_number, block[0]))
 
 
 def _is_number(element: HtmlElement) -> bool:
@@ -79,5 +79,5 @@ def _is_numbered(cell: HtmlElement) -> bool:
     text = str(cell.text_content()).strip()
     if not GUTTERS.isdisjoint((cell.get("class") or "").split()):
         return text == "" or text.isdecimal()
-    numbers = [number for element in cell.iter() if (number := element.get(_NUMBER))]
+    numbers = [number for element in cell.iter() if (number := element.get(_NUMBER_ATTRIBUTE))]
     return bool(numbers) and text in ("", numbers[0])

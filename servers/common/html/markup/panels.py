@@ -1,10 +1,10 @@
 """Text that a control of the page opens: tab panels, answers in an accordion, text that a button discloses.
 
-A panel is hidden until its control is used, but is still content. It is shown if its control exists and is
-visible. Controls are recognized by `aria-controls` and the attributes that scripts use instead, by a button's
-position just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`).
-Content that a control opens over the page, such as menus and dialogs, is not a panel. Panels are only opened as a
-control would do it: text off the screen, or in the color of its background, stays hidden.
+A panel is hidden until its control is used, but it is still content, so it is shown if its control exists and is
+visible. Controls are recognized by `aria-controls` and the attributes that scripts use instead, by the position of a
+button just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`).
+Content that a control opens over the page, such as menus and dialogs, is not a panel. Only what a control would show
+is shown: text off the screen, or in the color of its background, stays hidden.
 
 A tab's label is put at the beginning of its panel; a button that discloses the text after it becomes bold text.
 """
@@ -28,11 +28,11 @@ _NO_PANELS = names_in("nav dialog menu select datalist")
 _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _MAX_ELEMENTS = 20
-"""Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
+"""Maximum number of elements in a line with a button, and of texts in which the label of a panel is searched."""
 _MAX_LABEL = 200
 """Maximum number of characters of a label."""
 _PANEL_LEVELS = 3
-"""Number of levels around a list of tabs on which its panels are searched."""
+"""The panels of a list of tabs are searched in this many enclosing elements."""
 
 Predicate = Callable[[HtmlElement], bool]
 Hidden = dict[HtmlElement, None]
@@ -40,21 +40,21 @@ Hidden = dict[HtmlElement, None]
 
 
 def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> tuple[Hidden, set[HtmlElement]]:
-    """Label the panels of a page; return the hidden elements, outermost and in order, and the panels that are now
-    shown.
+    """Label the panels of a page; return the hidden elements, only the outermost ones, in page order, and the panels
+    that are now shown.
 
-    `stays_hidden` returns True if an element would be hidden after a control had opened it.
+    `stays_hidden` returns True if an element would still be hidden after a control had opened it.
     """
     controls = _controls(root)
     opened: set[HtmlElement] = set()
     hidden: Hidden = {}
-    waiting = outermost(root, is_hidden)
-    while waiting:
-        hidden.update(dict.fromkeys(waiting))
-        repeated = repeated_panels(waiting, hidden)
-        shown = [
+    pending = outermost(root, is_hidden)
+    while pending:
+        hidden.update(dict.fromkeys(pending))
+        repeated = repeated_panels(pending, hidden)
+        opened_now = [
             panel
-            for panel in waiting
+            for panel in pending
             if (
                 panel in repeated
                 or any(
@@ -64,13 +64,13 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
             and _is_panel(panel)
             and not stays_hidden(panel)
         ]
-        for panel in shown:
+        for panel in opened_now:
             del hidden[panel]
-        opened.update(shown)
-        waiting = [inner for panel in shown for child in panel for inner in outermost(child, is_hidden)]
-    for panel, openers in controls.items():
+        opened.update(opened_now)
+        pending = [inner for panel in opened_now for child in panel for inner in outermost(child, is_hidden)]
+    for panel, panel_controls in controls.items():
         if _is_panel(panel) and _is_visible(panel, hidden):
-            _label(panel, [control for control in openers if _is_visible(control, hidden)])
+            _show_label(panel, [control for control in panel_controls if _is_visible(control, hidden)])
     for panel in opened:
         for control in _control_before(panel):
             _embolden(control)
@@ -107,15 +107,15 @@ def _target_names(control: HtmlElement) -> Iterator[str]:
     """Yield the ids that a control refers to."""
     for attribute in _TARGETS:
         yield from (name.removeprefix("#") for name in (control.get(attribute) or "").split())
-    toggles = (control.get("data-bs-toggle") or control.get("data-toggle")) in _TOGGLES
+    is_toggle = (control.get("data-bs-toggle") or control.get("data-toggle")) in _TOGGLES
     link = control.get("href") or next((inner.get("href") or "" for inner in control.iter("a")), "")
-    if (toggles or control.get("role") == "tab") and link.startswith("#") and len(link) > 1:
+    if (is_toggle or control.get("role") == "tab") and link.startswith("#") and len(link) > 1:
         yield link[1:]
 
 
 def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
-    """Return the panels of tabs that refer to none: as many panels as tabs, in the nearest enclosing element with
-    that many."""
+    """Return the panels of tabs that refer to no panel, in order: those in the nearest enclosing element with panels,
+    if there are as many as tabs."""
     enclosing = tabs
     for _ in range(_PANEL_LEVELS):
         enclosing = enclosing.getparent()
@@ -136,25 +136,25 @@ def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """Return the button just before a panel without its own control: alone on its line, with `aria-expanded`."""
+    """Return the button that is alone on the line before a panel and has `aria-expanded`, or an empty list."""
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
         return []
-    inner = list(islice(before.iter(), _MAX_ELEMENTS + 1))
-    if len(inner) > _MAX_ELEMENTS or not has_text(before):
+    elements = list(islice(before.iter(), _MAX_ELEMENTS + 1))
+    if len(elements) > _MAX_ELEMENTS or not has_text(before):
         return []
     # The browser opens such a panel when a search matches in it, so its button needs no attribute.
     by_browser = (panel.get("hidden") or "").lower() == "until-found"
     return [
         button
-        for button in inner
+        for button in elements
         if (button.get("aria-expanded") is not None or (by_browser and button.tag in ("button", "summary")))
         and length(button) == length(before)
     ][:1]
 
 
-def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
-    """Put a tab's label into its panel, or make the button before it bold."""
+def _show_label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
+    """Put the label of a tab into its panel, or make the button before a panel bold."""
     if not controls or not has_text(panel):
         return
     control = controls[0]
@@ -188,5 +188,5 @@ def _embolden(control: HtmlElement) -> None:
         del control.attrib["role"]
         for anchor in control.iter("a"):
             anchor.tag = "a" if anchor.get("href") else "span"
-    if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
+    if control.tag == "button" and not any(ancestor.tag in HEADINGS for ancestor in control.iterancestors()):
         control.tag = "b"

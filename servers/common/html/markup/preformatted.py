@@ -1,7 +1,7 @@
 """Text whose spaces and line breaks are significant although it is not in a `pre`.
 
-It is put into a `pre`, or its line breaks become `br`. Such text is styled with `white-space`, is code of several
-lines that is alone in its block, is in an `xmp`, or is in a read-only field.
+Such text is styled with `white-space`, is code of several lines that is alone in its block, is in an `xmp`, or is in
+a read-only field. It becomes a `pre`, or its line breaks become `br`.
 """
 
 import re
@@ -17,8 +17,8 @@ _MONOSPACE = re.compile(r"font(?:-family)?\s*:[^;]*\bmono", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 _PREFORMATTED = ("pre", "listing", "plaintext", "textarea")
 _MIN_BREAKS = 2
-"""Minimum number of line breaks in the source of code that is more than a wrapped line."""
-_TYPES_OF_TEXT = ("text", "url")
+"""Code with fewer line breaks in its source may be a single line that the source wraps."""
+_TEXT_TYPES = ("text", "url")
 
 
 def mark_preformatted(root: HtmlElement) -> None:
@@ -29,7 +29,7 @@ def mark_preformatted(root: HtmlElement) -> None:
     for field in root.xpath("//textarea[@readonly] | //input[@readonly][@value]"):
         if field.tag == "textarea":
             field.tag = "pre"
-        elif (field.get("type") or "text").lower() in _TYPES_OF_TEXT:
+        elif (field.get("type") or "text").lower() in _TEXT_TYPES:
             field.tag, field.text = "code", field.get("value")
     for element in root.xpath(_STYLED):
         style = element.get("style")
@@ -39,9 +39,9 @@ def mark_preformatted(root: HtmlElement) -> None:
             element.tag = "pre"
             continue
         for inner in list(element.iter()):
-            _break_text(inner, follows=False)
+            _break_lines(inner, in_tail=False)
             if inner is not element:
-                _break_text(inner, follows=True)
+                _break_lines(inner, in_tail=True)
     for element in list(root.iter(*_CODE)):
         if _has_breaks(element) and _is_alone_in_block(element) and not _is_preformatted(element):
             element.tag = "pre"
@@ -66,22 +66,24 @@ def _is_alone_in_block(element: HtmlElement) -> bool:
         return False
     before, after = element.getprevious(), element.getnext()
     texts = (element.tail, parent.text if before is None else before.tail)
-    return not any(map(squeeze, texts)) and all(beside is None or beside.tag in BLOCKS for beside in (before, after))
+    return not any(map(squeeze, texts)) and all(
+        sibling is None or sibling.tag in BLOCKS for sibling in (before, after)
+    )
 
 
-def _break_text(element: HtmlElement, *, follows: bool) -> None:
-    text = (element.tail if follows else element.text) or ""
+def _break_lines(element: HtmlElement, *, in_tail: bool) -> None:
+    text = (element.tail if in_tail else element.text) or ""
     if "\n" not in text or text.isspace():
         return
     first, *lines = text.split("\n")
-    if follows:
+    if in_tail:
         element.tail = first
     else:
         element.text = first
     for line in reversed(lines):
         line_break = element.makeelement("br")
         line_break.tail = line
-        if follows:
+        if in_tail:
             element.addnext(line_break)
         else:
             element.insert(0, line_break)

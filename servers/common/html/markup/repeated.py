@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, has_text, is_alone, length, names_in
 
 _EXCLUDED_ANCESTORS = names_in("nav header footer dialog menu select form label button a")
-"""Elements whose hidden parts are menus, messages and choices."""
+"""Elements whose hidden descendants are menus, messages and choices."""
 _EXCLUDED_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _MIN_AVERAGE_LENGTH = 60
 """Minimum average number of characters in panels. Shorter elements are tooltips or messages."""
@@ -27,10 +27,11 @@ _MAX_LABEL_COUNT = 20
 _SAME_PAGE_PREFIXES = ("#", "javascript:")
 
 Shape = tuple[Hashable, ...]
+"""The properties that similar elements have in common, such as tag and class."""
 
 
 def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlElement]) -> set[HtmlElement]:
-    """Return the panels among the candidates, which are hidden elements that are not nested."""
+    """Return those of the `candidates` that are panels. Candidates are hidden, and none contains another."""
     accordions: dict[Shape, list[HtmlElement]] = {}
     tabs: dict[HtmlElement, list[HtmlElement]] = {}
     for panel in candidates:
@@ -40,7 +41,7 @@ def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlEl
             accordions.setdefault(key, []).append(panel)
         tabs.setdefault(panel.getparent(), []).append(panel)
     groups = [panels for panels in accordions.values() if len(panels) > 1]
-    groups += [panels for around, panels in tabs.items() if _has_labels(around, panels, hidden)]
+    groups += [panels for parent, panels in tabs.items() if _has_labels(parent, panels, hidden)]
     return {panel for panels in groups if _are_panels(panels) for panel in panels}
 
 
@@ -48,8 +49,10 @@ def _is_candidate(panel: HtmlElement) -> bool:
     """Return True if an element is a block of text outside menus, dialogs and forms."""
     if panel.tag not in BLOCKS or panel.getparent() is None or not has_text(panel):
         return False
-    around = (panel, *panel.iterancestors())
-    return not any(element.tag in _EXCLUDED_ANCESTORS or element.get("role") in _EXCLUDED_ROLES for element in around)
+    elements = (panel, *panel.iterancestors())
+    return not any(
+        element.tag in _EXCLUDED_ANCESTORS or element.get("role") in _EXCLUDED_ROLES for element in elements
+    )
 
 
 def _group_keys(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
@@ -66,15 +69,15 @@ def _group_keys(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable
     yield *shapes, item.getparent(), *_shape(item)
 
 
-def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collection[HtmlElement]) -> bool:
+def _has_labels(parent: HtmlElement, panels: list[HtmlElement], hidden: Collection[HtmlElement]) -> bool:
     """Return True if the blocks in an element have the same tag and first class, all but one are hidden, and a list
     with as many labels precedes them."""
-    blocks = list(islice(around, _MAX_LABEL_COUNT + 1))
+    blocks = list(islice(parent, _MAX_LABEL_COUNT + 1))
     visible = [block for block in blocks if block not in hidden]
-    kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
-    if len(visible) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
+    shapes = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
+    if len(visible) != 1 or len(shapes) != 1 or len(blocks) != len(panels) + 1:
         return False
-    outermost = around if is_alone(visible[0]) or around.getprevious() is not None else around.getparent()
+    outermost = parent if is_alone(visible[0]) or parent.getprevious() is not None else parent.getparent()
     before = None if outermost is None else outermost.getprevious()
     lists = () if before is None else islice(before.iter(), _MAX_LABEL_COUNT)
     return any(len(candidate) == len(blocks) and all(map(_is_label, candidate)) for candidate in lists)

@@ -1,8 +1,8 @@
-"""A page before its scripts have run, changed into the form that a reader without scripts sees.
+"""Shows the text of a page that is invisible because its scripts have not run.
 
-Some pages have all their text in `noscript`, for readers like this one; others reveal it with a script, or let it
-fade in. A small `noscript` only asks for scripts or repeats a picture, and a small part that is not shown stays
-hidden.
+Some pages have all their text in `noscript`, for readers without scripts, such as this program; others reveal it with
+a script, or let it fade in. Small elements stay as they are: a small `noscript` only asks the reader to enable
+scripts or repeats a picture.
 """
 
 import re
@@ -12,51 +12,57 @@ from lxml.html import HtmlElement
 
 from servers.common.html.tree import length, outermost
 
-_FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*(?:\.0*)?|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
-_AWAY = re.compile(r"(?:^|;)\s*(?:top|right|bottom|left)\s*:\s*-\d{4,}px\s*(?=;|$)", re.IGNORECASE)
-_WAITS = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
-_PLACED = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
+_FADED = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*(?:\.0*)?|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
+_OFF_SCREEN = re.compile(r"(?:^|;)\s*(?:top|right|bottom|left)\s*:\s*-\d{4,}px\s*(?=;|$)", re.IGNORECASE)
+_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
+_POSITION = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
 _MAX_SHOWN = 1_000
-"""Maximum number of characters that a page shows without the parts revealed by scripts. A page with more only hides a
-menu or the like."""
+"""Maximum number of characters that a page shows without the elements that scripts reveal. If it shows more, these
+elements are only menus and the like."""
 _MIN_TEXT = 400
-"""Minimum number of characters in a page's text."""
+"""Minimum number of characters in an element that is shown."""
 _MAX_ELEMENTS = 20
 """Maximum number of elements of each kind that are examined."""
-_UNREAD = ("script", "style", "noscript", "template")
+_WITHOUT_TEXT = ("script", "style", "noscript", "template")
 
 
 def show_unscripted(root: HtmlElement) -> bool:
-    """Replace `noscript` with its content and show parts that a script would show, if they are most of the page's
-    text.
+    """Replace `noscript` by its content, and show elements that a script would show, if they contain most of the text
+    of the page.
 
     Return True if anything hidden by styles was shown.
     """
     body = root.find("body")
     if body is None:
         return False
-    asides = [
+    fallbacks = [
         candidate for candidate in islice(body.iter("noscript"), _MAX_ELEMENTS) if length(candidate) >= _MIN_TEXT
     ]
-    waiting = ((candidate, length(candidate)) for candidate in outermost(body, _is_late))
-    late = dict(islice(((candidate, size) for candidate, size in waiting if size >= _MIN_TEXT), _MAX_ELEMENTS))
-    if not asides and not late:
+    candidates = ((candidate, length(candidate)) for candidate in outermost(body, _waits_for_script))
+    hidden_lengths = dict(
+        islice(((candidate, size) for candidate, size in candidates if size >= _MIN_TEXT), _MAX_ELEMENTS)
+    )
+    if not fallbacks and not hidden_lengths:
         return False
-    others = length(body) - sum(length(candidate) for candidate in body.iter(*_UNREAD))
-    for candidate in asides:
-        if length(candidate) > others:
+    body_length = length(body) - sum(length(candidate) for candidate in body.iter(*_WITHOUT_TEXT))
+    for candidate in fallbacks:
+        if length(candidate) > body_length:
             candidate.tag = "div"
-    if others - sum(late.values()) > _MAX_SHOWN:
-        late = {candidate: size for candidate, size in late.items() if _FADES.search(candidate.get("style"))}
-    if 3 * sum(late.values()) <= 2 * others:
+    if body_length - sum(hidden_lengths.values()) > _MAX_SHOWN:
+        hidden_lengths = {
+            candidate: size for candidate, size in hidden_lengths.items() if _FADED.search(candidate.get("style"))
+        }
+    if 3 * sum(hidden_lengths.values()) <= 2 * body_length:
         return False
-    for outer in late:
-        for candidate in filter(_is_late, outer.iter()):
+    for outer in hidden_lengths:
+        for candidate in filter(_waits_for_script, outer.iter()):
             if length(candidate) >= _MIN_TEXT:
-                candidate.set("style", _PLACED.sub("", _WAITS.sub("", _FADES.sub("", candidate.get("style")))))
+                candidate.set(
+                    "style", _POSITION.sub("", _NOT_DISPLAYED.sub("", _FADED.sub("", candidate.get("style"))))
+                )
     return True
 
 
-def _is_late(element: HtmlElement) -> bool:
+def _waits_for_script(element: HtmlElement) -> bool:
     style = element.get("style") or ""
-    return bool(_FADES.search(style) or _WAITS.search(style) or _AWAY.search(style))
+    return bool(_FADED.search(style) or _NOT_DISPLAYED.search(style) or _OFF_SCREEN.search(style))

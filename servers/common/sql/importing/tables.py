@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple
 
-from servers.common.charsets import EVIDENCE, MARKS, evidence_lines, is_damaged, likely_charsets, wide_codec
+from servers.common.charsets import (
+    BYTE_ORDER_MARKS,
+    EVIDENCE_BYTES,
+    evidence_lines,
+    is_damaged,
+    likely_charsets,
+    wide_codec,
+)
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.dialects import Dialect, RowReader, read_rows, read_separator_line, sniff
 from servers.common.sql.importing.files import Opener
@@ -142,7 +149,7 @@ def read_table(opener: Opener, table: Table, request: FormatRequest) -> Iterator
 
 def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     """Return the codec of a text that begins with `start`, and the reason."""
-    mark = next((name for name, mark in MARKS if start.startswith(mark)), None)
+    mark = next((name for name, mark in BYTE_ORDER_MARKS if start.startswith(mark)), None)
     if requested is not None:
         try:
             codec = codecs.lookup(requested).name
@@ -174,9 +181,9 @@ def _codec_without_mark(codec: str) -> str:
 def guess_encoding(file: BinaryIO) -> str:
     """Return the most likely codec of a text that is not UTF-8. Raises SqlError if no codec fits."""
     evidence = b""
-    while len(evidence) < EVIDENCE and (block := file.read(_BLOCK_BYTES)):
+    while len(evidence) < EVIDENCE_BYTES and (block := file.read(_BLOCK_BYTES)):
         evidence += evidence_lines(block)
-    likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE])
+    likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE_BYTES])
     if not likely:
         advice = "Specify encoding, or repair the file."
         raise SqlError(

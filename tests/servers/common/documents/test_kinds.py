@@ -5,7 +5,7 @@ from servers.common.documents.kinds import document_kind
 from tests.servers.common.documents.archives import archive, book, opened, shape, slides, word
 from tests.servers.common.documents.test_sheets import one_sheet, written
 
-COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def test_the_kind_of_a_document_follows_from_its_parts():
@@ -28,8 +28,8 @@ def test_other_files_are_no_documents():
 @pytest.mark.parametrize(
     ("file", "code", "words"),
     [
-        (COMPOUND, "unsupported_type", "Convert it to .docx, .xlsx, .pptx or PDF first"),
-        (COMPOUND + "EncryptedPackage".encode("utf-16-le"), "unreadable", "needs a password"),
+        (COMPOUND_FILE, "unsupported_type", "Convert it to .docx, .xlsx, .pptx or PDF first"),
+        (COMPOUND_FILE + "EncryptedPackage".encode("utf-16-le"), "unreadable", "needs a password"),
         (
             archive({"[Content_Types].xml": "", "xl/workbook.bin": ""}),
             "unsupported_type",

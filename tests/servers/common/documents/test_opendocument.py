@@ -148,4 +148,4 @@ def test_excessive_repetition_is_truncated_with_a_note(repeated: str):
         row = row.replace("<table:table-cell>", cell)
     document = read_opendocument(opened("spreadsheet", table(row)))
     assert len(document.html) < 1_000_000
-    assert document.notes == (opendocument._BEYOND,)
+    assert document.notes == (opendocument._CUT_NOTE,)

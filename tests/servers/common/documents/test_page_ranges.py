@@ -1,7 +1,7 @@
 import pytest
 
 from servers.common.documents.document import DocumentError
-from servers.common.documents.page_ranges import choose_pages, write_ranges
+from servers.common.documents.page_ranges import choose_pages, format_ranges
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_a_range_beyond_the_end_is_refused_with_the_number_of_pages():
 
 def test_written_ranges_are_read_back_unchanged():
     numbers = [1, 2, 3, 5, 8, 9]
-    assert write_ranges(numbers) == "1-3,5,8-9"
-    assert choose_pages(write_ranges(numbers), 9) == numbers
+    assert format_ranges(numbers) == "1-3,5,8-9"
+    assert choose_pages(format_ranges(numbers), 9) == numbers

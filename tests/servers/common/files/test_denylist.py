@@ -10,7 +10,7 @@ README = Path(__file__).parents[4] / "servers/filesystem/README.md"
 
 def is_denied(path, deny=(), allow=()):
     denylist = Denylist(deny, allow)
-    return denylist.denies_any(denylist.start([()]), path.split("/"))
+    return denylist.denies_path(denylist.start([()]), path.split("/"))
 
 
 CLOSED = (
