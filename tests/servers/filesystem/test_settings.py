@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from servers.common.files.denylist import Denylist
 from servers.common.files.roots import Roots
+from servers.filesystem import server
+from servers.filesystem import settings as settings_module
 from servers.filesystem.features.edit import read_only
+from servers.filesystem.history import recording
 from servers.filesystem.server import app
 from servers.filesystem.settings import Narrowing, Settings
 from shared.program.messages import missing_extra_message
 from shared.program.settings.settings_file import make_absolute
 from tests.servers.filesystem.conftest import SECRET
-from tests.servers.filesystem.serving import cursor_of, uri_of
-from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, settings_of, wired_inside
+from tests.servers.filesystem.serving import cursor_of, inside, uri_of
+from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, record, settings_of, wired_inside
 from tests.shared.server.peer import STATELESS, talking
 
 GIVEN = [
@@ -82,6 +86,26 @@ def test_a_tilde_in_a_settings_file_is_part_of_the_name(tmp_path):
     (tmp_path / "~Folder").mkdir()
     paths = make_absolute(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
     assert paths == [str(tmp_path / "~Folder")]
+
+
+async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    opened = record(monkeypatch, server, "open_files", "narrow_to_roots")
+    denied, histories = record(monkeypatch, settings_module, "Denylist"), record(monkeypatch, recording, "History")
+    options = """a --root b:rw --deny d --allow .env --disable-tool search_files --max-read 5000 --poll --client-roots
+    --undo-dir u --undo-size 2 --undo-days 3"""
+    async with inside(*options.split()) as peer:
+        names = {tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]}
+    paths, writable, _, denylist, *reading = opened["open_files"]
+    assert (paths, writable, reading) == ((Path("a"), Path("b")), (False, True), [5_000, True])
+    assert isinstance(denylist, Denylist)
+    assert denied["Denylist"] == (["d"], [".env"])
+    assert histories["History"] == (recording.HistoryOptions(Path("u"), 2 << 20, 3),)
+    assert "narrow_to_roots" in opened
+    assert {"search_content", "undo", "write_file"} <= names
+    assert "search_files" not in names
 
 
 # The roots of clients

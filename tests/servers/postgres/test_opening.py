@@ -6,8 +6,12 @@ from contextlib import suppress
 import anyio
 import pytest
 
+from servers.postgres import server
+from servers.postgres.engine.deadline import Limits
+from servers.postgres.write.allowed import AllowedDdl
 from tests.postgres_server import PostgresServer
-from tests.servers.postgres.serving import command
+from tests.servers.peers import record
+from tests.servers.postgres.serving import command, inside
 from tests.wire import Wire
 
 SECRET = "hunter-2"
@@ -57,3 +61,16 @@ async def test_a_privileged_role_is_refused_without_allow_privileged(postgres: P
         assert word in wire.stderr
     async with Wire(command("--allow-privileged", postgres.url("sample"))) as wire:
         await wire.initialize()
+
+
+async def test_every_option_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = record(monkeypatch, server, "open_databases")
+    options = """a=host=/nowhere:ro b=host=/nowhere --allow-write --timeout 1 --busy-timeout 2 --max-value 3000
+    --readers 4 --allow-privileged --allow-ddl grants --allow-ddl extension=e --hide t --hide t.c"""
+    with pytest.raises(ValueError, match="/nowhere"):
+        async with inside(*options.split()):
+            pass
+    targets, *given = opened["open_databases"]
+    assert [(target.name, target.writable) for target in targets] == [("a", False), ("b", True)]
+    allowed = AllowedDdl(grants=True, extensions=frozenset("e"))
+    assert given == [Limits(1, 2, 3_000), 4, allowed, True, ["t", "t.c"]]

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from servers.prompts import server
 from servers.prompts.library.libraries import STARTER
+from servers.prompts.remote import updates
+from servers.prompts.remote.updates import Updates
 from servers.prompts.server import app as prompts
 from servers.prompts.settings import Narrowing, Settings
 from shared.program.messages import missing_extra_message
-from tests.servers.peers import ada_and_bob
+from tests.servers.peers import ada_and_bob, inside, record
 
 
 def test_the_starter_library_is_the_default_or_the_last_library(tmp_path: Path) -> None:
@@ -47,6 +50,26 @@ def test_invalid_settings_are_refused(given: dict[str, Any], expected: str) -> N
 
 def test_allow_write_is_accepted_with_a_library(tmp_path: Path) -> None:
     assert Settings(libraries=[tmp_path], allow_write=True).allow_write
+
+
+async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch_nothing(*_: Any) -> None:
+        pass
+
+    for method in ("begin", "run"):
+        monkeypatch.setattr(Updates, method, fetch_nothing)
+    fetched = record(monkeypatch, updates, "Updates")
+    opened = record(monkeypatch, server, "Libraries", "Folder")
+    address = "git+https://a.example/b"
+    options = f"{tmp_path} --starter --refresh-minutes 7 --library {address} --files {tmp_path}"
+    async with inside(prompts, *options.split()):
+        pass
+    (checkout,), minutes = fetched["Updates"]
+    assert (str(checkout.address), minutes) == (address, 7)
+    assert opened == {
+        "Libraries": ([tmp_path, checkout.root, STARTER], {checkout.root: checkout}),
+        "Folder": (tmp_path,),
+    }
 
 
 # Narrowed settings of a principal
