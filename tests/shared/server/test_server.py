@@ -5,13 +5,20 @@ from pydantic import BaseModel
 
 from shared import Context, Features, Opening, Run
 from shared.errors import DeclarationError
+from shared.protocol.identity import Principal
 from shared.server.dispatch.limits import CallLimits, Limits
 from tests.shared.server.peer import server, talking
+from tests.shared.server.test_prompts import Names, app_from
 from tests.wire import STATELESS
 
 
 class Greeting(BaseModel):
     word: str = "Hello"
+
+
+async def formal() -> str:
+    """Is not for everybody."""
+    return "Good day"
 
 
 def greeter():
@@ -29,11 +36,7 @@ def greeter():
         """Greets."""
         return f"{ctx.state} {name}, {ctx.settings.word}"
 
-    @app.tool()
-    async def formal() -> str:
-        """Is not for everybody."""
-        return "Good day"
-
+    app.tool()(formal)
     return app
 
 
@@ -64,6 +67,21 @@ async def test_changes_and_cursors_belong_to_their_run():
         cursor = (await first.request("tools/list"))["result"]["nextCursor"]
         assert "result" in await first.request("tools/list", {"cursor": cursor})
         assert (await second.request("tools/list", {"cursor": cursor}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("method", ["resources/list", "prompts/list"])
+async def test_a_cursor_of_a_list_that_may_differ_belongs_to_its_principal(method):
+    app = app_from(Names("a b c"))
+    for name in "abc":
+        app.resource(f"x://{name}", name=name)(formal)
+    async with (
+        app.open() as running,
+        talking(running, principal=Principal("key of ada", "ada")) as ada,
+        talking(running, principal=Principal("key of bob", "bob")) as bob,
+    ):
+        cursor = (await ada.request(method))["result"]["nextCursor"]
+        assert "result" in await ada.request(method, {"cursor": cursor})
+        assert (await bob.request(method, {"cursor": cursor}))["error"]["code"] == -32602
 
 
 async def test_each_run_has_its_own_limits():

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from servers.bundle.commands import expose
 from servers.bundle.commands.expose import main
+from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
@@ -21,6 +24,7 @@ from tests.processes import is_alive
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.other_server import COMMAND
 from tests.servers.bundle.refusals import not_refused
+from tests.servers.peers import record
 
 EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
 PATIENCE = 60.0
@@ -126,3 +130,20 @@ def test_unusable_arguments_are_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert not not_refused(capsys, main, REFUSED)
+
+
+def test_every_option_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = record(monkeypatch, expose, "BridgeProgram")
+    opened: list[Any] = []
+    monkeypatch.setattr(BridgeProgram, "open", lambda *arguments: opened.append(arguments[1:]))
+    monkeypatch.setattr(expose, "log_commands", lambda _: None)
+    options = "--shared --processes 3 --env A=1 --allow a --deny b --timeout 4 --max-sessions 5"
+    main([*options.split(), "--", sys.executable, "-V"])
+    name, connect, limits, *sessions = given["BridgeProgram"]
+    assert (name, connect.args, connect.keywords) == (
+        Path(sys.executable).name,
+        ([sys.executable, "-V"],),
+        {"env": {"A": "1"}},
+    )
+    assert (limits, sessions) == (Limits(allow=["a"], deny=["b"], timeout=4), [True, 3])
+    assert opened[0][1].max_sessions == 5

@@ -67,6 +67,23 @@ async def test_consent_does_not_cover_a_file_changed_since_the_question(tmp_path
             assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a", "those")]
 
 
+async def test_consent_to_create_does_not_cover_a_file_created_since(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    (tmp_path / "a").write_text("a")
+    acts: list[tuple[str, Json]] = [
+        ("write_file", {"path": "new", "content": "x"}),
+        ("write_file", {"path": "new", "content": "x", "mode": "append"}),
+        ("move_file", {"source": "a", "destination": "new"}),
+        ("copy_file", {"source": "a", "destination": "new"}),
+    ]
+    actions = "accept " * len(acts)
+    async with confirming(tmp_path, actions=actions, meanwhile=lambda: new.write_text("theirs")) as peer:
+        for tool, arguments in acts:
+            new.unlink(missing_ok=True)
+            assert (await peer.text(tool, **arguments)).startswith("already_exists: new: "), tool
+            assert new.read_text() == "theirs"
+
+
 @pytest.mark.parametrize(
     ("tool", "agreed", "other"),
     [

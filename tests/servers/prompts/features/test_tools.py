@@ -146,6 +146,14 @@ async def test_consent_to_a_deletion_covers_only_the_shown_version(tmp_path: Pat
     assert file.exists()
 
 
+async def test_consent_to_create_does_not_cover_a_prompt_created_since(tmp_path: Path) -> None:
+    async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era="2025-11-25") as wire:
+        peer = AskedPeer(wire, "2025-11-25", "accept", lambda: (tmp_path / "b.md").write_text("theirs"))
+        wire.answers["elicitation/create"] = peer.answer
+        assert (await peer.text("save_prompt", name="b", text=SIMPLE)).startswith("already_exists: ")
+    assert (tmp_path / "b.md").read_text() == "theirs"
+
+
 async def test_consent_to_a_text_covers_no_other_text(tmp_path: Path) -> None:
     agreed, other = ({"name": "b", "text": f"{SIMPLE} {number}"} for number in (1, 2))
     async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era=STATELESS) as wire:

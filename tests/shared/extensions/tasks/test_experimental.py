@@ -138,12 +138,17 @@ async def test_an_expired_task_answers_waiting_tasks_result():
 async def test_tasks_are_listed_in_pages():
     server = app()
     server.page_size = 2
-    async with opened(server) as running, speaking(running, principal=ADA) as peer:
+    async with (
+        opened(server) as running,
+        speaking(running, principal=ADA) as peer,
+        speaking(running, principal=BOB) as other,
+    ):
         ids = [await begin(peer, "wait") for _ in range(3)]
         first = (await peer.request("tasks/list"))["result"]
         second = (await peer.request("tasks/list", {"cursor": first["nextCursor"]}))["result"]
         assert [one["taskId"] for page in (first, second) for one in page["tasks"]] == ids
-        assert (await peer.request("tasks/list", {"cursor": "forged"}))["error"]["code"] == -32602
+        for reader, cursor in ((peer, "forged"), (other, first["nextCursor"])):
+            assert (await reader.request("tasks/list", {"cursor": cursor}))["error"]["code"] == -32602
 
 
 # Server requests

@@ -1,5 +1,6 @@
 """The application: authentication, headers that may appear once, and answers that echo nothing."""
 
+import json
 from typing import Any
 
 import anyio
@@ -9,6 +10,7 @@ from anyio.abc import SocketStream
 
 from shared.protocol.http.rules import Denial, Headers, HttpRequest
 from shared.protocol.identity import Principal
+from shared.tracing.trace_context import current
 from shared.transports.http.server import HttpOptions, http_app
 from tests.shared.transports.http.http_wire import Json, Site, make_server, merged, served
 
@@ -203,3 +205,26 @@ async def test_invalid_unicode_is_refused_with_the_request_id() -> None:
     for answer, id_ in ((stateless, 1), (of_a_session, 7)):
         assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (400, id_, -32602)
         assert answer.json()["error"]["message"].startswith("params.arguments.text is not valid Unicode")
+
+
+async def test_a_pipelined_request_belongs_to_no_trace_of_the_one_before_it() -> None:
+    app = make_server()
+
+    @app.tool()
+    async def trace() -> str:
+        """Names the trace of the call."""
+        return "none" if current.get() is None else "traced"
+
+    async with served(app) as site:
+        message, routing = site.stateless("tools/call", {"name": "trace", "arguments": {}})
+        body = json.dumps(message).encode()
+        headers = merged({**routing, "Host": "localhost", "Content-Length": str(len(body))})
+        head = "\r\n".join(["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in headers)])
+        parent = f"traceparent: 00-{'a' * 32}-{'b' * 16}-01"
+        both = [f"{head}\r\n{more}\r\n".encode() + body for more in (f"{parent}\r\n", "")]
+        async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+            await stream.send(b"".join(both))
+            received = b""
+            while received.count(b'"content"') < 2:
+                received += await stream.receive()
+    assert received.index(b'"traced"') < received.index(b'"none"')

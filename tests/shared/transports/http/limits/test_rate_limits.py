@@ -11,6 +11,7 @@ import httpx
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from shared.auth.policy import ALL_OTHERS
 from shared.auth.tokens import StaticTokens
 from shared.contracts import Rate
 from shared.protocol.http.rules import Denial, HttpRequest
@@ -195,8 +196,21 @@ async def test_each_request_of_a_batch_forwarded_by_another_replica_counts() -> 
         assert (await client.post(here.message("ping"))).status_code == 429
 
 
-async def test_the_call_limit_of_a_principal_spans_its_connections() -> None:
-    async with limited(ClientLimits(calls=2), authenticator=Named()) as (site, _):
+async def test_replicas_count_together() -> None:
+    limits = EndpointLimits(clients=ClientLimits(per_second=0.01, burst=4))
+    async with (
+        replicas(make_server(), 2) as (one, other),
+        listening(one, limits=limits) as here,
+        listening(other, limits=limits) as there,
+    ):
+        assert [(await ask(site)).status_code for site in (here, there) * 3] == [200] * 4 + [429] * 2
+
+
+@pytest.mark.parametrize("is_narrowed", [False, True])
+async def test_the_call_limit_of_a_principal_spans_its_connections(is_narrowed: bool) -> None:
+    async with limited(ClientLimits(calls=2), authenticator=Named()) as (site, _), make_server().open() as narrowed:
+        if is_narrowed:
+            site.running.parts.narrow(ALL_OTHERS, narrowed)
         sessions = [await site.initialize(headers=ADA) for _ in range(3)]
         async with anyio.create_task_group() as tasks:
             for session in sessions[:2]:
@@ -208,7 +222,8 @@ async def test_the_call_limit_of_a_principal_spans_its_connections() -> None:
             assert limits_named(refused) == (429, "calls", "1")
             assert (await ask(site, ADA)).status_code == 429
             assert (await ask(site, BOB)).status_code == 200
-            site.probe.release.set()
+            for run in (site.running, narrowed):
+                run.state.release.set()
         assert (await ask(site, ADA)).status_code == 200
 
 

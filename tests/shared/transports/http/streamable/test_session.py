@@ -22,6 +22,7 @@ from shared.server.server import Server
 from shared.testing import replicas
 from shared.transports.http.limits import client_shares
 from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
+from shared.transports.http.streamable import streams
 from shared.transports.http.streamable.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet
@@ -666,6 +667,19 @@ async def test_a_call_that_loses_the_replica_before_its_stream_gets_503(
         refused = await here.post(call(here, "be_lost", "b"), await here.initialize())
         assert refused.status_code == 503
         assert refused.json()["error"]["data"]["mayHaveRun"] is True
+
+
+async def test_a_large_answer_that_is_never_sent_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LARGE_RESULT_BYTES", 1)
+    async with replicas(app(), 1) as (one,):
+        store = RemoteStore(one)
+        async with listening(one) as here:
+            session = await here.initialize("2025-03-26")
+            store.lost = "update"
+            # Both are answered at once, before the store is asked.
+            batch = [here.message("logging/setLevel", {"level": "error"}), here.message("tools/list")]
+            assert (await here.post(batch, session)).status_code == 503
+            assert one.calls.room.used == 0
 
 
 @pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])

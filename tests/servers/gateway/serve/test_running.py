@@ -1,0 +1,53 @@
+"""What each mount is given of the options and of the configuration."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.bundle.commands.serve import main
+from servers.gateway.serve import choice, running
+from servers.gateway.serve.joined import wait_until_settled
+
+CONFIGURATION = """
+max-seconds: 4
+max-client-calls: 3
+max-sessions: 7
+trace: {folder}/trace
+join: [sqlite, prompts]
+servers:
+  sqlite: {{demo: true, timeout: 5, scopes: {{a: [read_query]}}}}
+  prompts: {{}}
+  fetch: {{}}
+"""
+
+
+def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    limited: list[tuple[str, float]] = []
+
+    def run_to_the_end(_: str, run: "partial[Any]", **__: Any) -> int:
+        started.extend(run.args)
+        return 7
+
+    monkeypatch.setattr(running, "run_to_the_end", run_to_the_end)
+    monkeypatch.setattr(running, "set_up_process", lambda *_: None)
+    monkeypatch.setattr(running, "log_commands", lambda *_: None)
+    monkeypatch.setattr(
+        choice, "set_limits", lambda app, options: limited.append((app.implementation.name, options.max_seconds))
+    )
+    (tmp_path / "servers.yaml").write_text(CONFIGURATION.format(folder=tmp_path))
+    assert main(["--config", str(tmp_path / "servers.yaml")]) == 7
+    mounts, http, *_ = started
+    assert [mount.path for mount in mounts] == ["/sqlite/mcp", "/prompts/mcp", "/fetch/mcp", "/mcp"]
+    assert limited == [("sqlite", 4), ("prompts", 4), ("fetch", 4)]
+    assert (http.limits.clients.calls, http.limits.sessions.sessions) == (3, 7)
+    sqlite, *others, joined = mounts
+    assert [len(mount.extensions) for mount in mounts] == [2, 1, 1, 1]
+    assert None not in {mount.trace for mount in mounts}
+    # The joined servers list nothing before they are open, and the scopes of the one are those of all.
+    members = [mount.supervised for mount in (sqlite, others[0])]
+    assert (joined.before_opening.func, joined.before_opening.args) == (wait_until_settled, (members,))
+    assert joined.scopes.args == ([sqlite, others[0]],)
+    assert [mount.before_opening for mount in (sqlite, *others)] == [None] * 3
