@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.commands.run import main
-from servers.gateway.program import run_gateway
+from servers.catalog import CATALOG
+from servers.gateway import program as gateway_program
+from servers.gateway.program import JoinedProgram, run_gateway
+from servers.gateway.serve import choice
 from tests.raw import Raw, call, request
 from tests.servers.bundle.refusals import not_refused, refused
 from tests.servers.gateway.serve.test_third_party_server import configured, is_alive, started
+from tests.servers.peers import record
 from tests.shared.transports.http.http_wire import Json
 
 PYTHON = started()["command"][0]
@@ -91,6 +95,21 @@ def test_the_gateway_program_has_no_join_option(capsys: pytest.CaptureFixture[st
 
     assert refused(capsys, gateway, "--join") == "unrecognized arguments: --join; see --help"
     assert refused(capsys, gateway, "--config", "/there/is/none").startswith("/there/is/none: No such file")
+
+
+def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = record(monkeypatch, gateway_program, "JoinedProgram", "load_catalog")
+    monkeypatch.setattr(JoinedProgram, "run", lambda *_: 7)
+    monkeypatch.setattr(choice, "set_limits", lambda *_: None)  # of servers that other tests open
+    config, catalog = tmp_path / "bundle.yaml", tmp_path / "catalog.yaml"
+    catalog.write_bytes(CATALOG.read_bytes())
+    config.write_text(json.dumps({"servers": {"sqlite": {"demo": True}, "prompts": {}}, "join": ["prompts"]}))
+    options = ["--config", str(config), "--catalog", str(catalog), "--prefix", "always", "--max-result", "2000"]
+    for names, joined_names in (([], ["prompts"]), (["sqlite"], ["sqlite"])):
+        assert run_gateway("gateway", [*options, *names]) == 7
+        servers, prefix, common = given["JoinedProgram"]
+        assert ([server.name for server in servers], prefix, common.max_result) == (joined_names, "always", 2_000)
+    assert given["load_catalog"] == (catalog,)
 
 
 def test_a_single_name_runs_the_program_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,16 +7,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from servers.bundle.commands import connect
 from servers.bundle.commands.connect import main
+from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from servers.gateway.proxy.remote import Remote
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.refusals import not_refused
+from tests.servers.peers import record
 
 TOKEN = "a-token-of-the-test"
 CONNECT = [sys.executable, "-m", "servers", "connect"]
@@ -130,3 +134,19 @@ def test_unusable_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixtur
 def test_a_header_is_separated_by_a_colon_or_an_equals_sign() -> None:
     for given in ("X-Key=a=b", "X-Key: a=b", "x-key:a=b"):
         assert Remote.of("http://a/mcp", [given], None).headers == {"x-key": "a=b"}
+
+
+def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = record(monkeypatch, connect, "BridgeProgram")
+    opened: list[Any] = []
+    monkeypatch.setattr(BridgeProgram, "open", lambda _, *given, **more: opened.append((*given, more)))
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "token").chmod(0o644)
+    options = "--header A=b --allow a --deny b --timeout 4 --max-seconds 5"
+    main([*options.split(), "--token-file", str(tmp_path / "token"), "https://a.example/mcp"])
+    name, connect_remote, limits, advice = given["BridgeProgram"]
+    assert (name, limits, advice) == ("https://a.example/mcp", Limits(allow=["a"], deny=["b"], timeout=4), "")
+    assert connect_remote.args == ("https://a.example/mcp",)
+    assert connect_remote.keywords["headers"] == {"authorization": "Bearer secret", "a": "b"}
+    ((_, common, more),) = opened
+    assert (common.max_seconds, more) == (5, {"exposed": str(tmp_path / "token")})
