@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from servers.bundle.commands.serve import main
-from servers.gateway.serve import choice, running
-from servers.gateway.serve.joined import wait_until_settled
+from servers.gateway.serve import choice, over_http
+from servers.gateway.serve.gateway_server import wait_until_settled
 
 CONFIGURATION = """
 max-seconds: 4
@@ -31,9 +31,9 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
         started.extend(run.args)
         return 7
 
-    monkeypatch.setattr(running, "run_to_the_end", run_to_the_end)
-    monkeypatch.setattr(running, "set_up_process", lambda *_: None)
-    monkeypatch.setattr(running, "log_commands", lambda *_: None)
+    monkeypatch.setattr(over_http, "run_to_the_end", run_to_the_end)
+    monkeypatch.setattr(over_http, "set_up_process", lambda *_: None)
+    monkeypatch.setattr(over_http, "log_commands", lambda *_: None)
     monkeypatch.setattr(
         choice, "set_limits", lambda app, options: limited.append((app.implementation.name, options.max_seconds))
     )
