@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
+from servers.gateway.proxy.bridge_program import BridgeOptions, BridgeProgram
 from servers.gateway.proxy.options import OVER_STDIO, PREFIX, read_common
 from servers.gateway.proxy.remote import Remote, connect_as_user
 from servers.gateway.proxy.urls import display_url
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         f"{program_name()} connect",
         [
             Group(_Target.model_fields),
-            Group({**_Credentials.model_fields, **Limits.model_fields}, "options of connect", _OWN),
+            Group({**_Credentials.model_fields, **BridgeOptions.model_fields}, "options of connect", _OWN),
             Group(OVER_STDIO, "common server options", PREFIX),
         ],
         "Relay a server at a URL to a host that starts its servers and talks to them over stdio. Both may speak "
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.read(argv)
     try:
         options = read_common(arguments, "stdio")
-        limits = read_options(Limits, arguments, os.environ, _OWN)
+        bridge_options = read_options(BridgeOptions, arguments, os.environ, _OWN)
         credentials = read_options(_Credentials, arguments, os.environ, _OWN)
         urls = read_options(_Target, arguments).url
         if len(urls) != 1:
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(missing_extra_message("client"))
         advice = "" if remote.has_token else "; send a token with --token-file, or run `login`"
         connect_remote = partial(connect_as_user, remote.url, headers=remote.headers)
-        bridge_program = BridgeProgram(display_url(remote.url), connect_remote, limits, advice=advice)
+        bridge_program = BridgeProgram(display_url(remote.url), connect_remote, bridge_options, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    return bridge_program.open(parser.program, options, exposed=str(token_file) if is_exposed else None)
+    return bridge_program.run(parser.program, options, exposed=str(token_file) if is_exposed else None)

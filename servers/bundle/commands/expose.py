@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from servers.gateway.bridge.upstream import MAX_PROCESSES
-from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
+from servers.gateway.proxy.bridge_program import BridgeOptions, BridgeProgram
 from servers.gateway.proxy.options import OVER_HTTP, PREFIX, read_common
-from servers.gateway.serve.third_party_server import log_commands
+from servers.gateway.serve.bridge_server import log_commands
 from shared.client.connect import connect
 from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams
@@ -45,7 +45,9 @@ def main(argv: Sequence[str]) -> int:
         f"{program_name()} expose",
         [
             Group(_Command.model_fields),
-            Group({**_ProcessOptions.model_fields, **Limits.model_fields}, "options of expose", _EXPOSE_PREFIX),
+            Group(
+                {**_ProcessOptions.model_fields, **BridgeOptions.model_fields}, "options of expose", _EXPOSE_PREFIX
+            ),
             Group(OVER_HTTP, "common server options", PREFIX),
         ],
         "Start a stdio server with a command, and serve it over HTTP. Server and clients may speak any version of "
@@ -56,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.read(argv)
     try:
         options = read_common(arguments, "http")
-        limits = read_options(Limits, arguments, os.environ, _EXPOSE_PREFIX)
+        bridge_options = read_options(BridgeOptions, arguments, os.environ, _EXPOSE_PREFIX)
         process_options = read_options(_ProcessOptions, arguments, os.environ, _EXPOSE_PREFIX)
         command = read_options(_Command, arguments).command
         if not command:
@@ -68,11 +70,11 @@ def main(argv: Sequence[str]) -> int:
         bridge_program = BridgeProgram(
             Path(command[0]).name,
             connect_to_command,
-            limits,
-            shared=process_options.shared,
-            processes=process_options.processes,
+            bridge_options,
+            shares_session=process_options.shared,
+            max_processes=process_options.processes,
         )
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     log_commands(options.log_level)
-    return bridge_program.open(parser.program, options)
+    return bridge_program.run(parser.program, options)

@@ -71,9 +71,9 @@ def main(argv: Sequence[str]) -> int:
     if options.dry_run:
         return 0
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
-    is_foreign = selection.entry is BUNDLE
+    is_third_party = selection.entry is BUNDLE
     launch = Launch(
-        selection.client, target.path, directory, selection.server, selection.entry, selection.words, is_foreign
+        selection.client, target.path, directory, selection.server, selection.entry, selection.words, is_third_party
     )
     # The entry stays in any case: a fault can be fixed in place.
     out = console()

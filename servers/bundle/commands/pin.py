@@ -9,7 +9,7 @@ from typing import Any
 from servers.gateway.proxy.pins import ALL_CAPABILITIES, accept, compare, differences, list_tools, summary
 from servers.gateway.rules.pins import Pins, definition_of
 from servers.gateway.serve.configuration import read_configuration
-from servers.gateway.serve.third_party import Foreign, pins_path
+from servers.gateway.serve.third_party import ThirdPartyServer, pins_path
 from shared.client.client import Client
 from shared.program.installation import shell_line
 from shared.program.messages import exit_with_error
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     try:
         configuration = read_configuration(args.config)
-        servers = configuration.foreign()
+        servers = configuration.third_party_servers()
         if args.name not in servers and args.name in (configuration.servers or {}):
             raise ValueError(
                 f"{args.config}: servers.{args.name}: this is a server of the bundle, which needs no pins"
@@ -53,21 +53,21 @@ def main(argv: Sequence[str]) -> int:
             available = f"; available: {', '.join(servers)}" if servers else ""
             missing = f"no third-party server named {args.name!r} (with a `command` or a `url`) is configured"
             raise ValueError(f"{args.config}: {missing}{available}")
-        foreign, pins = servers[args.name], Pins(pins_path(args.config, args.name))
+        third_party, pins = servers[args.name], Pins(pins_path(args.config, args.name))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    session = Session(parser.prog, ServerChoice(foreign.name), SECONDS)
-    if not foreign.settings.pin:
-        session.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins have no effect")
+    session = Session(parser.prog, ServerChoice(third_party.name), SECONDS)
+    if not third_party.settings.pin:
+        session.say(f"{third_party.name} has no `pin: true` in {args.config}: its pins have no effect")
 
     async def work(client: Client) -> int:
-        return _report(args, foreign, pins, await session.wait_for(list_tools(client)))
+        return _report(args, third_party, pins, await session.wait_for(list_tools(client)))
 
     # The server's credentials are in the configuration, and no option of this command sets them.
-    return session.run_on(Connector(foreign.name, foreign.connect, has_token=True), work, ALL_CAPABILITIES)
+    return session.run_on(Connector(third_party.name, third_party.connect, has_token=True), work, ALL_CAPABILITIES)
 
 
-def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinitions) -> int:
+def _report(args: Namespace, third_party: ThirdPartyServer, pins: Pins, tools: ToolDefinitions) -> int:
     """Print the comparison and accept the tools; return the exit code. Raises Misuse for unknown tools."""
     current = {tool["name"]: tool for tool in tools}
     named = list(args.accept or ())
@@ -75,8 +75,8 @@ def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinition
         if name not in current and name not in pins.names:
             close = nearest(name, current)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
-    was_new, comparison = pins.is_new, compare(pins, tools, foreign.rules)
-    lines = [f"{foreign.name}: {format_count(len(current), 'tool')}"]
+    was_new, comparison = pins.is_new, compare(pins, tools, third_party.rules)
+    lines = [f"{third_party.name}: {format_count(len(current), 'tool')}"]
     if not pins.is_new:
         lines.append(f"matching their pins: {len(comparison.matching)}")
     for name in comparison.changed:
@@ -92,11 +92,11 @@ def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinition
         except OSError as error:
             raise Misuse(f"{pins.path} can't be written: {error.strerror}") from None
         _print([f"pinned in {pins.path}: {', '.join(map(escape, named)) or 'all of them'}"])
-        comparison = compare(pins, tools, foreign.rules)
+        comparison = compare(pins, tools, third_party.rules)
     elif was_new:
         _print(["no tools are pinned yet: --accept pins them now, otherwise the first connection to `serve` does"])
     if comparison.hidden and args.accept is None:
-        words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
+        words = shell_line(["pin", third_party.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
     return REFUSED if comparison.hidden else DONE
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from servers.catalog import CATALOG, load_catalog
 from servers.gateway.serve.choice import EPILOG, choose_joined
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
-from servers.gateway.serve.selection import PageOptions, Selection
+from servers.gateway.serve.selection import Selection, WorkbenchOptions
 from shared.program.messages import exit_with_error, missing_extra_message
 from shared.program.process import LOOPBACK, Options, lacks_http_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     parser = OptionParser(
         f"{program_name()} serve",
         [
-            Group({**Selection.model_fields, **PageOptions.model_fields}),
+            Group({**Selection.model_fields, **WorkbenchOptions.model_fields}),
             Group(OPTIONS, "common server options", "MCP"),
         ],
         "Serve several servers on one port, each at /NAME/mcp, and the workbench, a web page that uses them, at /.",
@@ -34,14 +34,14 @@ def main(argv: Sequence[str]) -> int:
         configuration = Configuration() if own.config is None else read_configuration(own.config)
         # Options that apply to a single server have no meaning here.
         options = read_options(Options, {**arguments, "transport": "http"}, os.environ, "MCP", configuration.options)
-        page = read_options(PageOptions, arguments, file=configuration.page)
+        workbench = read_options(WorkbenchOptions, arguments, file=configuration.workbench)
         is_local = options.host in LOOPBACK
         catalog = load_catalog(own.catalog or CATALOG)
         choice = choose_joined(own.names, catalog, configuration, arguments, is_local=is_local)
-        foreign = sorted(configuration.foreign().keys() & {server.name for server in choice.servers})
-        if options.workers > 1 and foreign:
+        third_party = sorted(configuration.third_party_servers().keys() & {server.name for server in choice.servers})
+        if options.workers > 1 and third_party:
             reason = "has sessions that belong to one process, so no other process can continue them"
-            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it separately")
+            raise ValueError(f"--workers: {third_party[0]} {reason}; serve it separately")
         if lacks_http_extra():
             raise ValueError(missing_extra_message("http"))
     except ValueError as error:
@@ -56,4 +56,4 @@ def main(argv: Sequence[str]) -> int:
 
     from ..workbench.front import Workbench
 
-    return run_all(parser.program, options, choice, exposed, None if page.no_page else Workbench().answer)
+    return run_all(parser.program, options, choice, exposed, None if workbench.no_page else Workbench().answer)

@@ -34,7 +34,7 @@ class Launch(NamedTuple):
     entry: Entry
     words: tuple[str, ...] = ()
     """The arguments of the server itself, without the arguments of the command that starts it."""
-    is_foreign: bool = False
+    is_third_party: bool = False
     """True if it is the program of the bundle, which represents third-party servers."""
 
     @property
@@ -150,8 +150,8 @@ def _add_launch(
         return
     matched = None if server is None else _match_entry(server, entries)
     if server is not None and matched is not None:
-        is_foreign = matched[0] is BUNDLE
-        configuration.launches.append(Launch(client, source.path, source.directory, server, *matched, is_foreign))
+        is_third_party = matched[0] is BUNDLE
+        configuration.launches.append(Launch(client, source.path, source.directory, server, *matched, is_third_party))
 
 
 def _match_entry(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:

@@ -164,7 +164,7 @@ async def try_launch(
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
     tried = TriedServer(
-        launch.where, launch.entry, launch.advice, correct, hidden, launch.is_foreign, launch.own_file
+        launch.where, launch.entry, launch.advice, correct, hidden, launch.is_third_party, launch.own_file
     )
     results, tools = await try_modes(
         tried, Start([server.command, *server.args], env, launch.directory), seconds, modes

@@ -36,7 +36,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         if wheel.is_absolute() and not wheel.exists():
             what = f"{wheel}, from which uvx installs the server, does not exist"
             yield fault(launch.where, what, f"put the wheel there, or {launch.advice}")
-    if launch.is_foreign:
+    if launch.is_third_party:
         # Its arguments and variables belong to the servers that it represents; it reports errors itself.
         return
     separator = ";" if machine.system == "windows" else ":"

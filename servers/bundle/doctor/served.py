@@ -19,10 +19,10 @@ from servers.catalog import Catalog
 from servers.gateway.joined.directory import server_of
 from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, compare, list_tools
 from servers.gateway.rules.pins import Pins
-from servers.gateway.serve.choice import choose
+from servers.gateway.serve.choice import choose_servers
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
-from servers.gateway.serve.third_party import Foreign, is_foreign, pins_path
-from servers.gateway.serve.selection import Joining
+from servers.gateway.serve.selection import JoinOptions
+from servers.gateway.serve.third_party import ThirdPartyServer, is_third_party, pins_path
 from shared.errors import McpError
 from shared.program.process import Options
 from shared.program.settings.options import read_options
@@ -65,12 +65,12 @@ async def examine_served(served: ServeConfiguration) -> list[Finding]:
     except ValueError as error:
         fix = f"correct it in {path}" if path.exists() else "pass the path of an existing file to --config"
         return [fault(str(path), _reason(error, path), fix)]
-    ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
+    ours = [name for name in names if not is_third_party((configuration.servers or {}).get(name, {}))]
     entries = [entry for entry in served.catalog.servers if entry.name in ours]
     findings = list(check_installation(served.installation, entries, ours))
     try:
         read_options(Options, {"transport": "http"}, os.environ, "MCP", configuration.options)
-        read_options(Joining, {}, file=configuration.joining).members(existing, existing)
+        read_options(JoinOptions, {}, file=configuration.join_options).members(existing, existing)
     except ValueError as error:
         findings.append(fault(str(path), _reason(error, path), f"correct it in {path}"))
     else:
@@ -98,50 +98,50 @@ async def _check_server(served: ServeConfiguration, configuration: Configuration
     path, where = served.path, f"{served.path}, {name!r}"
     alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
     try:
-        chosen = choose([name], served.catalog, alone)
-        foreign = alone.foreign().get(name)
-        pins = Pins(pins_path(path, name)) if foreign is not None and foreign.settings.pin else None
+        chosen = choose_servers([name], served.catalog, alone)
+        third_party = alone.third_party_servers().get(name)
+        pins = Pins(pins_path(path, name)) if third_party is not None and third_party.settings.pin else None
     except ValueError as error:
         return [fault(where, _reason(error, path), f"correct it in {path}")]
     findings = [_exposure_warning(where, server.exposed, path) for server in chosen if server.exposed is not None]
-    if foreign is None:
+    if third_party is None:
         return [*findings, fine(where, "its settings are valid")]
     others = [server for server in configuration.servers or () if server != name]
-    return findings + await _check_foreign(served, foreign, pins, where, others)
+    return findings + await _check_foreign(served, third_party, pins, where, others)
 
 
 async def _check_foreign(
-    served: ServeConfiguration, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
+    served: ServeConfiguration, third_party: ThirdPartyServer, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
     """Connect to a third-party server and check its tools; `others` are the names of all other servers."""
     lines = deque[str](maxlen=1)
     _lines.set(lines)
     try:
         with anyio.fail_after(served.seconds):
-            async with foreign.connect(ALL_CAPABILITIES) as client:
+            async with third_party.connect(ALL_CAPABILITIES) as client:
                 tools, server = await list_tools(client), client.server
     except (OSError, McpError, ValueError) as error:
-        secrets = split_secrets(foreign.values())
+        secrets = split_secrets(third_party.values())
         if isinstance(error, TimeoutError):
             reason = f"it does not answer within {served.seconds:g} seconds"
         elif isinstance(error, McpError | ConnectionError | ValueError):
             reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
         else:
             reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
-        what, command = mask("; its last output: ".join([reason, *lines]), secrets), foreign.settings.command
+        what, command = mask("; its last output: ".join([reason, *lines]), secrets), third_party.settings.command
         fix = f"check that the server is running, and that its url and token in {served.path} are correct"
         if command is not None:
             fix = f"install {escape(command[0])}, or correct its command in {served.path}"
         return [fault(where, what, fix)]
-    how = "it answers" if foreign.settings.command is None else "it starts"
+    how = "it answers" if third_party.settings.command is None else "it starts"
     name, version = (escape(str(server.info.get(key, "unknown")))[:100] for key in ("name", "version"))
     what = f"{how}, is {name} {version}, speaks {server.version}, and has {format_count(len(tools), 'tool')}"
     findings = [fine(where, what)]
     names = [tool["name"] for tool in tools]
-    for rule, pattern in foreign.rules.find_unused(names):
+    for rule, pattern in third_party.rules.find_unused(names):
         what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
         findings.append(warning(where, what, f"correct it in {served.path}"))
-    for name in filter(foreign.rules.is_replaced, names):
+    for name in filter(third_party.rules.is_replaced, names):
         what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
         findings.append(warning(where, what, f"rename one of the two tools to another name in {served.path}"))
     # Joined lists would show a tool whose name begins with another server's prefix under that server's name.
@@ -150,8 +150,8 @@ async def _check_foreign(
         fix = f"check whether you trust it, or add it to its tools.deny in {served.path}"
         findings.append(warning(where, what, fix))
     if pins is not None:
-        see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
-        findings.append(_pin_finding(pins, compare(pins, tools, foreign.rules), see, where))
+        see = f"{program_name()} pin {third_party.name} --config '{served.path}'"
+        findings.append(_pin_finding(pins, compare(pins, tools, third_party.rules), see, where))
     return findings
 
 

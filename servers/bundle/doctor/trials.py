@@ -148,7 +148,7 @@ class TriedServer(NamedTuple):
     """The advice for correcting the command."""
     secrets: Sequence[str] = ()
     """The values that must not be displayed."""
-    is_foreign: bool = False
+    is_third_party: bool = False
     """True if it represents a third-party server, whose name no catalog has."""
     own_file: str = ""
     """The user's own Python file that is started, if it is one."""
@@ -180,7 +180,7 @@ def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
 def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
     """Check that the server that answered is the one in the catalog, in the same version."""
     name, version = attempt.info.get("name"), attempt.info.get("version")
-    if tried.is_foreign:
+    if tried.is_third_party:
         return
     if name != tried.entry.name:
         called = mask(repr(name), tried.secrets)
@@ -223,7 +223,7 @@ def _explain_failure(tried: TriedServer, attempt: Attempt) -> Finding:
                 fix = "run the command that it names"
             elif attempt.exit_code == 2:
                 options = f"; `{program_name()} info {tried.entry.name}` lists its arguments"
-                fix = tried.correct + ("" if tried.is_foreign else options)
+                fix = tried.correct + ("" if tried.is_third_party else options)
             return fault(where, f"{end} before it answered{last_output}", fix)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a sleeping disk may delay it"

@@ -69,7 +69,7 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
         return
     shown_url = display_url(launch.server.url or "")
     tried = TriedServer(
-        launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign
+        launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_third_party
     )
     mismatches = list(judge_version(tried, attempts[0]))
     yield from mismatches
@@ -86,7 +86,7 @@ def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {shown_url} ({reason.partition(': ')[2]})"
         start = "start it"
-        if not launch.is_foreign:
+        if not launch.is_third_party:
             port = urlsplit(launch.server.url or "").port
             unnamed = [argument.metavar or argument.name for argument in entry.arguments if argument.option is None]
             words = ["--transport http", *([f"--port {port}"] if port else []), *unnamed]

@@ -1,1 +1,1 @@
-"""Several servers of one process as one server."""
+"""The gateway: one server that joins several servers of this process."""

@@ -1,11 +1,11 @@
-"""Pages of MCP Apps at several servers, each under a URI that is unique to its server.
+"""The UI resources of MCP Apps, which are web pages, at several servers: each has a URI that is unique to its server.
 
     db:   ui://sqlite/result                 ui://db__sqlite/result
     logs: ui://sqlite/result           ──▶   ui://logs__sqlite/result
     web:  ui://fetch/page                    ui://fetch/page
 
-A URI that several servers use gets the name of the server as a prefix, as tool names do: a host may cache a page by
-its URI, and each page sends its requests to its own server.
+A URI that several servers use is qualified with the name of the server, as tool names are: a host may cache a page by
+its URI, and the requests of a page go to the server of that URI.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,34 +14,34 @@ from typing import Any
 from shared.protocol.identity import find_capability
 
 _SCHEME = "ui://"
-_FLAT = "ui/resourceUri"
+_LEGACY_KEY = "ui/resourceUri"
 
 
-def page_of(tool: Mapping[str, Any]) -> str | None:
-    """Return the URI of the page that an entry of a tool list names; None if it names none."""
-    for path in (("_meta", "ui", "resourceUri"), ("_meta", _FLAT)):
+def ui_uri_of(tool: Mapping[str, Any]) -> str | None:
+    """Return the URI of the UI resource that a tool of a list names; None if it names none."""
+    for path in (("_meta", "ui", "resourceUri"), ("_meta", _LEGACY_KEY)):
         uri = find_capability(tool, path)
         if isinstance(uri, str) and uri.startswith(_SCHEME):
             return uri
     return None
 
 
-def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
-    """Return the URIs that occur in more than one of these lists of tools."""
+def shared_ui_uris(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
+    """Return the URIs of UI resources that occur in more than one of these lists of tools."""
     seen: set[str] = set()
     shared: set[str] = set()
     for tools in lists:
-        own = {uri for tool in tools if (uri := page_of(tool)) is not None}
-        shared |= seen & own
-        seen |= own
+        uris = {uri for tool in tools if (uri := ui_uri_of(tool)) is not None}
+        shared |= seen & uris
+        seen |= uris
     return shared
 
 
-def rename_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
-    """Return a copy of a tool whose page at `uri` is published as `full`."""
+def rename_ui_uri(tool: Mapping[str, Any], uri: str, qualified: str) -> dict[str, Any]:
+    """Return a copy of a tool in which `qualified` replaces `uri` as the URI of its UI resource."""
     meta = dict(tool["_meta"])
     if find_capability(meta, ("ui", "resourceUri")) == uri:
-        meta["ui"] = {**meta["ui"], "resourceUri": full}
-    if meta.get(_FLAT) == uri:
-        meta[_FLAT] = full
+        meta["ui"] = {**meta["ui"], "resourceUri": qualified}
+    if meta.get(_LEGACY_KEY) == uri:
+        meta[_LEGACY_KEY] = qualified
     return {**tool, "_meta": meta}

@@ -1,9 +1,9 @@
 """The schemas of a third-party tool, in the form that hosts and the APIs of models accept.
 
-The APIs of Anthropic, OpenAI and Google refuse a request with a tool whose schema has `oneOf`, `anyOf`, `allOf`,
-`not`, `enum` or `$ref` at the top level, which JSON Schema and MCP allow; hosts leave such a tool out or fail with
-it. The properties of the alternatives are offered together here, and the tool itself checks which of them belong
-together.
+JSON Schema and MCP allow `oneOf`, `anyOf`, `allOf`, `not`, `enum` and `$ref` at the top level of a schema. But the
+APIs of Anthropic, OpenAI and Google refuse a request with such a tool, so that hosts leave the tool out or fail
+because of it. Here, the properties of all alternatives are merged into one object. The tool itself still checks which
+of them may be used together.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from urllib.parse import unquote
 _ALTERNATIVES = ("anyOf", "oneOf")
 _REFUSED = frozenset({*_ALTERNATIVES, "allOf", "enum", "not", "$ref"})
 _MAX_PARTS = 100
-"""Maximum number of alternatives, also nested ones, whose properties are offered."""
+"""Maximum number of subschemas, nested ones included, whose properties are merged."""
 _MAX_DIGITS = 9
-"""Maximum length of an index in a reference. Python refuses to read an integer of thousands of digits."""
+"""Maximum number of digits of an index in a reference, since Python refuses to convert thousands of digits."""
 
 
 def flatten(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object without the keywords that APIs refuse at its top level. A property that the
-    alternatives describe in several ways may have any of these forms. The argument is not changed."""
+    """Return the schema of an object without the keywords that APIs refuse at its top level. If the alternatives
+    describe a property in several ways, its schema is `anyOf` these. The argument is not changed."""
     if _REFUSED.isdisjoint(schema):
         return schema
     forms: dict[str, list[Any]] = {}
@@ -43,7 +43,8 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def drop_unknown_references(schema: Any, root: dict[str, Any]) -> Any:
-    """Return a part of the root schema without each `$ref` to a definition that it lacks; anything is valid there."""
+    """Return `schema`, a part of the schema `root`, without any `$ref` to a definition that `root` lacks. Any value
+    is valid in its place."""
     if isinstance(schema, list):
         return [drop_unknown_references(part, root) for part in schema]
     if not isinstance(schema, dict):
@@ -58,8 +59,9 @@ def drop_unknown_references(schema: Any, root: dict[str, Any]) -> Any:
 def _parts(
     schema: dict[str, Any], root: dict[str, Any], budget: list[int], *, is_certain: bool
 ) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the schema and its alternatives, each with True if all arguments must match it. `budget` contains the
-    number of parts that may still be yielded."""
+    """Yield the schema and its subschemas at the same level (references, members of `allOf`, alternatives), each with
+    True if all arguments must match it. `budget` contains one number, which counts down to 0: how many may still be
+    yielded."""
     budget[0] -= 1
     if budget[0] < 0:
         return
@@ -73,7 +75,7 @@ def _parts(
 
 
 def _definition(reference: Any, root: dict[str, Any]) -> Any:
-    """Return the part of the root schema that a `$ref` refers to, or None."""
+    """Return the part of the schema `root` that a `$ref` refers to; None if there is no such part."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     part: Any = root

@@ -1,18 +1,18 @@
-"""Current conditions that keep the joined servers from working as their users expect."""
+"""Lasting conditions that keep the joined servers from working as users expect, such as unreadable files."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 
 from shared.protocol.identity import LogMessage
 
-from .server import Part
+from .server import JoinedServer
 
 
 class Conditions(MutableMapping[str, LogMessage]):
-    """The conditions of all servers that are open now, and the gateway's own conditions. Only the gateway's own can
-    be changed."""
+    """The conditions of all servers that are open now, with the name of the server in their keys, and those of the
+    gateway itself. Only the gateway's own can be changed."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
+    def __init__(self, servers: Sequence[JoinedServer]) -> None:
+        self._servers = servers
         self._own: dict[str, LogMessage] = {}
 
     def __getitem__(self, key: str) -> LogMessage:
@@ -31,7 +31,7 @@ class Conditions(MutableMapping[str, LogMessage]):
         return len(self._all())
 
     def _all(self) -> dict[str, LogMessage]:
-        running = [(part.name, part.running) for part in self._parts]
+        running = [(server.name, server.running) for server in self._servers]
         inherited = {
             f"{name} {key}": message
             for name, run in running

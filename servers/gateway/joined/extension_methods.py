@@ -16,70 +16,84 @@ from shared.server.run import Run
 from .directory import Directory
 from .list_cache import PROMPTS, TOOLS
 from .owners import Owners
-from .paging import Pages
-from .server import Part, absence_note
+from .paging import PagedLists
+from .server import JoinedServer, unavailability_note
 
 
-def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
-    """Return the methods that the servers have in addition to the methods in `own`, which are handled here."""
-    own_names = {method.name for method in own}
+def methods_of(servers: Sequence[JoinedServer], own_methods: Sequence[Method]) -> list[Method]:
+    """Return the methods of the servers that are neither part of the protocol nor in `own_methods`, which the gateway
+    handles."""
+    own_names = {method.name for method in own_methods}
     methods: dict[str, Method] = {}
-    for part in parts:
-        for method in part.running.features.methods if part.running is not None else ():
+    for server in servers:
+        for method in server.running.features.methods if server.running is not None else ():
             if method.name not in PROTOCOL_METHODS and method.name not in own_names:
                 methods.setdefault(method.name, replace(method, handler=FALLBACK))
     return list(methods.values())
 
 
-ToolsOf = Callable[[Context[Any]], Directory]
+ToolDirectoryFor = Callable[[Context[Any]], Directory]
 """Returns the directory of tools that the client of a call sees."""
 
 
 class ExtensionMethods:
     """Forwards methods that are not part of the protocol."""
 
-    def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners, tools_of: ToolsOf) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        servers: Sequence[JoinedServer],
+        directory: Directory,
+        owners: Owners,
+        tool_directory_for: ToolDirectoryFor,
+    ) -> None:
+        self._servers = servers
         self._directory = directory
         self._owners = owners
-        self._tools_of = tools_of
+        self._tool_directory_for = tool_directory_for
 
     async def handle(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        """Handle one request. A list continues from server to server; a request that names a resource, a prompt or a
-        tool goes to its owner, any other to the first server that has the method.
+        """Handle one request. If the method is a list, the entries of all servers are returned. A request with the
+        URI of a resource or the name of a prompt or tool goes to the server that owns it. Any other goes to the first
+        server that has the method.
 
         Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the same errors as
-        `Part.forward`.
+        `JoinedServer.forward`.
         """
         name = context.call.method.name
-        serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]
-        if not serving:
-            raise MethodNotFound(f"method not found: {name[:100]}{absence_note(self._parts)}")
+        supporting = [
+            (server, row) for server in self._servers if (row := server.find_method(context, name)) is not None
+        ]
+        if not supporting:
+            raise MethodNotFound(f"method not found: {name[:100]}{unavailability_note(self._servers)}")
         raw = context.call.raw
-        part, row = serving[0]
-        # A client that connected before this server was open did not know the method, so look it up now.
+        server, row = supporting[0]
+        # The gateway learns the method when a server opens that has it. Use that server's declaration of the method.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
 
-            async def forward(owner: Part, own: str) -> dict[str, Any]:
-                own_row = owner.row(context, name)
-                if own_row is None:
+            async def forward(owner: JoinedServer, uri_at_server: str) -> dict[str, Any]:
+                owner_row = owner.find_method(context, name)
+                if owner_row is None:
                     raise MethodNotFound(f"method not found: {name[:100]}")
-                return await owner.forward(context, own_row, _validate(own_row, {**raw, "uri": own}))
+                return await owner.forward(context, owner_row, _validate(owner_row, {**raw, "uri": uri_at_server}))
 
             return await self._owners.first_result(
-                context, uri, forward, serving=lambda owner: owner.row(context, name) is not None
+                context, uri, forward, can_serve=lambda owner: owner.find_method(context, name) is not None
             )
         if issubclass(row.params, ListParams):
-            pages = Pages(self._parts, lambda _part, _page: None)
+            pages = PagedLists(self._servers, lambda _server, _page: None)
             cursor = _validate(row, raw).cursor
             return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
-        if isinstance(called := raw.get("name"), str):
-            tools = self._tools_of(context)
-            place = self._directory.find_known(PROMPTS, called, context) or tools.find_known(TOOLS, called, context)
-            if place is not None and (own_row := place.part.row(context, name)) is not None:
-                return await place.part.forward(context, own_row, _validate(own_row, {**raw, "name": place.own}))
-        return await part.forward(context, row, _validate(row, raw))
+        if isinstance(called_name := raw.get("name"), str):
+            tools = self._tool_directory_for(context)
+            location = self._directory.find_known(PROMPTS, called_name, context) or tools.find_known(
+                TOOLS, called_name, context
+            )
+            if location is not None and (owner_row := location.server.find_method(context, name)) is not None:
+                return await location.server.forward(
+                    context, owner_row, _validate(owner_row, {**raw, "name": location.name})
+                )
+        return await server.forward(context, row, _validate(row, raw))
 
 
 def _validate(row: Method, raw: dict[str, Any]) -> Any:

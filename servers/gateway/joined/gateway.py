@@ -4,8 +4,8 @@ ones.
     server = gateway([files, web], prefix="auto")
     async with server.open() as running: ...
 
-Each call is forwarded to its server with its own context. So nothing is copied or translated here, and the server's
-notifications and requests reach only that client.
+Each call is forwarded to its server together with its context. So messages are not copied, and the server's
+notifications and requests reach the client that made the call, and no other.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -36,19 +36,19 @@ from shared.server.server import Server
 from shared.version import __version__
 
 from .conditions import Conditions
-from .directory import EntryPlace, Prefix
+from .directory import EntryLocation, Prefix
 from .joined_servers import JoinedServers
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
-from .server import Member, Part, absence_note
-from .uris import full_uri, rename_uris
+from .server import JoinedServer, Member, unavailability_note
+from .uris import qualified_uri, rename_uris
 
 
 class JoinedSettings(BaseModel):
-    """The principals that one run serves. Data that members keep separate must be separate here as well, so each of
-    their principals has its own run."""
+    """The principals that one run of the gateway serves. If a member has a separate run for some principals, because
+    they see only a part of it, the gateway has one too, so that their data stays separate."""
 
     principals: str = ""
-    """The name of the principals that it serves; empty for all others."""
+    """The name of these principals, as in the members' settings; empty for all others."""
 
 
 def gateway(
@@ -56,13 +56,14 @@ def gateway(
     *,
     prefix: Prefix = "auto",
     implementation: Implementation | None = None,
-    foreign: Collection[str] = (),
+    third_party_names: Collection[str] = (),
 ) -> Server[JoinedServers]:
-    """Return a server that joins all `members`; it opens none of them. Names of tools and prompts get the name of
-    their server as a prefix if several servers use them, or `always`; `implementation` is the name that it reports.
-    The names in `foreign` are third-party servers, which come after the bundle's own.
+    """Return a server that joins all `members`. It does not open them. With the `prefix` "always", every name of a
+    tool or prompt gets the name of its server as a prefix; with "auto", only those that several servers use.
+    `implementation` is how the server identifies itself. `third_party_names` are the members that are third-party
+    servers: the bundle's own come first in lists, and own what both have.
 
-    Raises ValueError for two members with the same name, and for a name that is not allowed.
+    Raises ValueError for two members with the same name, and for a name that can't be a prefix.
     """
     names = [check_server_name(member.name) for member in members]
     if len(set(names)) < len(names):
@@ -83,9 +84,9 @@ def gateway(
 
     @server.lifespan
     async def open_joined(opening: Opening) -> AsyncIterator[JoinedServers]:
-        joined = JoinedServers(opening, members, prefix, foreign)
-        opening.conditions.active = Conditions(joined.parts)
-        async with joined.watch_parts():
+        joined = JoinedServers(opening, members, prefix, third_party_names)
+        opening.conditions.active = Conditions(joined.servers)
+        async with joined.watch_servers():
             yield joined
 
     @server.on_subscribe
@@ -105,7 +106,7 @@ def gateway(
 
 def _list_handler(kind: Kind) -> Handler:
     async def list_all(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
-        directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
+        directory = context.state.tool_directory_for(context) if kind is TOOLS else context.state.directory
         return await directory.page(kind, context, params.cursor)
 
     return list_all
@@ -118,75 +119,75 @@ async def _list_resources(running: Run[Any], context: Context[JoinedServers], pa
 
 
 async def _call_tool(running: Run[Any], context: Context[JoinedServers], params: CallToolParams) -> dict[str, Any]:
-    directory = context.state.tools_of(context)
-    place = directory.find_known(TOOLS, params.name, context)
-    if place is not None:
+    directory = context.state.tool_directory_for(context)
+    location = directory.find_known(TOOLS, params.name, context)
+    if location is not None:
         try:
-            return await _forward_to(place, context, params)
+            return await _forward_to(location, context, params)
         except UnknownTool:
             if not directory.is_stale(TOOLS):
                 raise
     # The list may have changed since the client received it.
     current = await directory.look_up(TOOLS, params.name, context)
-    if current is None or current == place:
-        raise UnknownTool(f"unknown tool: {params.name[:100]}{absence_note(context.state.parts)}")
+    if current is None or current == location:
+        raise UnknownTool(f"unknown tool: {params.name[:100]}{unavailability_note(context.state.servers)}")
     return await _forward_to(current, context, params)
 
 
 async def _task_support(running: Run[Any], context: Context[JoinedServers], name: str) -> ToolTasks:
-    directory = context.state.tools_of(context)
-    if not any(part.has_tasks for part in context.state.parts):
+    directory = context.state.tool_directory_for(context)
+    if not any(server.supports_tasks for server in context.state.servers):
         return None
-    place = directory.find_known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
-    return None if place is None else await place.part.task_support(context, place.own, place.task)
+    location = directory.find_known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
+    return None if location is None else await location.server.task_support(context, location.name, location.task)
 
 
 async def _get_prompt(running: Run[Any], context: Context[JoinedServers], params: GetPromptParams) -> dict[str, Any]:
     return await _forward_to(await _find_prompt(context, params.name), context, params)
 
 
-async def _find_prompt(context: Context[JoinedServers], name: str) -> EntryPlace:
+async def _find_prompt(context: Context[JoinedServers], name: str) -> EntryLocation:
     directory = context.state.directory
-    place = directory.find_known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
-    if place is None:
-        raise InvalidParams(f"unknown prompt: {name[:100]}{absence_note(context.state.parts)}")
-    return place
+    location = directory.find_known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
+    if location is None:
+        raise InvalidParams(f"unknown prompt: {name[:100]}{unavailability_note(context.state.servers)}")
+    return location
 
 
-async def _forward_to(place: EntryPlace, context: Context[JoinedServers], params: Any) -> dict[str, Any]:
-    if params.name != place.own:
-        params = params.model_copy(update={"name": place.own})
-    result = await place.part.forward(context, context.call.method, params)
-    return context.state.owners.show_uris(place.part, result)
+async def _forward_to(location: EntryLocation, context: Context[JoinedServers], params: Any) -> dict[str, Any]:
+    if params.name != location.name:
+        params = params.model_copy(update={"name": location.name})
+    result = await location.server.forward(context, context.call.method, params)
+    return context.state.owners.with_client_uris(location.server, result)
 
 
 async def _read_resource(
     running: Run[Any], context: Context[JoinedServers], params: ReadResourceParams
 ) -> dict[str, Any]:
-    async def read(part: Part, own: str) -> dict[str, Any]:
-        if own == params.uri:
-            return await part.forward(context, context.call.method, params)
-        result = await part.forward(context, context.call.method, params.model_copy(update={"uri": own}))
-        return rename_uris(result, partial(full_uri, part.name))
+    async def read(server: JoinedServer, uri_at_server: str) -> dict[str, Any]:
+        if uri_at_server == params.uri:
+            return await server.forward(context, context.call.method, params)
+        result = await server.forward(context, context.call.method, params.model_copy(update={"uri": uri_at_server}))
+        return rename_uris(result, partial(qualified_uri, server.name))
 
     return await context.state.owners.first_result(context, params.uri, read)
 
 
 async def _complete(running: Run[Any], context: Context[JoinedServers], params: CompleteParams) -> dict[str, Any]:
     if isinstance(params.ref, PromptReference):
-        place = await _find_prompt(context, params.ref.name)
-        part = place.part
-        params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": place.own})})
+        location = await _find_prompt(context, params.ref.name)
+        server = location.server
+        params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": location.name})})
     else:
         template = await context.state.owners.find_template(context, params.ref.uri)
         if template is None:
             raise InvalidParams(
-                f"unknown resource or template: {params.ref.uri[:100]}{absence_note(context.state.parts)}"
+                f"unknown resource or template: {params.ref.uri[:100]}{unavailability_note(context.state.servers)}"
             )
-        part = template.part
-        params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": template.own})})
-    row = part.row(context, "completion/complete")
-    return completion([], 0) if row is None else await part.ask(context, row, params)
+        server = template.server
+        params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": template.name})})
+    row = server.find_method(context, "completion/complete")
+    return completion([], 0) if row is None else await server.ask(context, row, params)
 
 
 async def _set_level(running: Run[Any], context: Context[JoinedServers], params: SetLevelParams) -> dict[str, Any]:
@@ -195,15 +196,15 @@ async def _set_level(running: Run[Any], context: Context[JoinedServers], params:
     for message in running.conditions.active.values():
         session.log(context.call, message.level, message.data, message.logger)
 
-    async def set_level(part: Part) -> None:
-        # A server that fails here is treated like one without log levels.
+    async def set_level(server: JoinedServer) -> None:
+        # An error of one server must not keep the level from being set at the others.
         with anyio.move_on_after(LISTING_SECONDS), suppress(McpError):
-            await part.forward(context, context.call.method, params)
+            await server.forward(context, context.call.method, params)
 
     async with anyio.create_task_group() as tasks:
-        for part in context.state.parts:
-            if part.running is not None and SET_LEVEL.name in part.running.handlers:
-                tasks.start_soon(set_level, part)
+        for server in context.state.servers:
+            if server.running is not None and SET_LEVEL.name in server.running.handlers:
+                tasks.start_soon(set_level, server)
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Several servers as one at run time: which are open, what they declare, and what changes in each."""
+"""The state of an open gateway: which of its servers are open, what they declare, and what changes at each."""
 
 import asyncio
 import logging
@@ -22,186 +22,194 @@ from .directory import Directory, Prefix
 from .extension_methods import ExtensionMethods, methods_of
 from .list_cache import LISTING_SECONDS, valid_entries
 from .owners import Owners
-from .paging import Pages
-from .server import Member, Part
+from .paging import PagedLists
+from .server import JoinedServer, Member
 from .subscriptions import Subscriptions
 
 log = logging.getLogger("shared.gateway")
 
-_KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
-"""The lists of a server to invalidate for each list that it announces as changed."""
+_LISTS_TO_INVALIDATE = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
+"""The lists in the cache that become invalid when a server announces a change of its tools, prompts or resources."""
 PAUSE_SECONDS = 0.1
-"""Seconds between two notifications of changed lists."""
-_ALL = [kind for kinds in _KINDS.values() for kind in kinds]
+"""Minimum number of seconds between two notifications of changed lists."""
+_ALL_LISTS = [kind for kinds in _LISTS_TO_INVALIDATE.values() for kind in kinds]
 
 
 class JoinedServers:
-    """The state of the gateway: the servers behind it, and what it knows about them."""
+    """The joined servers, and what the gateway knows about them."""
 
     def __init__(
-        self, opening: Opening, members: Sequence[Member], prefix: Prefix, foreign: Collection[str] = ()
+        self, opening: Opening, members: Sequence[Member], prefix: Prefix, third_party_names: Collection[str] = ()
     ) -> None:
-        """`foreign` are the names of third-party servers. An entry that both kinds have belongs to the bundle's
-        own."""
-        parts = [Part(member, opening.settings.principals, is_foreign=member.name in foreign) for member in members]
-        self.parts = sorted(parts, key=lambda part: part.is_foreign)
-        self.directory = Directory(self.parts, prefix, self._announce_complete)
-        self._host_directory = Directory(self.parts, prefix, self._announce_complete)
-        self.owners = Owners(self.parts, self.directory, self.tools_of)
-        self.extension_methods = ExtensionMethods(self.parts, self.directory, self.owners, self.tools_of)
-        self.resources = Pages(self.parts, self._list_resources)
+        """`third_party_names` are those of third-party servers. If one of these and one of the bundle's own servers
+        have the same entry, it belongs to the bundle's own."""
+        servers = [
+            JoinedServer(member, opening.settings.principals, is_third_party=member.name in third_party_names)
+            for member in members
+        ]
+        self.servers = sorted(servers, key=lambda server: server.is_third_party)
+        self.directory = Directory(self.servers, prefix, self._announce_list)
+        self._apps_directory = Directory(self.servers, prefix, self._announce_list)
+        self.owners = Owners(self.servers, self.directory, self.tool_directory_for)
+        self.extension_methods = ExtensionMethods(self.servers, self.directory, self.owners, self.tool_directory_for)
+        self.resources = PagedLists(self.servers, self._list_resources)
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
-        self._own_rows = list(opening.features.methods)
+        self._own_methods = list(opening.features.methods)
         self._tasks = TaskSet(
             lambda error: log.error("background work of a server behind the gateway failed", exc_info=error)
         )
-        self._is_wanted = False
+        self._are_resources_wanted = False
         self._changed_lists: set[str] = set()
         self._pause_timer: asyncio.TimerHandle | None = None
-        self._last_card: tuple[Any, ...] | None = None
+        self._last_description: tuple[Any, ...] | None = None
 
     @asynccontextmanager
-    async def watch_parts(self) -> AsyncIterator[None]:
-        """Watch the servers during the block."""
+    async def watch_servers(self) -> AsyncIterator[None]:
+        """During the block, watch which servers are open, and what they announce."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._tasks.stop)
             ending.callback(self._end_pause)
-            for part in self.parts:
-                presence = _Presence(self, part)
-                ending.callback(presence.end)
-                ending.callback(part.member.watch(presence.check))
-                presence.check()
+            for server in self.servers:
+                watcher = _ServerWatcher(self, server)
+                ending.callback(watcher.end)
+                ending.callback(server.member.watch(watcher.check))
+                watcher.check()
             self._describe()
             self._opening.greet(self.greet)
             yield
 
-    def tools_of(self, context: Context[Any]) -> Directory:
-        """Return the directory of tools that the client of `context` sees. To a client that shows pages, a server may
-        list other tools, or more details, which no other client must see."""
-        return self._host_directory if shows_apps(context) else self.directory
+    def tool_directory_for(self, context: Context[Any]) -> Directory:
+        """Return the directory of tools that the client of `context` sees. To a client that supports MCP Apps, a
+        server may list further tools, or more details, which other clients must not see."""
+        return self._apps_directory if shows_apps(context) else self.directory
 
     async def want_resources(self) -> None:
-        """Register the interest of a client in the list of resources, at each server and at those that open later."""
-        self._is_wanted = True
-        tasks = [self._tasks.start(_want_resources(part.running)) for part in self.parts if part.running is not None]
+        """Call the `on_wanted` hooks of all servers, and later of those that open: a client is interested in the list
+        of resources, so that its changes have to be watched."""
+        self._are_resources_wanted = True
+        tasks = [
+            self._tasks.start(_want_resources(server.running))
+            for server in self.servers
+            if server.running is not None
+        ]
         if tasks:
             await asyncio.wait(tasks, timeout=LISTING_SECONDS)
 
-    def on_presence_change(self, part: Part) -> None:
-        """Called when `part` has opened, has been replaced, or has closed."""
-        self._forget(part, _ALL, is_new=True)
-        if part.running is not None:
-            self.owners.forget(part)
+    def on_server_replaced(self, server: JoinedServer) -> None:
+        """Called when `server` has opened, has been replaced by a new run, or has closed."""
+        self._forget(server, _ALL_LISTS, is_new=True)
+        if server.running is not None:
+            self.owners.forget(server)
         self._describe()
         changes = self._opening.changes
         for notify in (changes.tools, changes.prompts, changes.resources):
             notify()
-        if part.running is not None:
-            self._tasks.start(self._renew(part))
+        if server.running is not None:
+            self._tasks.start(self._renew(server))
 
-    def handle_change(self, part: Part, change: Change) -> None:
-        """Handle a change at `part`."""
+    def handle_change(self, server: JoinedServer, change: Change) -> None:
+        """Handle a change of a list or resource that `server` announces."""
         if change.uri is not None:
-            base_uri = None if change.part is None else self.owners.shown_uri(part, change.part)
-            self.subscriptions.handle_change(part, change.uri, base_uri)
+            base_uri = None if change.part is None else self.owners.client_uri(server, change.part)
+            self.subscriptions.handle_change(server, change.uri, base_uri)
         elif change.what in LISTS:
-            self._forget(part, _KINDS[change.what])
+            self._forget(server, _LISTS_TO_INVALIDATE[change.what])
             if change.what == "resources":
-                self.owners.forget(part)
+                self.owners.forget(server)
             self._changed_lists.add(change.what)
             if self._pause_timer is None:
                 self._announce_lists()
 
     def _announce_lists(self) -> None:
-        """Notify clients of changed lists, at once and then after each pause, since a server may announce changes
-        endlessly."""
+        """Notify clients of changed lists: at once, and then at most once per `PAUSE_SECONDS`, since a server may
+        announce changes endlessly."""
         self._pause_timer = None
         if not self._changed_lists:
             return
         self._pause_timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._announce_lists)
-        # A third-party server with other tools may have been replaced by another.
+        # A third-party server may have been replaced by one with other capabilities.
         self._describe()
         lists, self._changed_lists = self._changed_lists, set()
-        for what in LISTS:
-            if what in lists:
-                getattr(self._opening.changes, what)()
+        for list_name in LISTS:
+            if list_name in lists:
+                getattr(self._opening.changes, list_name)()
 
     def greet(self, link: Connection) -> None:
-        """Greet a new client on behalf of all servers."""
-        for part in self.parts:
-            for greet in part.running.hooks.greeters if part.running is not None else ():
+        """Call the hooks of all servers for a new client."""
+        for server in self.servers:
+            for greet in server.running.hooks.greeters if server.running is not None else ():
                 greet(link)
 
     def announce(self, message: LogMessage) -> None:
-        """Forward to all clients a log message from one server that concerns them all."""
+        """Send a log message of one server to all clients."""
         self._opening.changes.announce(message)
 
-    def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
+    def _list_resources(self, server: JoinedServer, page: dict[str, Any]) -> None:
         listed = valid_entries(Resource, page.get("resources") or ())
-        self.owners.learn(part, listed)
-        page["resources"] = [{**entry, "uri": self.owners.shown_uri(part, entry["uri"])} for entry in listed]
+        self.owners.learn(server, listed)
+        page["resources"] = [{**entry, "uri": self.owners.client_uri(server, entry["uri"])} for entry in listed]
 
-    def _forget(self, part: Part, whats: Sequence[str], *, is_new: bool = False) -> None:
-        for directory in (self.directory, self._host_directory):
-            directory.forget(part, whats, is_new=is_new)
+    def _forget(self, server: JoinedServer, list_names: Sequence[str], *, is_new: bool = False) -> None:
+        for directory in (self.directory, self._apps_directory):
+            directory.forget(server, list_names, is_new=is_new)
 
-    def _announce_complete(self, what: str) -> None:
+    def _announce_list(self, list_name: str) -> None:
         changes = self._opening.changes
         notify = {"tools": changes.tools, "prompts": changes.prompts, "resourceTemplates": changes.resources}
-        notify[what]()
+        notify[list_name]()
 
     def _end_pause(self) -> None:
         if self._pause_timer is not None:
             self._pause_timer.cancel()
 
-    async def _renew(self, part: Part) -> None:
-        running = part.running
-        if running is not None and self._is_wanted:
+    async def _renew(self, server: JoinedServer) -> None:
+        running = server.running
+        if running is not None and self._are_resources_wanted:
             await _want_resources(running)
-        await self.subscriptions.renew(part)
+        await self.subscriptions.renew(server)
 
     def _describe(self) -> None:
-        rows = [*self._own_rows, *methods_of(self.parts, self._own_rows)]
-        declared = (capabilities_of(self.parts), instructions_of(self.parts))
-        audiences, level = audiences_of(self.parts), log_level_of(self.parts)
-        if self._last_card == (rows, declared, audiences, level):
+        rows = [*self._own_methods, *methods_of(self.servers, self._own_methods)]
+        declared = (capabilities_of(self.servers), instructions_of(self.servers))
+        audiences, level = audiences_of(self.servers), log_level_of(self.servers)
+        if self._last_description == (rows, declared, audiences, level):
             return
-        self._last_card = (rows, declared, audiences, level)
+        self._last_description = (rows, declared, audiences, level)
         self._opening.features.methods[:] = rows
         self._opening.describe(*declared, audiences=audiences, log_level=level)
 
 
-class _Presence:
-    """Watches one of the servers, and its changes while it is open."""
+class _ServerWatcher:
+    """Watches whether one of the servers is open, and the changes that it announces."""
 
-    def __init__(self, joined: JoinedServers, part: Part) -> None:
-        self._joined, self._part = joined, part
+    def __init__(self, joined: JoinedServers, server: JoinedServer) -> None:
+        self._joined, self._server = joined, server
         self._running: Run[Any] | None = None
 
     def check(self) -> None:
-        """Check whether it has opened or closed."""
-        running = self._part.running
+        """Check whether the server has opened or closed since the last call."""
+        running = self._server.running
         if running is self._running:
             return
         self.end()
         if running is not None:
             running.changes.join(self)
         self._running = running
-        self._joined.on_presence_change(self._part)
+        self._joined.on_server_replaced(self._server)
 
     def end(self) -> None:
-        """Stop watching it."""
+        """Stop listening to the changes of the server."""
         if self._running is not None:
             self._running.changes.leave(self)
             self._running = None
 
     def on_change(self, change: Change) -> None:
-        """Forward a change at it."""
-        self._joined.handle_change(self._part, change)
+        """Pass on a change that the server announces."""
+        self._joined.handle_change(self._server, change)
 
     def announce(self, message: LogMessage) -> None:
-        """Forward a message from it for all clients."""
+        """Pass on a log message of the server for all clients."""
         self._joined.announce(message)
 
 

@@ -1,10 +1,10 @@
 """Cache of one list of one server, valid until the server announces a change.
 
-After a slow answer, the last list remains in use, and the server is not asked again at once. A server that fails to
-list has no entries until it succeeds.
+If the server answers too slowly, its last list remains in use, and is not fetched again for a while. If the server
+answers with an error, it has no entries until it succeeds.
 
-If its lists may differ by client, or it announces no changes, each request fetches them again, and the cache only
-shows to which server a name belongs.
+If the lists of a server may differ by client, or the server does not announce changes, each request fetches the list
+again. The cached list then only serves to find the server of a name.
 """
 
 import logging
@@ -27,32 +27,32 @@ from shared.server.dispatch.context import Context
 from shared.server.dispatch.listings import FRESH_MS
 
 from .argument_schemas import drop_unknown_references
-from .server import Part
+from .server import JoinedServer
 
 _log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0
-"""Seconds that a server has to list all its entries of a kind."""
+"""Seconds that a server has to return all pages of a list."""
 WAIT_SECONDS = 30.0
-"""Seconds for which a server that missed the limit is not asked again."""
+"""Seconds to wait before a list is fetched again from a server that was too slow."""
 MAX_PAGES = 1_000
-_ROWS = {row.name: row for row in REQUESTS}
+_METHODS = {row.name: row for row in REQUESTS}
 
 
 @record
 class Kind:
-    """A kind of list: its name, its method and its capability."""
+    """A kind of list: its name in results, the method that returns it, and the model of an entry."""
 
-    what: str
+    list_name: str
     row: Method
     key: str
-    """The key that identifies an entry."""
+    """The field that identifies an entry."""
     model: type[Wire]
 
 
-TOOLS = Kind("tools", _ROWS["tools/list"], "name", Tool)
-PROMPTS = Kind("prompts", _ROWS["prompts/list"], "name", Prompt)
-TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTemplate", ResourceTemplate)
+TOOLS = Kind("tools", _METHODS["tools/list"], "name", Tool)
+PROMPTS = Kind("prompts", _METHODS["prompts/list"], "name", Prompt)
+TEMPLATES = Kind("resourceTemplates", _METHODS["resources/templates/list"], "uriTemplate", ResourceTemplate)
 
 
 @record
@@ -70,150 +70,154 @@ _NOTHING = Listing([])
 
 
 class ListCache:
-    """The list of one `kind` at one server."""
+    """The cached list of one `kind` at one server."""
 
-    def __init__(self, part: Part, kind: Kind) -> None:
-        self.part = part
+    def __init__(self, server: JoinedServer, kind: Kind) -> None:
+        self.server = server
         self.kind = kind
-        self.last = _NOTHING
-        """The last list returned to anyone; it remains while the server is closed."""
-        self._last_of: WeakKeyDictionary[ServerSession, Listing] = WeakKeyDictionary()
+        self.last_listing = _NOTHING
+        """The last list that was fetched for any client; it stays while the server is closed."""
+        self._last_by_session: WeakKeyDictionary[ServerSession, Listing] = WeakKeyDictionary()
         self.is_fresh = False
-        """True if it is current."""
-        self.is_missing = False
-        """True if the server failed to list it the last time."""
-        self._is_refused = False
-        self._age = self._attempts = 0
+        """True if the server has announced no change since the list was fetched."""
+        self.has_failed = False
+        """True if the server was too slow or returned an error the last time."""
+        self._was_refused = False
+        self._invalidations = self._attempts = 0
         self._next_attempt = float("-inf")
-        self._next_attempt_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
+        self._next_attempt_by_session: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._last_reset = float("-inf")
-        """The time at which a change last ended the wait."""
+        """The time at which a change last ended the wait after a slow answer."""
         self._lock = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
-        """Invalidate it, so that the next request asks the server again."""
+        """Invalidate the list, so that the next request fetches it again. `is_new` is true if the server was opened
+        again."""
         self.is_fresh = False
-        self._age += 1
+        self._invalidations += 1
         now = anyio.current_time()
-        was_late = self._next_attempt > now or any(until > now for until in self._next_attempt_of.values())
-        # A server that was too slow is asked again at once, but only once per `WAIT_SECONDS` unless it is new: one
-        # that announces changes endlessly would delay everyone each time.
+        was_late = self._next_attempt > now or any(until > now for until in self._next_attempt_by_session.values())
+        # After a change, even a server that was too slow is asked again at once, but only once per `WAIT_SECONDS`
+        # unless it is new: a server that announces changes endlessly would delay all clients each time.
         if is_new or (was_late and now >= self._last_reset + WAIT_SECONDS):
             self._last_reset = self._last_reset if is_new else now
             self._next_attempt = float("-inf")
-            self._next_attempt_of.clear()
+            self._next_attempt_by_session.clear()
 
-    def known(self, context: Context[Any]) -> Listing:
-        """Return the last list of the client of `context`, as far as it is known."""
-        return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
+    def last_for(self, context: Context[Any]) -> Listing:
+        """Return the last list that was fetched for the client of `context`, or else for any client."""
+        return (
+            self._last_by_session.get(context.link.session, self.last_listing)
+            if self._last_by_session
+            else self.last_listing
+        )
 
-    def had(self, name: str) -> bool:
-        """Return True if it contained `name` before the server closed or failed to list it."""
-        return self.is_gone and any(entry[self.kind.key] == name for entry in self.last.entries)
+    def had_entry(self, name: str) -> bool:
+        """Return True if the server is unavailable and its last list contained `name`."""
+        return self.is_unavailable and any(entry[self.kind.key] == name for entry in self.last_listing.entries)
 
     @property
-    def is_gone(self) -> bool:
-        """True if the server is closed, or fails to list it, so that none of its entries are shown."""
-        return self.part.running is None or self.is_missing
+    def is_unavailable(self) -> bool:
+        """True if the server is closed or did not return the list the last time."""
+        return self.server.running is None or self.has_failed
 
-    async def current(self, context: Context[Any]) -> Listing:
-        """Return the current list for the client of `context`; the last one if it does not arrive in time, and an
-        empty one if the server fails."""
-        part = self.part
-        if not part.has(self.kind.row.capability[0]):
+    async def fetch_if_stale(self, context: Context[Any]) -> Listing:
+        """Return the list for the client of `context`, and fetch it first unless it is fresh. Return the last list if
+        the server is too slow, and an empty one if it returns an error."""
+        server = self.server
+        if not server.has_capability(self.kind.row.capability[0]):
             return _NOTHING
-        if part.differs_by_client:
+        if server.differs_by_client:
             until = self._next_attempt
-            if self._has_own(context):
-                until = self._next_attempt_of.get(context.link.session, float("-inf"))
+            if self._is_cached_by_session(context):
+                until = self._next_attempt_by_session.get(context.link.session, float("-inf"))
             is_due = anyio.current_time() >= until
-            return await self._learn(context) if is_due else self._visible(context)
+            return await self._fetch(context) if is_due else self._visible_listing(context)
         if not self.is_fresh:
             attempts = self._attempts
             async with self._lock:
-                # A request that waited for another request's attempt does not try again.
+                # If another request has just tried, this one uses the result.
                 if self._attempts == attempts and anyio.current_time() >= self._next_attempt:
-                    await self._learn(context)
-        return self._visible(context)
+                    await self._fetch(context)
+        return self._visible_listing(context)
 
-    def _visible(self, context: Context[Any]) -> Listing:
-        if self.part.differs_by_client:
-            # The list of another client may be specific to that one.
-            return self._last_of.get(context.link.session, _NOTHING)
-        return _NOTHING if self._is_refused else self.known(context)
+    def _visible_listing(self, context: Context[Any]) -> Listing:
+        if self.server.differs_by_client:
+            # A list that was fetched for another client must not be used for this one.
+            return self._last_by_session.get(context.link.session, _NOTHING)
+        return _NOTHING if self._was_refused else self.last_for(context)
 
-    def _has_own(self, context: Context[Any]) -> bool:
-        return self.part.differs_by_client and context.peer.has_handshake
+    def _is_cached_by_session(self, context: Context[Any]) -> bool:
+        return self.server.differs_by_client and context.peer.has_handshake
 
-    async def _learn(self, context: Context[Any]) -> Listing:
-        age, listing = self._age, None
+    async def _fetch(self, context: Context[Any]) -> Listing:
+        age, listing = self._invalidations, None
         with anyio.move_on_after(LISTING_SECONDS) as waiting:
             try:
-                listing = await _fetch_all(self.part, self.kind, context)
+                listing = await _fetch_all(self.server, self.kind, context)
             except (McpError, InputRequired) as error:
-                # Every request asks again until it succeeds: one warning is enough.
-                if not self._is_refused:
-                    _log.warning("%s: its %s are not listed: %s", self.part.name, self.kind.what, error)
+                # Until it succeeds, each request fetches the list again; warn only the first time.
+                if not self._was_refused:
+                    _log.warning("%s: its %s are not listed: %s", self.server.name, self.kind.list_name, error)
         self._attempts += 1
-        self.is_missing, self._is_refused = listing is None, listing is None and not waiting.cancelled_caught
+        self.has_failed, self._was_refused = listing is None, listing is None and not waiting.cancelled_caught
         if listing is None:
             if waiting.cancelled_caught:
                 until = anyio.current_time() + WAIT_SECONDS
-                if self._has_own(context):
-                    self._next_attempt_of[context.link.session] = until
+                if self._is_cached_by_session(context):
+                    self._next_attempt_by_session[context.link.session] = until
                 else:
                     self._next_attempt = until
-            return _NOTHING if self._is_refused else self._visible(context)
-        self.last, self.is_fresh = listing, self._age == age
-        if self._has_own(context):
-            self._last_of[context.link.session] = listing
+            return _NOTHING if self._was_refused else self._visible_listing(context)
+        self.last_listing, self.is_fresh = listing, self._invalidations == age
+        if self._is_cached_by_session(context):
+            self._last_by_session[context.link.session] = listing
         return listing
 
 
-async def _fetch_all(part: Part, kind: Kind, context: Context[Any]) -> Listing:
-    """Fetch all pages of a list. Raises the same errors as `Part.ask`, and InvalidResult for a result that is not a
-    list."""
+async def _fetch_all(server: JoinedServer, kind: Kind, context: Context[Any]) -> Listing:
+    """Fetch all pages of a list. Raises the same errors as `JoinedServer.ask`, and InvalidResult for a result without
+    a list."""
     entries: dict[str, dict[str, Any]] = {}
     fresh_ms, is_public, cursor = FRESH_MS, True, None
     cursors: set[str | None] = {None}
     for _ in range(MAX_PAGES):
-        page = await part.ask(context, kind.row, ListParams(cursor=cursor))
-        entries_of_page = page.get(kind.what)
+        page = await server.ask(context, kind.row, ListParams(cursor=cursor))
+        entries_of_page = page.get(kind.list_name)
         if not isinstance(entries_of_page, list):
-            raise InvalidResult(kind.row.name, kind.what, "is not a list", dict(page))
+            raise InvalidResult(kind.row.name, kind.list_name, "is not a list", dict(page))
         for entry in valid_entries(kind.model, entries_of_page):
             entries.setdefault(entry[kind.key], entry)
-        # A result without these fields, as from servers of the handshake era, must not be cached for long, or by
-        # shared caches.
+        # Servers of the handshake era send neither field. Their lists must not be cached by clients or shared caches.
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
         if cursor is None and page.get("nextCursor"):
-            _log.warning("%s: further %s are not listed: its cursor is not a string", part.name, kind.what)
+            _log.warning("%s: further %s are not listed: its cursor is not a string", server.name, kind.list_name)
         if cursor in cursors:
-            # This was the last page, or the list is endless.
+            # This was the last page, or the cursor leads back to an earlier one.
             break
         cursors.add(cursor)
     return Listing(list(entries.values()), fresh_ms, is_public)
 
 
 def cursor_in(page: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page, given a page that may come from a third-party server; None if there is
-    none."""
+    """Return the cursor of the next page; None if there is no cursor, or if a third-party server sent a malformed
+    one."""
     cursor = page.get("nextCursor")
     return cursor if isinstance(cursor, str) and cursor else None
 
 
 def fresh_ms_of(page: Mapping[str, Any]) -> int:
-    """Return the milliseconds for which clients may cache a page, which may come from a third-party server; 0 if it
-    has none."""
+    """Return the number of milliseconds for which clients may cache a page; 0 if that is missing, or if a third-party
+    server sent a malformed one."""
     ttl = page.get("ttlMs")
     return ttl if isinstance(ttl, int) and ttl >= 0 else 0
 
 
 def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the valid entries, whose schemas refer to no missing definition. Clients refuse a whole list because of
-    one that is invalid, and here it would include the lists of other servers."""
+    """Return the valid entries, without references to missing definitions in their schemas. Clients refuse a whole
+    list because of one invalid entry, and here that list includes the entries of other servers."""
     valid: list[dict[str, Any]] = []
     for listed in entries:
         entry = _valid_fields(model, listed) if isinstance(listed, dict) else None
@@ -237,7 +241,7 @@ def _with_known_references(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _valid_fields(model: type[Wire], entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the entry without optional fields that are invalid; None if a required one is."""
+    """Return the entry without its invalid optional fields; None if a required field is invalid."""
     try:
         model.model_validate(entry)
     except ValidationError as error:

@@ -1,14 +1,15 @@
-"""Owners of resources. A URI stays unchanged while only one server has it, so the owner must be found among them, in
-this order:
+"""Finds the server that owns a resource. The gateway changes a URI only if several servers have it, so most URIs do
+not name their server. The owner is then the first of these:
 
-1. the server that declares it
-2. the bundle's own servers: one whose tools refer to it as a page, one that lists it, one with a matching template
-3. third-party servers, by the same criteria
-4. all other servers with resources, in their order
+1. the server whose own code declares the resource
+2. one of the bundle's own servers: one whose tools name it as a UI resource, else one that lists it, else one with a
+   matching template
+3. a third-party server, by the same criteria
+4. any other server with resources
 
-For the first three, the first match answers, whatever the answer is; for the last, the first answer that is not an
-error. A URI that two of them list belongs to the first; the resource of the other is listed with the name of its
-server in its URI.
+The servers of 1 to 3 are asked in this order until one answers with anything but "not found". The servers of 4 are
+only guesses: they are asked in turn until one succeeds. If two servers list the same URI, it belongs to the first
+one; the resource of the other one is listed with the name of its server in the URI.
 """
 
 from collections import OrderedDict
@@ -21,175 +22,191 @@ import anyio
 from shared.errors import InsufficientScope, InvalidParams, McpError, ResourceNotFound, RpcError
 from shared.server.dispatch.context import Context
 
-from .directory import Directory, EntryPlace, fits
+from .directory import Directory, EntryLocation, matches_template
 from .list_cache import TEMPLATES
-from .server import Part, absence_note, asking_server
-from .uris import full_uri, rename_uris, split_uri
+from .server import JoinedServer, requesting_server, unavailability_note
+from .uris import qualified_uri, rename_uris, split_uri
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
-MAX_KNOWN = 10_000
+MAX_REMEMBERED_URIS = 10_000
 MAX_URI_LENGTH = 8_192
-"""Maximum length of a URI that is remembered, in characters."""
+"""Maximum length of a URI that is stored, in characters."""
 GUESS_SECONDS = 5.0
-"""Maximum number of seconds by which a server that may not have the resource delays those after it."""
+"""Maximum number of seconds to wait for a server that is only a guess before the next one is asked."""
 _NOT_FOUND = -32002
 
-# The rank of a server's claim to a URI. Third-party servers rank lower: they may list any URI.
-_DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN = range(5)
+# The rank of a server's claim to a URI; the lowest is asked first. The offset is added for third-party servers, since
+# they may list any URI.
+_DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN_OFFSET = range(5)
 
 
-def _has_resources(part: Part) -> bool:
-    return part.has("resources")
+def _has_resources(server: JoinedServer) -> bool:
+    return server.has_capability("resources")
 
 
 class Owners:
     """The known owners of resources."""
 
     def __init__(
-        self, parts: Sequence[Part], directory: Directory, tools_of: Callable[[Context[Any]], Directory]
+        self,
+        servers: Sequence[JoinedServer],
+        directory: Directory,
+        tool_directory_for: Callable[[Context[Any]], Directory],
     ) -> None:
-        """`directory` has the templates; `tools_of` returns the directory of tools that a client sees."""
-        self._parts = parts
+        """`directory` has the resource templates; `tool_directory_for` returns the directory of the tools that a
+        client sees."""
+        self._servers = servers
         self._directory = directory
-        self._tools_of = tools_of
-        self._listed: dict[Part, OrderedDict[str, None]] = {part: OrderedDict() for part in parts}
-        self._guessed: OrderedDict[str, Part] = OrderedDict()
-        """The server that answered when no owner was known."""
-        self._names = {part.name: part for part in parts}
+        self._tool_directory_for = tool_directory_for
+        self._listed: dict[JoinedServer, OrderedDict[str, None]] = {server: OrderedDict() for server in servers}
+        self._guessed: OrderedDict[str, JoinedServer] = OrderedDict()
+        """The servers that had a resource although they were only guesses, by its URI."""
+        self._servers_by_name = {server.name: server for server in servers}
 
-    def forget(self, part: Part) -> None:
-        """Forget the resources of `part` after they have changed."""
-        self._listed[part].clear()
+    def forget(self, server: JoinedServer) -> None:
+        """Forget which resources `server` lists, after they have changed."""
+        self._listed[server].clear()
         self._guessed.clear()
 
-    def learn(self, part: Part, entries: Iterable[Any]) -> None:
-        """Store the resources that `part` lists."""
+    def learn(self, server: JoinedServer, entries: Iterable[Any]) -> None:
+        """Store the resources that `server` lists."""
         for entry in entries:
-            _remember(self._listed[part], entry["uri"], None)
+            _store(self._listed[server], entry["uri"], None)
 
-    def shown_uri(self, part: Part, uri: str) -> str:
-        """Return the URI under which clients know the resource of `part` at `uri`: with the name of its server if the
-        plain URI would belong to another."""
-        if split_uri(uri)[0] in self._names or self._directory.has_full_template(part, uri):
-            return full_uri(part.name, uri)
-        owner = next((other for other in self._parts if other.declares(uri)), None)
-        owner = owner or next((other for other in self._parts if uri in self._listed[other]), part)
-        return uri if owner is part else full_uri(part.name, uri)
+    def client_uri(self, server: JoinedServer, uri: str) -> str:
+        """Return the URI under which clients see the resource of `server` at `uri`. It contains the name of the
+        server if another server owns the plain URI."""
+        if split_uri(uri)[0] in self._servers_by_name or self._directory.has_renamed_template(server, uri):
+            return qualified_uri(server.name, uri)
+        owner = next((other for other in self._servers if other.declares(uri)), None)
+        owner = owner or next((other for other in self._servers if uri in self._listed[other]), server)
+        return uri if owner is server else qualified_uri(server.name, uri)
 
-    def show_uris(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
-        """Return a result of `part` with the URIs of resources that clients know."""
-        return rename_uris(result, partial(self.shown_uri, part))
+    def with_client_uris(self, server: JoinedServer, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result of `server` with the URIs under which clients see its resources."""
+        return rename_uris(result, partial(self.client_uri, server))
 
     async def first_result(
         self,
         context: Context[Any],
         uri: str,
-        attempt: Callable[[Part, str], Awaitable[Result]],
+        send_request: Callable[[JoinedServer, str], Awaitable[Result]],
         *,
-        serving: Callable[[Part], bool] = _has_resources,
+        can_serve: Callable[[JoinedServer], bool] = _has_resources,
     ) -> Result:
-        """Return the result of `attempt` for the owner of `uri`, called with the owner, which is one of the parts
-        that are `serving`, and the URI that the resource has there.
+        """Return the result of `send_request`, which is called with the server that owns the resource at `uri`, and
+        the URI of the resource there. Servers for which `can_serve` returns False are left out.
 
         Raises ResourceNotFound if no server has it, the error of the owner, or, if no owner is known, the first error
         other than "not found".
         """
-        name, own = split_uri(uri)
-        asker = asking_server(context.call.round)
-        if asker is not None:
-            if asker not in self._names:
+        name, uri_at_server = split_uri(uri)
+        requester = requesting_server(context.call.round)
+        if requester is not None:
+            if requester not in self._servers_by_name:
                 raise InvalidParams("the server that asked is no longer available")
-            return await attempt(self._names[asker], own if name == asker else uri)
-        if name in self._names:
-            return await attempt(self._names[name], own)
+            return await send_request(self._servers_by_name[requester], uri_at_server if name == requester else uri)
+        if name in self._servers_by_name:
+            return await send_request(self._servers_by_name[name], uri_at_server)
         claimants = await self._find_claimants(context, uri)
-        missing: list[str] = []
-        # No other server answers for one that is closed.
-        for part in [part for part in claimants if part.running is None or serving(part)]:
+        not_found_errors: list[str] = []
+        # A closed server is asked too: its error is better than an answer of another server.
+        for server in [server for server in claimants if server.running is None or can_serve(server)]:
             try:
-                return await attempt(part, uri)
+                return await send_request(server, uri)
             except McpError as error:
-                if not _is_missing(error):
+                if not _is_not_found(error):
                     raise
-                missing.append(str(error))
-        others = [part for part in self._parts if serving(part) and part not in claimants]
-        return await self._guess(uri, others, attempt, missing)
+                not_found_errors.append(str(error))
+        others = [server for server in self._servers if can_serve(server) and server not in claimants]
+        return await self._guess(uri, others, send_request, not_found_errors)
 
-    async def find_template(self, context: Context[Any], uri: str) -> EntryPlace | None:
-        """Return the server of the template, or of the resource, that clients know as `uri`; None if no server is
+    async def find_template(self, context: Context[Any], uri: str) -> EntryLocation | None:
+        """Return the location of the template, or of the resource, that clients see as `uri`; None if no server is
         known to have it."""
         await self._directory.entries(TEMPLATES, context)
-        place = self._directory.find_known(TEMPLATES, uri, context)
-        if place is not None and place.part.running is not None:
-            return place
-        name, own = split_uri(uri)
-        if name in self._names:
-            return EntryPlace(self._names[name], own)
+        location = self._directory.find_known(TEMPLATES, uri, context)
+        if location is not None and location.server.running is not None:
+            return location
+        name, uri_at_server = split_uri(uri)
+        if name in self._servers_by_name:
+            return EntryLocation(self._servers_by_name[name], uri_at_server)
         return next(
-            (EntryPlace(part, uri) for part in await self._find_claimants(context, uri) if _has_resources(part)), None
+            (
+                EntryLocation(server, uri)
+                for server in await self._find_claimants(context, uri)
+                if _has_resources(server)
+            ),
+            None,
         )
 
     async def _guess(
-        self, uri: str, parts: Sequence[Part], attempt: Callable[[Part, str], Awaitable[Result]], missing: list[str]
+        self,
+        uri: str,
+        servers: Sequence[JoinedServer],
+        send_request: Callable[[JoinedServer, str], Awaitable[Result]],
+        not_found_errors: list[str],
     ) -> Result:
-        """Return the first successful result from `parts`. Raises like `first_result`. `missing` are the "not found"
-        errors of other servers."""
+        """Return the first successful result from `servers`, which may have the resource. Raises the same errors as
+        `first_result`. `not_found_errors` are the messages of servers that were asked before."""
         failure: McpError | None = None
-        parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
-        for part in parts:
+        servers = sorted(servers, key=lambda server: server is not self._guessed.get(uri))
+        for server in servers:
             try:
-                # No server comes after the last one.
-                with anyio.fail_after(GUESS_SECONDS if part is not parts[-1] else None):
-                    result = await attempt(part, uri)
+                # The last one needs no timeout, because it does not delay another.
+                with anyio.fail_after(GUESS_SECONDS if server is not servers[-1] else None):
+                    result = await send_request(server, uri)
             except TimeoutError:
-                failure = failure or part.timeout_error()
+                failure = failure or server.timeout_error()
             except McpError as error:
-                # A request for another scope does not show that the resource exists, since the server is only a
-                # guess.
-                if _is_missing(error) or isinstance(error, InsufficientScope):
-                    missing.append(str(error) if _is_missing(error) else "resource not found")
+                # `InsufficientScope` from a server that is only a guess does not show that it has the resource.
+                if _is_not_found(error) or isinstance(error, InsufficientScope):
+                    not_found_errors.append(str(error) if _is_not_found(error) else "resource not found")
                 else:
                     failure = failure or error
             else:
-                _remember(self._guessed, uri, part)
+                _store(self._guessed, uri, server)
                 return result
         self._guessed.pop(uri, None)
-        raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absence_note(self._parts))
+        raise failure or ResourceNotFound(
+            uri, next(iter(not_found_errors), "resource not found") + unavailability_note(self._servers)
+        )
 
-    async def _find_claimants(self, context: Context[Any], uri: str) -> list[Part]:
+    async def _find_claimants(self, context: Context[Any], uri: str) -> list[JoinedServer]:
         """Return the servers that may own it, most likely first."""
-        ranks: dict[Part, int] = {}
-        for part in self._parts:
-            if part.declares(uri):
-                ranks[part] = _DECLARED
-            elif uri in self._listed[part]:
-                ranks[part] = _LISTED
-        for part, listing in await self._directory.entries(TEMPLATES, context):
-            if any(fits(entry["uriTemplate"], uri) for entry in listing.entries):
-                ranks.setdefault(part, _TEMPLATE)
-        page_owner = self._tools_of(context).page_owner(uri, context)
-        if page_owner is not None:
-            ranks[page_owner] = min(ranks.get(page_owner, _PAGE), _PAGE)
-        return sorted(ranks, key=lambda part: ranks[part] + _FOREIGN * part.is_foreign)
+        ranks: dict[JoinedServer, int] = {}
+        for server in self._servers:
+            if server.declares(uri):
+                ranks[server] = _DECLARED
+            elif uri in self._listed[server]:
+                ranks[server] = _LISTED
+        for server, listing in await self._directory.entries(TEMPLATES, context):
+            if any(matches_template(entry["uriTemplate"], uri) for entry in listing.entries):
+                ranks.setdefault(server, _TEMPLATE)
+        ui_owner = self._tool_directory_for(context).ui_owner(uri, context)
+        if ui_owner is not None:
+            ranks[ui_owner] = min(ranks.get(ui_owner, _PAGE), _PAGE)
+        return sorted(ranks, key=lambda server: ranks[server] + _FOREIGN_OFFSET * server.is_third_party)
 
 
-def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
+def _store(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
     if len(uri) <= MAX_URI_LENGTH:
         cache[uri] = value
         cache.move_to_end(uri)
-        if len(cache) > MAX_KNOWN:
+        if len(cache) > MAX_REMEMBERED_URIS:
             cache.popitem(last=False)
 
 
-def _is_missing(error: McpError) -> bool:
-    """Return True if the error means "no such resource". Third-party servers express it as in their version."""
+def _is_not_found(error: McpError) -> bool:
+    """Return True if the error means that the resource does not exist. Third-party servers send the code of their
+    protocol version."""
     if isinstance(error, ResourceNotFound):
         return True
     if not isinstance(error, RpcError):
         return False
-    # Up to 2025-11-25 the code expresses it, since 2026-07-28 the data of a more general error.
+    # Versions up to 2025-11-25 have a code for it; 2026-07-28 uses that of invalid params, with the URI in the data.
     return error.code == _NOT_FOUND or (
         error.code == InvalidParams.code and isinstance(error.data, dict) and "uri" in error.data
     )

@@ -1,4 +1,5 @@
-"""Lists that are too long to cache: the pages of one server after the pages of another."""
+"""Lists that are too long to cache. The pages of one server follow those of another, and each is fetched when it is
+needed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,59 +13,59 @@ from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
 
 from .list_cache import LISTING_SECONDS, cursor_in, fresh_ms_of
-from .server import Part
+from .server import JoinedServer
 
-OnPage = Callable[[Part, dict[str, Any]], None]
+OnPage = Callable[[JoinedServer, dict[str, Any]], None]
 
 
-class Pages:
+class PagedLists:
     """The lists of several servers, one after another. `on_page` is called with each page and its server, and may
-    correct the page."""
+    change the page."""
 
-    def __init__(self, parts: Sequence[Part], on_page: OnPage) -> None:
-        self._parts = parts
+    def __init__(self, servers: Sequence[JoinedServer], on_page: OnPage) -> None:
+        self._servers = servers
         self._on_page = on_page
 
     async def page(
         self, context: Context[Any], method: str, cursor: str | None, *, size: int, signer: Signer
     ) -> dict[str, Any]:
-        """Fetch one page of the list: the next page of the current server, followed by the pages of later servers
-        while there is room for `size` entries. A server that fails is left out.
+        """Fetch the page that begins at `cursor`: the next page of the server that the cursor names, and pages of the
+        servers after it until there are `size` entries. A server that fails is left out.
 
-        Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound if no server has it, and
-        the last error if no server returns a page.
+        Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound if no server has the
+        method, and the last error if no server returns a page.
         """
         listed = context.peer.name_for_principal(method)
         name, part_cursor = read_position(cursor, name=listed, signer=signer) or ("", None)
-        names = [part.name for part in self._parts]
-        later = self._parts[names.index(name) if name in names else 0 :]
-        rows = [(part, part.row(context, method)) for part in later]
-        remaining = [(part, row) for part, row in rows if row is not None]
+        names = [server.name for server in self._servers]
+        later = self._servers[names.index(name) if name in names else 0 :]
+        supporting_servers = [(server, server.find_method(context, method)) for server in later]
+        remaining = [(server, row) for server, row in supporting_servers if row is not None]
         result: dict[str, Any] | None = None
         failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
         count = 0
         while remaining and count < size:
-            part, row = remaining.pop(0)
-            own_cursor = part_cursor if part.name == name else None
+            server, row = remaining.pop(0)
+            own_cursor = part_cursor if server.name == name else None
             try:
                 with anyio.fail_after(LISTING_SECONDS):
-                    page = dict(await part.ask(context, row, ListParams(cursor=own_cursor)))
+                    page = dict(await server.ask(context, row, ListParams(cursor=own_cursor)))
             except TimeoutError:
-                failure = part.timeout_error()
+                failure = server.timeout_error()
                 continue
             except InputRequired:
-                failure = part.refusal(row.name)
+                failure = server.unavailable_error(row.name)
                 continue
             except McpError as error:
                 failure = error
                 continue
-            self._on_page(part, page)
+            self._on_page(server, page)
             following = cursor_in(page)
             page.pop("nextCursor", None)
-            result = page if result is None else _join(result, page)
+            result = page if result is None else _join_pages(result, page)
             count = max((len(value) for value in result.values() if isinstance(value, list)), default=0)
             if following:
-                return {**result, "nextCursor": make_cursor([part.name, following], name=listed, signer=signer)}
+                return {**result, "nextCursor": make_cursor([server.name, following], name=listed, signer=signer)}
         if result is None:
             raise failure
         if remaining:
@@ -72,7 +73,7 @@ class Pages:
         return result
 
 
-def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _join_pages(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     joined = {**second, **first}
     for name, value in second.items():
         before = first.get(name)

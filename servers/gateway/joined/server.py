@@ -1,10 +1,11 @@
-"""One of the joined servers: its availability, and how calls are forwarded to it.
+"""One of the joined servers: whether it is open, and how calls are forwarded to it.
 
-A call is forwarded with its own context, in which only the server is replaced, so that its progress, questions, log
-messages and end reach the client as if there were no gateway.
+A call is forwarded with its own context, in which only the server is replaced. So its progress, its log messages, the
+server's requests for input and the result reach the client as if there were no gateway.
 
-A call that asks in rounds carries the name of the server that asked. Its next round goes only to that server, and
-without the answers for any other.
+If a server requests input from a stateless client, the round of the call ends (2026-07-28, multi round-trip
+requests). The state that the client returns in the next round contains the name of that server, so that the answers
+go to that server and no other.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,11 +27,11 @@ from shared.server.run import Run
 from shared.telemetry.logs import server_name
 
 _SERVER_KEY = "shared.gateway/of"
-"""The key, in a round's state, for the name of the server that asks."""
+"""The key, in the state of a round, for the name of the server that requested input."""
 
 
 class Member(Protocol):
-    """A server that opens and closes during the run."""
+    """A server that the gateway joins. It may open and close while the gateway is open."""
 
     @property
     def name(self) -> str:
@@ -42,22 +43,23 @@ class Member(Protocol):
 
     @property
     def reason(self) -> str:
-        """The reason that it is not open, in text that clients may read."""
+        """Why the server is not open, in words for clients; empty if unknown."""
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Return a
-        function that stops this."""
+        """Call `on_change` after the server has opened and before it closes. `on_change` must neither wait nor raise.
+        Return a function that stops these calls."""
 
 
-class Part:
-    """A member, in the form in which the gateway uses it."""
+class JoinedServer:
+    """A member, with everything that the gateway needs from it."""
 
-    def __init__(self, member: Member, principals: str = "", *, is_foreign: bool = False) -> None:
-        """`principals` is the name of the principals that are served; they may have their own run of the member.
-        `is_foreign` is True for a third-party server, which may list entries that belong to another."""
+    def __init__(self, member: Member, principals: str = "", *, is_third_party: bool = False) -> None:
+        """`principals` is the name of the principals that the gateway serves here; the member may have a separate run
+        for them. `is_third_party` is true for a third-party server, which may list entries that belong to another
+        server."""
         self.member = member
         self.name = member.name
-        self.is_foreign = is_foreign
+        self.is_third_party = is_third_party
         self._principals = principals
 
     @property
@@ -68,17 +70,17 @@ class Part:
 
     @property
     def differs_by_client(self) -> bool:
-        """True if its lists may differ by client."""
+        """True if the server is open and its lists may differ by client."""
         running = self.running
         return running is not None and getattr(running.state, "differs_by_client", False)
 
-    def has(self, *capability: str) -> bool:
-        """Return True if it is open and declares this capability."""
+    def has_capability(self, *capability: str) -> bool:
+        """Return True if the server is open and declares this capability, a path of keys."""
         running = self.running
         return running is not None and running.identity.has(capability)
 
     def declares(self, uri: str) -> bool:
-        """Return True if it is open and its own code declares the resource at `uri`."""
+        """Return True if the server is open and its own code declares the resource at `uri`."""
         running = self.running
         if running is None:
             return False
@@ -86,61 +88,62 @@ class Part:
             uri in extension.open_resources for extension in running.extensions
         )
 
-    def row(self, context: Context[Any], method: str) -> Method | None:
-        """Return the method with which it would serve this request from the client of `context`; None if it would
-        not, or is not open."""
+    def find_method(self, context: Context[Any], method: str) -> Method | None:
+        """Return the declaration of the method called `method`; None if the server is not open, or does not have it
+        for the client of `context`."""
         running = self.running
         return None if running is None else find_method(running.method_table, method, context.peer)
 
     @property
-    def has_tasks(self) -> bool:
-        """True if it is open and calls of its tools may become tasks."""
+    def supports_tasks(self) -> bool:
+        """True if the server is open and calls of its tools may become tasks."""
         running = self.running
         return running is not None and TASKS in running.opened
 
     async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
-        """Return the support for tasks of its tool `name` for the call of `context`; `listed` is the support declared
-        in the list."""
+        """Return whether the call of `context`, of the tool that the server calls `name`, may become a task. `entry`
+        is what the list of tools declares."""
         running = self.running
         if running is None or TASKS not in running.opened:
             return None
         tasks = tasks_of(running)
-        # The list follows its rules, which may give a tool another name than the declared one.
+        # Where the server does not decide for each call, use the list: operators' rules may have renamed the tool
+        # there.
         return listed if tasks.support is None else await tasks.support_of(_adapt(running, context), name)
 
-    def refusal(self, method: str) -> RpcError | ToolError:
-        """Return the error for a request that can't currently be served."""
+    def unavailable_error(self, method: str) -> RpcError | ToolError:
+        """Return the error for a call of `method` while the server is not open."""
         reason = self.member.reason
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
 
     def timeout_error(self) -> RpcError:
-        """Return the error for a response that does not arrive in time."""
+        """Return the error for a request that the server did not answer in time."""
         return RpcError(f"the server {self.name} did not answer in time", code=-32603)
 
     async def forward(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
-        """Return the server's result for a call, with these params instead of its own.
+        """Return the server's result for the call of `context`, with `row` as its method and with these params.
 
-        Raises the errors that the server's own clients get, ToolError for a tool or RpcError for anything else if it
-        is not open or closes during the call, and MethodNotFound if it has no handler.
+        Raises the errors that the server's own clients get, and MethodNotFound if it has no handler. If it is not
+        open, or closes during the call, raises ToolError for a tool and RpcError for anything else.
         """
         running = self.running
         if running is None:
-            raise self.refusal(row.name)
+            raise self.unavailable_error(row.name)
         handler = running.handlers.get(row.handler)
         if handler is None:
             raise MethodNotFound(f"method not found: {row.name[:100]}")
         return await self._run_handler(running, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
-        """Send a request that the gateway itself makes for the call of `context`, and return the result.
-        Raises the same errors as `forward`."""
+        """Return the server's result for a request of the gateway itself, which it makes in order to answer the call
+        of `context`. Raises the same errors as `forward`."""
         return await self.forward(replace(context, call=context.call.make_inner(row, params)), row, params)
 
     async def subscribe(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
-        """Begin a subscription for the call of `context`; return its run and its key. Raises the same errors as
-        `forward`, ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many
-        subscriptions."""
+        """Begin a subscription for the call of `context`; return the run of the server and the server's key of the
+        subscription. Raises the same errors as `forward`, ResourceNotFound if the resource can't be subscribed to,
+        and InvalidParams if there are too many subscriptions."""
 
         async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
             return {"key": await running.changes.subscribe(context, uri)}
@@ -151,9 +154,9 @@ class Part:
         else:
             filter_ = SubscriptionFilter(resource_subscriptions=[uri])
             method, params = "subscriptions/listen", ListenParams(notifications=filter_)
-        running, row = self.running, self.row(context, method)
+        running, row = self.running, self.find_method(context, method)
         if running is None or row is None:
-            raise self.refusal("resources/subscribe")
+            raise self.unavailable_error("resources/subscribe")
         handler = running.wrap(row, begin)
         return running, (await self._run_handler(running, handler, context, row, params))["key"]
 
@@ -162,35 +165,36 @@ class Part:
     ) -> dict[str, Any]:
         call = context.call
         round_ = call.round
-        if round_.carried is not None and (asker := asking_server(round_)) is not None:
-            if asker != self.name:
+        if round_.carried is not None and (requester := requesting_server(round_)) is not None:
+            if requester != self.name:
                 raise InvalidParams("this requestState belongs to a request that went to another server")
-            # The server gets the round in the form in which it left it.
+            # Restore the state that the server itself had sent.
             carried = round_.carried
             call.round = Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
         result: dict[str, Any] | None = None
-        # A server that closes cancels its work. The call itself belongs to another run, and is still answered.
+        # If the server closes, its work on the call is cancelled. The call itself belongs to the gateway, and gets an
+        # error.
         with running.calls.admit_guest() as scope, _ErrorTranslation(running, self.name, call):
             result = await handler(running, _adapt(running, context), params)
             if result is None:
                 raise TypeError(f"the handler of {row.name} returned None")
         if scope.cancelled_caught or result is None:
-            raise self.refusal(row.name)
+            raise self.unavailable_error(row.name)
         return result
 
 
 def _adapt(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """Return `context` adapted to a call at `running`."""
+    """Return `context` for the same call at `running`, the run of another server."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
-        # A call that may become a task keeps its own time limit.
+        # A call that may become a task keeps the time limit that it has at the gateway.
         budget = budget.with_seconds(context.budget.seconds)
     return Context(call, context.link, running, running.state, budget)
 
 
 class _ErrorTranslation:
-    """Translates exceptions in the block to those that clients of `running` get, and adds the server's name to its
-    questions and log records."""
+    """Translates exceptions in the block to the errors that clients of `running` get, and adds the server's name to
+    log records and to the state of requests for input."""
 
     __slots__ = ("_before", "_call", "_name", "_running")
 
@@ -205,7 +209,8 @@ class _ErrorTranslation:
             if isinstance(error, Exception | InputRequired | BaseExceptionGroup):
                 translated = self._running.server.translate(error)
                 if isinstance(translated, InputRequired):
-                    # Without state of its own a round keeps the answers so far; with it they are part of the state.
+                    # A server without state of its own needs the earlier answers again in the next round. One that
+                    # sends state has put what it needs there.
                     answers = self._call.round.answers if translated.carried is None else {}
                     translated = InputRequired(
                         translated.requests,
@@ -216,14 +221,14 @@ class _ErrorTranslation:
             server_name.reset(self._before)
 
 
-def absence_note(parts: Iterable[Part]) -> str:
-    """Return the end of an error message, which names the unavailable parts as a possible reason; empty if all are
-    available."""
-    names = [part.name for part in parts if part.running is None or not part.running.hooks.is_reachable()]
+def unavailability_note(servers: Iterable[JoinedServer]) -> str:
+    """Return the end of an error message that names the unavailable servers, which may be the reason; empty if all
+    are available."""
+    names = [server.name for server in servers if server.running is None or not server.running.hooks.is_reachable()]
     return f"; not available at the moment: {', '.join(names)}" if names else ""
 
 
-def asking_server(round_: Round) -> str | None:
-    """Return the name of the server whose questions this round answers; None for a first round."""
+def requesting_server(round_: Round) -> str | None:
+    """Return the name of the server whose requests for input this round answers; None if it answers none."""
     carried = round_.carried
     return carried.get(_SERVER_KEY) if isinstance(carried, dict) else None

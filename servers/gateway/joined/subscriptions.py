@@ -1,8 +1,8 @@
-"""Subscriptions to resources of the joined servers. An owner is the server that has the resource; one subscription
-there serves all clients with the same key.
+"""Subscriptions to resources of the joined servers.
 
-Each client's subscription is made at the owner, which accepts or refuses it; the first client's is kept until the
-last one ends. If the owner closes, they remain, and are renewed when it returns.
+Each subscription of a client is made at the owner, the server that has the resource, so that the owner may refuse it.
+If the owner returns the same key as for an earlier one, that serves all of these clients, until the last of them
+unsubscribes. If the owner closes, subscriptions remain, and are renewed when it opens again.
 """
 
 import logging
@@ -16,16 +16,17 @@ from shared.server.dispatch.context import Context
 from shared.server.run import Run
 
 from .owners import Owners
-from .server import Part
+from .server import JoinedServer
 
 log = logging.getLogger("shared.gateway")
 
 
 @dataclass(slots=True, eq=False)
 class _Subscription:
-    """A subscription at its owner: its run, its key, and the call that made it."""
+    """A subscription at its owner: the owner, its run, its key, the URI there, and the context of the call that began
+    it."""
 
-    part: Part
+    server: JoinedServer
     running: Run[Any]
     key: str
     uri: str
@@ -33,91 +34,94 @@ class _Subscription:
 
 
 class Subscriptions:
-    """The subscriptions at the owners, by the gateway's own keys."""
+    """The subscriptions at the owners. Each has a key of the gateway, besides the key that its owner uses."""
 
     def __init__(self, owners: Owners, notify: Callable[[str, str | None], None]) -> None:
-        """`notify` is called with the key of a changed resource, and the URI of the changed part, if known."""
+        """`notify` is called with the gateway's key for a changed resource, and, if known, the URI of the
+        sub-resource that changed."""
         self._owners = owners
         self._notify = notify
         self._subscriptions: dict[str, _Subscription] = {}
-        self._own_keys: dict[tuple[Part, str], set[str]] = {}
-        """The gateway's keys by server and the server's own key. Several share one if the server reused a key after
-        it was reopened."""
+        self._gateway_keys: dict[tuple[JoinedServer, str], set[str]] = {}
+        """The gateway's keys, by server and the server's key. There may be several, because a server may reuse a key
+        for another resource after it was reopened."""
 
     async def begin(self, context: Context[Any], uri: str) -> str:
         """Begin a subscription for the call of `context`, and return the gateway's key. Raises the same errors as
-        `Owners.first_result`."""
+        `Owners.preferred_key`."""
 
-        async def subscribe(part: Part, own: str) -> tuple[Part, str, Run[Any], str]:
-            return part, own, *await part.subscribe(context, own)
+        async def subscribe(server: JoinedServer, uri_at_server: str) -> tuple[JoinedServer, str, Run[Any], str]:
+            return server, uri_at_server, *await server.subscribe(context, uri_at_server)
 
-        part, own, running, key = await self._owners.first_result(context, uri, subscribe)
-        for own_key in self._own_keys.get((part, key), ()):
-            subscription = self._subscriptions[own_key]
+        server, uri_at_server, running, key = await self._owners.first_result(context, uri, subscribe)
+        for gateway_key in self._gateway_keys.get((server, key), ()):
+            subscription = self._subscriptions[gateway_key]
             if subscription.running is running:
                 await running.changes.unsubscribe([key])
-                return own_key
-            # A run may reuse the key of an earlier one for another resource.
-            if subscription.uri == own:
-                self._move(own_key, subscription, running, key)
-                return own_key
-        # A subscription keeps the gateway's key when its key at the owner changes, so that a key may be in use.
-        first_result = f"{part.name} {key}"
-        keys = chain((first_result,), (f"{first_result} {number}" for number in count(2)))
-        own_key = next(key for key in keys if key not in self._subscriptions)
-        self._add(own_key, _Subscription(part, running, key, own, context))
-        return own_key
+                return gateway_key
+            # This subscription is from an earlier run of the server, which may have used the key for another
+            # resource.
+            if subscription.uri == uri_at_server:
+                self._move(gateway_key, subscription, running, key)
+                return gateway_key
+        # After a renewal, a subscription may have a new key at the owner, but keeps the gateway's key. So that may be
+        # in use although the owner's key is new.
+        preferred_key = f"{server.name} {key}"
+        keys = chain((preferred_key,), (f"{preferred_key} {number}" for number in count(2)))
+        gateway_key = next(key for key in keys if key not in self._subscriptions)
+        self._add(gateway_key, _Subscription(server, running, key, uri_at_server, context))
+        return gateway_key
 
-    async def end(self, own_key: str) -> None:
-        """End the subscription with the gateway's key `own_key`, which no client uses anymore."""
-        subscription = self._subscriptions.get(own_key)
+    async def end(self, gateway_key: str) -> None:
+        """End the subscription with the gateway's key `gateway_key`, which no client uses anymore."""
+        subscription = self._subscriptions.get(gateway_key)
         if subscription is None:
             return
-        del self._subscriptions[own_key]
-        self._remove(own_key, subscription)
-        await _release(subscription.part, subscription.running, subscription.key)
+        del self._subscriptions[gateway_key]
+        self._remove(gateway_key, subscription)
+        await _release(subscription.server, subscription.running, subscription.key)
 
-    def handle_change(self, part: Part, key: str, part_uri: str | None) -> None:
-        """Notify clients that the resource with `key` at `part` has changed; `part_uri` is the URI of the changed
-        part, if known."""
-        for own_key in self._own_keys.get((part, key), ()):
-            self._notify(own_key, part_uri)
+    def handle_change(self, server: JoinedServer, key: str, part_uri: str | None) -> None:
+        """Notify clients that the resource with `key` at `server` has changed; `part_uri` is the URI of the
+        sub-resource that changed, if known."""
+        for gateway_key in self._gateway_keys.get((server, key), ()):
+            self._notify(gateway_key, part_uri)
 
-    async def renew(self, part: Part) -> None:
-        """Subscribe again at `part` after it was reopened, and notify all clients of a change, since something may
-        have changed in the meantime."""
-        for own_key, subscription in list(self._subscriptions.items()):
-            if subscription.part is not part:
+    async def renew(self, server: JoinedServer) -> None:
+        """Renew the subscriptions at `server` after it was reopened, and report each resource as changed, since it
+        may have changed in the meantime."""
+        for gateway_key, subscription in list(self._subscriptions.items()):
+            if subscription.server is not server:
                 continue
             try:
-                running, key = await part.subscribe(subscription.context, subscription.uri)
+                running, key = await server.subscribe(subscription.context, subscription.uri)
             except (McpError, InputRequired) as error:
-                log.info("%s: a subscription ended with the server: %s", part.name, error)
+                log.info("%s: a subscription ended with the server: %s", server.name, error)
             else:
-                # Meanwhile it may have ended, or a new client may have begun another.
-                if self._subscriptions.get(own_key) is subscription and subscription.running is not running:
-                    self._move(own_key, subscription, running, key)
+                # Meanwhile the last client may have left, or a new client may have renewed the subscription.
+                if self._subscriptions.get(gateway_key) is subscription and subscription.running is not running:
+                    self._move(gateway_key, subscription, running, key)
                 else:
-                    await _release(subscription.part, running, key)
-            self._notify(own_key, None)
+                    await _release(subscription.server, running, key)
+            self._notify(gateway_key, None)
 
-    def _move(self, own_key: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
-        self._remove(own_key, subscription)
+    def _move(self, gateway_key: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
+        self._remove(gateway_key, subscription)
         subscription.running, subscription.key = running, key
-        self._add(own_key, subscription)
+        self._add(gateway_key, subscription)
 
-    def _add(self, own_key: str, subscription: _Subscription) -> None:
-        self._subscriptions[own_key] = subscription
-        self._own_keys.setdefault((subscription.part, subscription.key), set()).add(own_key)
+    def _add(self, gateway_key: str, subscription: _Subscription) -> None:
+        self._subscriptions[gateway_key] = subscription
+        self._gateway_keys.setdefault((subscription.server, subscription.key), set()).add(gateway_key)
 
-    def _remove(self, own_key: str, subscription: _Subscription) -> None:
-        sharing = self._own_keys[subscription.part, subscription.key]
-        sharing.discard(own_key)
+    def _remove(self, gateway_key: str, subscription: _Subscription) -> None:
+        sharing = self._gateway_keys[subscription.server, subscription.key]
+        sharing.discard(gateway_key)
         if not sharing:
-            del self._own_keys[subscription.part, subscription.key]
+            del self._gateway_keys[subscription.server, subscription.key]
 
 
-async def _release(part: Part, running: Run[Any], key: str) -> None:
+async def _release(server: JoinedServer, running: Run[Any], key: str) -> None:
     """End a subscription at its owner, unless the owner has closed since."""
-    if part.running is running:
+    if server.running is running:
         await running.changes.unsubscribe([key])

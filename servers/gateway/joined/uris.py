@@ -1,4 +1,4 @@
-"""URIs of several servers, made unique by the name of their server:
+"""URIs that are qualified with the name of their server, so that they are unique among several servers:
 
     team + prompt://hello     ──▶  prompt://team__hello
     team + file:///a.txt      ──▶  file://team__/a.txt
@@ -14,35 +14,36 @@ from typing import Any
 from shared.client.group.names import SEPARATOR
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?")
-_WEB = ("http:", "https:")
+_WEB_SCHEMES = ("http:", "https:")
 
 
-def full_uri(server: str, uri: str) -> str:
-    """Return the URI or template for `server`'s `uri` in the joined lists."""
+def qualified_uri(server: str, uri: str) -> str:
+    """Return the URI or URI template `uri` of `server` with the name of that server in it. A web URI stays
+    unchanged."""
     scheme = _scheme_of(uri)
-    return uri if scheme.lower().startswith(_WEB) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
+    return uri if scheme.lower().startswith(_WEB_SCHEMES) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """Return the server that a full URI names, and the URI that this server uses; the server is empty if the URI is
-    not a full one."""
+    """Return the server that a qualified URI names, and the URI of the resource there. If `uri` is not qualified, the
+    server is empty and the URI unchanged."""
     scheme = _scheme_of(uri)
     server, separator, rest = uri[len(scheme) :].partition(SEPARATOR)
-    return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB) else ("", uri)
+    return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB_SCHEMES) else ("", uri)
 
 
 def rename_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    """Return `result` with the URIs renamed in its contents, and in the resources that its content links or
-    embeds."""
-    changed: dict[str, Any] = {}
+    """Return `result` in which `rename` has replaced the URIs of resource contents, and of resources that content
+    blocks link or embed."""
+    renamed_fields: dict[str, Any] = {}
     for key, rename_entry in (("contents", _rename), ("content", _rename_block), ("messages", _rename_message)):
         entries = result.get(key)
         if isinstance(entries, list):
-            others = [rename_entry(entry, rename) for entry in entries]
-            if others != entries:
-                changed[key] = others
-    # An unchanged result may be encoded once for all clients.
-    return {**result, **changed} if changed else result
+            renamed = [rename_entry(entry, rename) for entry in entries]
+            if renamed != entries:
+                renamed_fields[key] = renamed
+    # Return the same object if nothing has changed, since its encoding may be cached.
+    return {**result, **renamed_fields} if renamed_fields else result
 
 
 def _scheme_of(uri: str) -> str:

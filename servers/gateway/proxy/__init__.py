@@ -1,2 +1,2 @@
-"""Another server behind this program: how to reach it, as which user, and whether its tools match the accepted
-ones."""
+"""Connections to another server that this program relays: its URL, the user's login there, and the comparison of its
+tools with those that the user has accepted."""

@@ -1,4 +1,4 @@
-"""The user's accounts at servers with a URL: stored by `login`, and used by the commands that connect."""
+"""The user's accounts at servers with a URL: the command `login` stores them, and commands that connect use them."""
 
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
@@ -15,12 +15,12 @@ from shared.text import plain
 
 from .urls import display_url
 
-_NEVER = 253_402_300_800
-"""The year 10000, beyond the range of datetime."""
+_YEAR_10000 = 253_402_300_800
+"""The start of the year 10000 in seconds since 1970, which datetime can't represent."""
 
 
 class Account(NamedTuple):
-    """A login to one server; it contains no secret."""
+    """A login to one server, without its secrets."""
 
     resource: str
     issuer: str
@@ -30,18 +30,19 @@ class Account(NamedTuple):
 
     @classmethod
     def of(cls, key: Key, value: Mapping[str, Any]) -> "Account":
-        """Return the login stored under `key` as `value`."""
+        """Return the login that the storage has under `key`, with the content `value`."""
         expires = value.get("expires")
-        is_time = isinstance(expires, int | float) and 0 <= expires < _NEVER
+        is_time = isinstance(expires, int | float) and 0 <= expires < _YEAR_10000
         scopes = tuple(str(value.get("scope") or "").split())
         return cls(key[1], key[0], scopes, expires if is_time else None)
 
 
 class Accounts:
-    """All logins of the user: in the system's keyring if there is one, else in a file that only the user can read."""
+    """All logins of the user. They are stored in the system's keyring if there is one, else in a file that only the
+    user can read."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the storage. Raises AuthError for a keyring that does not exist."""
+        """Open the storage. Raises AuthError if the configured keyring does not exist."""
         self.tokens: Any = FileTokens(folder)
         if find_spec("keyring") is not None:
             from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
@@ -51,17 +52,18 @@ class Accounts:
                 self.tokens = KeyringTokens(folder, system)
 
     def all(self) -> list[Account]:
-        """Return the logins, by resource. Raises AuthError if they can't be read."""
+        """Return the logins, sorted by resource. Raises AuthError if they can't be read."""
         entries = self.tokens.entries()
         accounts = [Account.of(key, value) for key, value in entries.items() if all(key) and "scope" in value]
         return sorted(accounts)
 
     def knows(self, url: str) -> bool:
-        """Return True if there is a login to the server at `url`. Raises AuthError."""
+        """Return True if there is a login to the server at `url`. Raises AuthError if logins can't be read."""
         return server_key(url) in self.tokens.entries()
 
     def urls(self, resource: str) -> list[str]:
-        """Return the URLs of the servers for which a login to `resource` is used. Raises AuthError."""
+        """Return the URLs of the servers for which a login to `resource` is used. Raises AuthError if logins can't be
+        read."""
         entries = self.tokens.entries()
         return [
             url for (issuer, url), value in entries.items() if not issuer and value.get("key", [""])[-1] == resource
@@ -69,7 +71,7 @@ class Accounts:
 
 
 def server_key(url: str) -> Key:
-    """Return the key of a login to the server at `url`; it does not depend on the transport."""
+    """Return the key of the login to the server at `url`. A WebSocket URL has the same key as the HTTP URL."""
     return pointer_key(f"http{url[2:]}" if url[:2].lower() == "ws" else url)
 
 

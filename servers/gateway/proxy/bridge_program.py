@@ -1,4 +1,4 @@
-"""A bridge as a program: it connects to the server behind it once, and then serves clients."""
+"""A bridge as a program: it first connects to the server behind it, and then serves clients."""
 
 from pydantic import BaseModel, Field
 
@@ -13,8 +13,8 @@ from .first_connection import FirstConnection
 from .options import Options
 
 
-class Limits(BaseModel):
-    """The tools that clients see of the server behind it, and the time that it may take to start."""
+class BridgeOptions(BaseModel):
+    """Options of the program: which tools of the server clients see, and how long the server may take to start."""
 
     allow: list[str] = option(
         [], "show only this tool to clients; a* means every tool whose name starts with a", "NAME"
@@ -29,27 +29,28 @@ class Limits(BaseModel):
 
 
 class BridgeProgram:
-    """The bridge to one server, as a program that serves it."""
+    """A program that serves the bridge to one server."""
 
     def __init__(
         self,
         name: str,
         connect: Connect,
-        limits: Limits,
+        bridge_options: BridgeOptions,
         *,
-        shared: bool = False,
-        processes: int | None = None,
+        shares_session: bool = False,
+        max_processes: int | None = None,
         advice: str = "",
     ) -> None:
-        """`name` is the server's name in messages, `advice` the hint for an authorization error; `shared` is true if
-        all clients share one session with it, `processes` limits the sessions if each is a process."""
-        self._first = FirstConnection(name, connect, limits.timeout, advice)
-        self._upstream = Upstream(name, self._first.connect, shared, processes, limits.timeout)
-        self._rules = Rules(allow=tuple(limits.allow) or None, deny=tuple(limits.deny))
+        """`name` is the server's name in messages. `shares_session` is true if all clients share one session with the
+        server; `max_processes` limits the sessions if each is a process. `advice` is the end of the message for an
+        authorization error."""
+        self._first = FirstConnection(name, connect, bridge_options.timeout, advice)
+        self._upstream = Upstream(name, self._first.connect, shares_session, max_processes, bridge_options.timeout)
+        self._rules = Rules(allow=tuple(bridge_options.allow) or None, deny=tuple(bridge_options.deny))
 
-    def open(self, program: str, options: Options, *, exposed: str | None = None) -> int:
-        """Serve until a client or a signal ends the program; return the exit code. `exposed` is the location of a
-        secret that other users can read."""
+    def run(self, program: str, options: Options, *, exposed: str | None = None) -> int:
+        """Serve until the client or a signal ends the program; return the exit code. `exposed` is the file of a
+        secret that other users can read, if any: a warning names it."""
         extensions = [rules(self._rules)] if self._rules.affect_tools else []
         app = bridge(self._upstream, extensions=extensions)
         return run_app(program, app, options, exposed=exposed, ready=self._first.wait)

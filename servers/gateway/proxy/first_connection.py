@@ -1,6 +1,5 @@
-"""The first connection to the server behind a bridge. Without it nothing is served, and the program reports the
-reason. A server that was available before may be lost, and the bridge reconnects to it. One that was never available
-is most likely a mistake, which the user needs to know at once.
+"""The first connection to the server behind a bridge. If it fails, the program exits and reports the reason: most
+likely the user has made a mistake, such as a wrong URL. If a later connection is lost, the bridge just reconnects.
 """
 
 import logging
@@ -26,27 +25,28 @@ _BRIDGE = logging.getLogger("shared.gateway.bridge.connection")
 
 
 class FirstConnection:
-    """Connects to the server, and stores the result of the first attempt."""
+    """Connects to the server, each time that the bridge does so, and stores the result of the first attempt."""
 
-    def __init__(self, name: str, connect: Connect, seconds: float, advice: str = "") -> None:
-        """`name` is the server's name in messages; the first attempt may take `seconds`; `advice` is the hint for an
-        authorization error."""
+    def __init__(self, name: str, connect: Connect, timeout: float, advice: str = "") -> None:
+        """`name` is the server's name in messages, `timeout` the number of seconds for the first attempt, and
+        `advice` the end of the message for an authorization error."""
         self._name = name
         self._connect = connect
-        self._seconds = seconds
+        self._timeout = timeout
         self._advice = advice
         self._deadline = inf
-        self._is_over = anyio.Event()
+        self._has_ended = anyio.Event()
         self._error: Exception | None = None
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
         """Connect, and yield the client. Raises the same errors as connecting."""
-        # The bridge's own message about its first attempt is replaced by one line here.
+        # Suppress what the bridge logs about the first attempt: `wait` reports that in one line.
         _BRIDGE.addFilter(self._was_connected)
-        self._deadline = min(self._deadline, anyio.current_time() + self._seconds)
-        # A server that does not know the newest protocol may not answer, and needs time for an older one.
-        options = replace(options, probe_seconds=min(options.probe_seconds, self._seconds / 2))
+        self._deadline = min(self._deadline, anyio.current_time() + self._timeout)
+        # A server that does not know the newest protocol may not answer the probe for it. Leave time for an older
+        # version.
+        options = replace(options, probe_seconds=min(options.probe_seconds, self._timeout / 2))
         async with AsyncExitStack() as stack:
             try:
                 client = await stack.enter_async_context(self._connect(options))
@@ -57,12 +57,13 @@ class FirstConnection:
             yield client
 
     async def wait(self) -> None:
-        """Wait until there is a connection. Raises Failed if there is none in time."""
+        """Wait until there is a connection. Raises Failed with the reason if the first attempt fails or takes too
+        long."""
         with anyio.CancelScope(deadline=self._deadline):
-            await self._is_over.wait()
-        if not self._is_over.is_set():
+            await self._has_ended.wait()
+        if not self._has_ended.is_set():
             raise Failed(
-                f"no connection to {self._name}: no response within {self._seconds:g} s; increase --timeout to wait "
+                f"no connection to {self._name}: no response within {self._timeout:g} s; increase --timeout to wait "
                 "longer"
             )
         error = self._error
@@ -78,9 +79,9 @@ class FirstConnection:
             raise Failed(f"no connection to {self._name}: {reason}")
 
     def _was_connected(self, record: logging.LogRecord) -> bool:
-        return self._is_over.is_set() and self._error is None
+        return self._has_ended.is_set() and self._error is None
 
     def _end(self, error: Exception | None) -> None:
-        if not self._is_over.is_set():
+        if not self._has_ended.is_set():
             self._error = error
-            self._is_over.set()
+            self._has_ended.set()

@@ -1,4 +1,5 @@
-"""Options of a program that relays another server: the options of every server that apply there."""
+"""Options of a program that relays another server: those of every server, without the ones that do not apply to
+it."""
 
 import os
 from collections.abc import Mapping
@@ -22,12 +23,13 @@ _HTTP_OPTIONS = (
     *(name for name in process.Options.model_fields if name.startswith("auth_")),
     *ReplicaOptions.model_fields,
 )
-# The size of a result depends on the server behind it, and the state of its sessions is in one process.
+# The server behind the program limits its own results, and the sessions with it can't be divided among workers.
 _INAPPLICABLE = ("settings", "transport", "max_result", "max_entries", "workers")
 
 
 class Options(process.Options):
-    """The options of every server, without its time limit: the other server limits its own calls."""
+    """The options of every server, with a longer time limit for calls: the server behind the program has one of its
+    own."""
 
     max_seconds: float = Field(600.0, gt=0, description="seconds that one call may take")
 

@@ -1,8 +1,9 @@
-"""Compares the tools of a server with their pins: which match, which are withheld, and what changed.
+"""Compares the tools of a server with their pins, the definitions that the operator has accepted: which tools match,
+which are withheld, and what has changed.
 
-Changes are shown line by line, for the operator, who has to evaluate them. The text of a third-party server may try
-to look like something else, or to control a terminal. So control characters and text direction marks are shown as
-escapes, and long lines and differences are truncated with a note.
+Changes are shown line by line to the operator, who has to evaluate them. A malicious server may send text that looks
+like something else, or controls the terminal. So control characters and text direction marks are shown as escapes,
+and long lines and differences are truncated with a note.
 """
 
 import json
@@ -19,7 +20,7 @@ from shared.text import escape, format_count
 from ..rules.names import Rules
 from ..rules.pins import Pins
 
-# Some servers offer certain tools only to clients with these capabilities.
+# Some servers list certain tools only for clients with these capabilities.
 ALL_CAPABILITIES = ClientOptions(
     capabilities={
         "sampling": {},
@@ -30,14 +31,15 @@ ALL_CAPABILITIES = ClientOptions(
     reconnect=False,
     cache_bytes=0,
 )
-"""Options of a client that declares all capabilities; a server that only lists its tools does not use them."""
+"""Options of a client that declares all capabilities, but answers no requests: the server only has to list its
+tools."""
 
 Tool = Mapping[str, Any]
 
 
 class Comparison(NamedTuple):
-    """The names of the tools that clients may see, by the result of the comparison with their pins; all match if
-    nothing is pinned yet."""
+    """The names of the tools that the operator's rules allow, by the result of the comparison with their pins. If
+    nothing is pinned yet, all match."""
 
     matching: Sequence[str]
     changed: Sequence[str]
@@ -47,7 +49,7 @@ class Comparison(NamedTuple):
 
     @property
     def hidden(self) -> list[str]:
-        """The names of the tools that are hidden from clients."""
+        """The names of the tools that are withheld from clients: the changed and the new ones."""
         return [*self.changed, *self.new]
 
 
@@ -64,15 +66,15 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
 
 
 def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
-    """Compare the `tools` that the rules allow with the `pins`."""
+    """Compare those of the `tools` that the rules allow with the `pins`."""
     matches = dict[str, bool]()
     for tool in tools:
         name = tool["name"]
         matches[name] = matches.get(name, True) and (pins.is_new or pins.matches(tool))
-    shown_name = [name for name in matches if rules.shown_name(name) is not None]
-    mismatched = [name for name in shown_name if not matches[name]]
+    visible = [name for name in matches if rules.shown_name(name) is not None]
+    mismatched = [name for name in visible if not matches[name]]
     return Comparison(
-        [name for name in shown_name if matches[name]],
+        [name for name in visible if matches[name]],
         [name for name in mismatched if pins.digest(name) is not None],
         [name for name in mismatched if pins.digest(name) is None],
         [name for name in pins.names if name not in matches],
@@ -80,20 +82,22 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
 
 
 def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
-    """Pin the current definitions of the tools with these names, and drop those that no longer exist; all tools if
-    there are no names. Others keep their pins. Raises OSError if the file can't be written."""
+    """Pin the current definitions of the tools called `names`, or of all tools if that is empty. The pins of other
+    tools stay as they are; those of named tools that no longer exist are dropped. Raises OSError if the file can't be
+    written."""
     current = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
-    pins.record(current.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
+    pins.record(current.values(), shows_apps=True, keep=[name for name in pins.names if names and name not in names])
 
 
 MAX_LINE = 200
 """Maximum length of a line that is shown in full, in characters."""
 MAX_LINES = 60
-"""The number of lines shown for the change of one tool."""
+"""Maximum number of lines that are shown for one tool."""
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the parts of a definition that differ: with `-` for removed and `+` for added ones."""
+    """Return the differences of two definitions, as lines: for each part that differs its name, then removed lines
+    with `-` and added lines with `+`."""
     lines: list[str] = []
     for part in sorted(part for part in {*before, *after} if before.get(part) != after.get(part)):
         compared = ndiff(_lines(before.get(part)), _lines(after.get(part)))
@@ -102,7 +106,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def summary(definition: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a tool that a model sees: its description and its arguments."""
+    """Return what a model sees of a tool, as lines: the description, and the names of the arguments."""
     schema = definition.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     arguments = ", ".join(escape(str(name)) for name in properties) if isinstance(properties, dict) else ""
@@ -118,6 +122,6 @@ def _lines(value: Any) -> list[str]:
 
 
 def _truncate(lines: Sequence[str]) -> list[str]:
-    shown_name = [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines[:MAX_LINES]]
-    more = len(lines) - len(shown_name)
-    return [*shown_name, f"  ... and {format_count(more, 'more line')}"] if more > 0 else shown_name
+    shown = [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines[:MAX_LINES]]
+    more = len(lines) - len(shown)
+    return [*shown, f"  ... and {format_count(more, 'more line')}"] if more > 0 else shown

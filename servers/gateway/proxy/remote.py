@@ -1,4 +1,4 @@
-"""A server at a URL, from a command line or a file: its headers, and the parts of its URL that are displayed."""
+"""A server at a URL that the user has specified, and how to connect to it with the user's headers, token or login."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,8 @@ class Remote(NamedTuple):
 
     @classmethod
     def of(cls, url: str, headers: Sequence[str], token: str | None) -> "Remote":
-        """Return the server at `url`, with `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token`.
+        """Return the server at `url`, to which `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token` are
+        sent.
 
         Raises ValueError with a one-line message that contains no secret if the URL or a header is invalid.
         """
@@ -40,7 +41,7 @@ class Remote(NamedTuple):
 
     @property
     def has_token(self) -> bool:
-        """True if the headers identify the user."""
+        """True if the headers contain credentials of the user."""
         return _has_credentials(self.headers)
 
 
@@ -53,8 +54,8 @@ def accounts_folder() -> Path:
 def connect_as_user(
     url: str, options: ClientOptions, headers: Mapping[str, str]
 ) -> AbstractAsyncContextManager[Client]:
-    """Return a client of the server at `url` that sends `headers`; if they don't identify the user, it uses the
-    stored login. Raises the same errors as `connect`."""
+    """Return a client of the server at `url` that sends `headers`. If they contain no credentials, the client uses
+    the user's stored login, if there is one. Raises the same errors as `connect`."""
     if _has_credentials(headers) or not (accounts_folder() / "tokens.json").exists():
         return connect(url, options, headers=headers)
     from .accounts import stored_credentials

@@ -1,4 +1,4 @@
-"""URLs of servers: which are valid, and which parts are displayed."""
+"""URLs of servers: which are valid, and which parts may be displayed."""
 
 from urllib.parse import urlsplit
 
@@ -25,6 +25,6 @@ def check_url(url: str) -> str:
 
 
 def display_url(url: str) -> str:
-    """Return the URL without the parts that may be secret: a password, a query."""
+    """Return the URL without the parts that may be secret: user name, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,1 +1,2 @@
-"""Rules of the operator for a third-party server: which tools, under which names, and limits of size and time."""
+"""Rules of the operator for a third-party server: the tools that clients see, their names, and limits of size and
+time."""

@@ -1,9 +1,10 @@
-"""`rules`: the extension that enforces an operator's rules for a server, regardless of the handlers of its methods.
+"""`rules`: the extension that enforces an operator's rules for a server. It wraps the handlers of methods, whatever
+they do.
 
     bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
 
-A denied tool does not exist: it is not listed, and a call of it is answered like any unknown name. The pages of a
-list are the server's own pages without the hidden entries.
+For clients, a denied tool does not exist: it is not listed, and a call of it gets the error for an unknown tool. The
+pages of the list are those of the server, without the hidden tools.
 """
 
 import logging
@@ -21,66 +22,67 @@ from shared.server.features import Handler
 from shared.server.results import drop_large_view, limit_size
 from shared.server.run import Run
 
-from .guard import Guard, Listing, Tools
+from .guard import Guard, ListTools, Tools
 from .names import Rules
 from .pins import Pins
 
 log = logging.getLogger("shared.gateway")
 
 _LIST, _CALL = "tools/list", "tools/call"
-_OF_TASKS = "tasks/"
+_TASKS_PREFIX = "tasks/"
 _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
 _MAX_EMPTY_PAGES = 20
-"""Maximum number of pages without visible entries that are skipped for one request; after that, the client requests
-the next page."""
+"""Maximum number of pages without visible tools that are skipped for one request; after that, the client gets an
+empty page and requests the next."""
 _MAX_PAGES = 1_000
 """The number of pages after which a list counts as endless."""
 
 
 def rules(server_rules: Rules, *, pins: Pins | None = None, name: str = "server") -> Extension[Any]:
-    """Return the extension for one server, which its operator calls `name`. With `pins`, tools whose definitions
-    differ from the pinned ones are withheld. It must be the last extension that handles tools."""
-    runs = [_Run(server_rules, pins, name)]
+    """Return the extension for one server, which the operator calls `name`. With `pins`, tools whose definitions
+    differ from the pinned ones are withheld. It must be the last of the server's extensions that handle tools, so
+    that it sees the tools of all."""
+    runs = [_RunRules(server_rules, pins, name)]
 
-    def around(method: Method, handler: Handler) -> Handler:
-        # A run calls this for both methods of tools before its first call: a second call for the same method comes
-        # from the next run.
+    def wrap(method: Method, handler: Handler) -> Handler:
+        # Each run of the server calls this once per method, before its first call. So a second call for the same
+        # method comes from the next run, which needs a state of its own.
         if method.name in runs[-1].handlers:
-            runs[-1] = _Run(server_rules, pins, name)
-        return runs[-1].around(method, handler)
+            runs[-1] = _RunRules(server_rules, pins, name)
+        return runs[-1].wrap(method, handler)
 
-    return Extension("rules", around=around)
+    return Extension("rules", around=wrap)
 
 
-class _Run:
+class _RunRules:
     """The rules as applied in one run of the server."""
 
     def __init__(self, server_rules: Rules, pins: Pins | None, name: str) -> None:
         self.handlers: dict[str, Handler] = {}
-        """The original handlers of the methods of tools."""
+        """The handlers of `tools/list` and `tools/call` without the rules."""
         self._name = name
         self._rules = server_rules
         self._has_warned = False
         self._guard = None if pins is None else Guard(name, server_rules, pins)
 
-    def around(self, method: Method, handler: Handler) -> Handler:
-        """Return the handler of `method` within the rules."""
+    def wrap(self, method: Method, handler: Handler) -> Handler:
+        """Return `handler`, that of `method`, with the rules applied."""
         if method.name in (_LIST, _CALL):
             self.handlers[method.name] = handler
-        # Results of tasks are already within the limits of their call.
-        if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
+        # The limits were applied to the call that became the task.
+        if method.is_stream or method.built_in or method.name.startswith(_TASKS_PREFIX):
             return handler
         if self._rules.affect_tools or self._guard is not None:
             own: dict[str, Handler] = {_LIST: self._list, _CALL: self._call}
             handler = own.get(method.name, handler)
         if self._rules.seconds is not None or self._rules.result_bytes is not None:
-            handler = _limit(handler, method, self._rules.seconds, self._rules.result_bytes)
+            handler = _with_limits(handler, method, self._rules.seconds, self._rules.result_bytes)
         return handler
 
     async def _list(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         if self._guard is not None:
-            listing = self._listing(running, context)
-            await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
+            list_tools = self._tool_lister(running, context)
+            await self._guard.prepare(running, context.link, list_tools, shows_apps=shows_apps(context))
         result = await self._page(running, context, params)
         for _ in range(_MAX_EMPTY_PAGES):
             cursor = result.get("nextCursor")
@@ -106,26 +108,27 @@ class _Run:
         name = self._rules.original_name(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
-        # A later round continues a call that has already been checked.
+        # Later rounds continue a call that was checked in its first round.
         if self._guard is not None and context.call.round.number == 1:
-            listing = self._listing(running, context)
-            await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
-            await self._guard.check(name, params.name, context.link, listing)
+            list_tools = self._tool_lister(running, context)
+            await self._guard.prepare(running, context.link, list_tools, shows_apps=shows_apps(context))
+            await self._guard.check(name, params.name, context.link, list_tools)
         try:
             result: dict[str, Any] = await self.handlers[_CALL](
                 running, context, params.model_copy(update={"name": name})
             )
         except PeerError as error:
-            # The server's own error may name tools that are hidden here, or the old names of renamed ones.
+            # The server's own error for an unknown tool may list tools that are hidden here, or original names of
+            # renamed ones.
             if self._rules.affect_tools and error.code == InvalidParams.code:
-                listed = await self._listing(running, context)()
+                listed = await self._tool_lister(running, context)()
                 if all(tool["name"] != name for tool in listed):
                     raise UnknownTool(f"unknown tool: {params.name[:100]}") from None
             raise
         return result
 
-    def _listing(self, running: Run[Any], context: Context[Any]) -> Listing:
-        """Return a function that lists all tools, in the session of the call of `context`."""
+    def _tool_lister(self, running: Run[Any], context: Context[Any]) -> ListTools:
+        """Return a function that lists all tools of the server, in the session that the call of `context` uses."""
 
         async def list_all() -> Tools:
             tools: Tools = []
@@ -143,8 +146,8 @@ class _Run:
         return list_all
 
 
-def _limit(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
-    """Wrap `handler` with limits of time and size."""
+def _with_limits(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
+    """Return `handler` with a time limit for calls and a size limit for results; None means no limit."""
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         with nullcontext() if seconds is None else context.link.calls.limit_time(context.call, seconds):

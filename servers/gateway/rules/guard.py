@@ -1,8 +1,7 @@
-"""`Guard`: comparison of the tools of one run of a server with their pins.
+"""`Guard`: compares the tools of one run of a server with their pins.
 
-Lists for clients are compared entry by entry. If a called tool is not known from a list, all tools are listed first,
-in the session that the call will use. After a start, and after a change that the server announces, no tools are
-known.
+Tools are compared when they are listed for a client. If a tool is called that was not listed since the start, or
+since the server last announced a change, all tools are listed first, in the session that the call will use.
 """
 
 import logging
@@ -25,42 +24,43 @@ from .pins import Pins, definition_of, digest_of
 log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"
-_MAX_TRIES = 3
-"""Maximum number of attempts to list the tools while they change; the last list is used."""
+_MAX_ATTEMPTS = 3
+"""Maximum number of attempts to list the tools if they change meanwhile; then the last list is used."""
 _MAX_LOGGED = 1_000
-"""Maximum number of withheld tools that are remembered as logged; a server may produce new ones endlessly."""
+"""Maximum number of withheld tools of which it is remembered that they were logged: a server may produce new ones
+endlessly."""
 _MAX_NAMED_TOOLS = 5
-"""Maximum number of tools named in a message."""
+"""Maximum number of tools that a message names."""
 
 _NOT_WRITTEN = "%s: its tools are pinned only until this program ends, because %s can't be written: %s"
 
 Tools = list[dict[str, Any]]
-Listing = Callable[[], Awaitable[Tools]]
+ListTools = Callable[[], Awaitable[Tools]]
 """Lists all tools of the server, in the session of a call."""
 
 
 class Guard:
-    """The state of the tools of one run. It listens to the changes of that run, and must be used in its event
+    """Which tools of one run match their pins. It listens to the changes of that run, and must be used in its event
     loop."""
 
     def __init__(self, name: str, rules: Rules, pins: Pins) -> None:
         """`name` is the operator's name for the server."""
         self.version = 0
-        """The number of times that the tools have changed; a listing passes the value from before it began."""
+        """How often the tools have changed. Who lists tools reads it before, so that a result is ignored if they have
+        changed since."""
         self._name = name
         self._rules = rules
         self._pins = pins
         self._running: Run[Any] | None = None
         self._matching: set[str] = set()
         self._withheld: dict[str, str] = {}
-        """By the name of each tool that differs from its pin, a mark that distinguishes it from others of that
-        name."""
+        """The tools that differ from their pins: by name, a mark that changes with the definition of the tool."""
         self._is_complete = False
         self._logged: dict[str, str] = {}
         """The marks of the tools that were logged as withheld."""
-        self._turns: dict[Connection, anyio.Lock] = {}
-        """The lock of each connection: one of its calls lists the tools for all of them. No call waits for another
-        connection, whose session may hang."""
+        self._listing_locks: dict[Connection, anyio.Lock] = {}
+        """A lock for each connection with calls that need the list of tools: one of them fetches it for all. Calls
+        over other connections don't wait for it, since its session may hang."""
 
     def on_change(self, change: Change) -> None:
         """Invalidate all tools if they have changed."""
@@ -69,59 +69,63 @@ class Guard:
             self._matching, self._withheld, self._is_complete = set(), {}, False
 
     def announce(self, message: LogMessage) -> None:
-        """Ignore the message: it is not about tools."""
+        """Ignore a log message: it does not concern the tools."""
 
-    async def begin(self, running: Run[Any], link: Connection, listing: Listing, *, shows_pages: bool) -> None:
-        """Pin all tools at first use, and load pins accepted since then. `link` is the connection of the call;
-        `shows_pages` is true if its client shows pages. Raises the same errors as `listing`."""
+    async def prepare(self, running: Run[Any], link: Connection, list_tools: ListTools, *, shows_apps: bool) -> None:
+        """Prepare for a call over `link`: if nothing is pinned yet, pin all tools; if the file of the pins has
+        changed, read it again. `shows_apps` is true if the client supports MCP Apps. Raises the same errors as
+        `list_tools`."""
         if self._running is None:
             self._running = running
             running.changes.join(self)
         if self._pins.refresh():
             running.changes.tools()
         if self._pins.is_new:
-            async with self._listing_turn(link):
+            async with self._listing_lock(link):
                 if self._pins.is_new:
-                    self._pin(await listing(), shows_pages=shows_pages)
+                    self._pin(await list_tools(), shows_apps=shows_apps)
 
     def select_matching(self, tools: Tools, version: int) -> Tools:
-        """Return the tools of a page, listed at that `version`, whose definitions match their pins."""
-        wrong = {
+        """Return those of the `tools` that match their pins, and store which do not. `version` is the value of that
+        attribute before the tools were listed."""
+        mismatched = {
             tool["name"]: f"{digest_of(tool)} {definition_of(tool).get('_meta')}"
             for tool in tools
             if not self._pins.matches(tool)
         }
         try:
-            self._pins.learn_pages([tool for tool in tools if tool["name"] not in wrong])
+            self._pins.pin_first_pages([tool for tool in tools if tool["name"] not in mismatched])
         except OSError as error:
             log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
         if version == self.version:
             names = {tool["name"] for tool in tools}
-            self._matching = (self._matching | names) - wrong.keys()
-            self._withheld = {name: mark for name, mark in self._withheld.items() if name not in names} | wrong
-        fresh = [name for name, mark in wrong.items() if self._logged.get(name) != mark]
-        logged = {name: digest for name, digest in self._logged.items() if name not in self._matching} | wrong
+            self._matching = (self._matching | names) - mismatched.keys()
+            self._withheld = {name: mark for name, mark in self._withheld.items() if name not in names} | mismatched
+        newly_withheld = [name for name, mark in mismatched.items() if self._logged.get(name) != mark]
+        logged = {name: digest for name, digest in self._logged.items() if name not in self._matching} | mismatched
         self._logged = dict(list(logged.items())[-_MAX_LOGGED:])
-        if fresh:
+        if newly_withheld:
             log.warning(
-                "%s; accept with: mcp-server-bundle pin %s --accept", self._withheld_message(fresh), self._name
+                "%s; accept with: mcp-server-bundle pin %s --accept",
+                self._withheld_message(newly_withheld),
+                self._name,
             )
         if self._running is not None and self._logged:
             self._running.conditions.begin(_CONDITION, "warning", self._withheld_message(list(self._logged)))
         elif self._running is not None:
             self._running.conditions.end(_CONDITION)
-        return [tool for tool in tools if tool["name"] not in wrong]
+        return [tool for tool in tools if tool["name"] not in mismatched]
 
-    async def check(self, name: str, shown_name: str, link: Connection, listing: Listing) -> None:
-        """Check that the server's tool `name`, which the client knows as `shown_name`, is allowed. If it is unknown,
-        all tools are listed for the call on `link`.
+    async def check(self, name: str, shown_name: str, link: Connection, list_tools: ListTools) -> None:
+        """Check that the definition of the server's tool `name`, which the client sees as `shown_name`, matches its
+        pin. If the definition is not known, list all tools first, once for all calls over `link`.
 
         Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the same errors as
-        `listing`.
+        `list_tools`.
         """
         if not self._is_known(name):
-            async with self._listing_turn(link):
-                await self._list(name, listing)
+            async with self._listing_lock(link):
+                await self._list(name, list_tools)
         if name in self._withheld:
             fault = "is not pinned" if self._pins.digest(name) is None else "changed since it was pinned"
             raise ToolError(
@@ -132,27 +136,27 @@ class Guard:
             raise UnknownTool(f"unknown tool: {shown_name[:100]}")
 
     @asynccontextmanager
-    async def _listing_turn(self, link: Connection) -> AsyncIterator[None]:
-        lock = self._turns.setdefault(link, anyio.Lock())
+    async def _listing_lock(self, link: Connection) -> AsyncIterator[None]:
+        lock = self._listing_locks.setdefault(link, anyio.Lock())
         try:
             async with lock:
                 yield
         finally:
             if not lock.locked():
-                self._turns.pop(link, None)
+                self._listing_locks.pop(link, None)
 
     def _is_known(self, name: str) -> bool:
         if name in self._matching or name in self._withheld:
             return True
-        # A pinned tool that was not listed may be listed in another session.
+        # A pinned tool that was not listed may exist in another session, so list the tools again.
         return self._is_complete and self._pins.digest(name) is None
 
-    async def _list(self, name: str, listing: Listing) -> None:
+    async def _list(self, name: str, list_tools: ListTools) -> None:
         tools: Tools = []
-        for _ in range(_MAX_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             if self._is_known(name):
                 return
-            version, tools = self.version, await listing()
+            version, tools = self.version, await list_tools()
             if version == self.version:
                 break
         self.select_matching(
@@ -160,18 +164,18 @@ class Guard:
         )
         self._is_complete = True
 
-    def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
-        # Another call may have been faster, or the server is not ready and has no tools yet.
+    def _pin(self, tools: Tools, *, shows_apps: bool) -> None:
+        # Another call may have pinned them meanwhile. A server without tools may not be ready yet.
         if not tools or not self._pins.is_new:
             return
         try:
-            self._pins.record(tools, shows_pages=shows_pages)
+            self._pins.record(tools, shows_apps=shows_apps)
         except OSError as error:
             log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
         else:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
 
     def _withheld_message(self, names: list[str]) -> str:
-        shown_name = ", ".join(join_lines(name)[:100] for name in names[:_MAX_NAMED_TOOLS])
+        listed = ", ".join(join_lines(name)[:100] for name in names[:_MAX_NAMED_TOOLS])
         more = f" and {len(names) - _MAX_NAMED_TOOLS} more" if len(names) > _MAX_NAMED_TOOLS else ""
-        return f"{self._name}: withheld, because their definitions do not match the pins: {shown_name}{more}"
+        return f"{self._name}: withheld, because their definitions do not match the pins: {listed}{more}"

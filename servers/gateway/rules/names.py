@@ -2,8 +2,8 @@
 
     Rules(allow=("read_*",), deny=("read_secrets",), rename={"read_file": "read"}, describe={"read_file": "Reads."})
 
-All names in them are the server's own. A renamed tool is known only by its new name; if another tool of the server
-has that name, it can't be distinguished, and is withheld.
+All names in the rules are the server's own, except the new ones in `rename`. Clients know a renamed tool only by its
+new name. If the server has another tool of that name, that one is withheld, since clients could not tell them apart.
 """
 
 import re
@@ -19,16 +19,17 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 @record
 class Rules:
-    """The rules for one server. Raises ValueError with a one-line message for contradictory rules."""
+    """The rules for one server. Raises ValueError with a one-line message for rules that are invalid or contradict
+    each other."""
 
     allow: tuple[str, ...] | None = None
     """Names or patterns such as `read_*` of the allowed tools; None for all."""
     deny: tuple[str, ...] = ()
     """Names or patterns of denied tools, even if `allow` matches."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """New names, by the name of the tool."""
+    """New names, by the server's name of the tool."""
     describe: Mapping[str, str] = field(default_factory=dict)
-    """Descriptions that replace the tool's own, by the name of the tool."""
+    """Descriptions that replace the server's own, by the server's name of the tool."""
     result_bytes: int | None = None
     """Maximum size of a result, in bytes of JSON; None for no separate limit."""
     seconds: float | None = None
@@ -56,7 +57,7 @@ class Rules:
 
     @property
     def affect_tools(self) -> bool:
-        """True if they affect the tools."""
+        """True if the rules change which tools clients see, or their names or descriptions."""
         return self.allow is not None or bool(self.deny or self.rename or self.describe)
 
     def allows(self, name: str) -> bool:
@@ -70,7 +71,7 @@ class Rules:
         return self.rename.get(name) or (None if self.is_replaced(name) else name)
 
     def original_name(self, shown_name: str) -> str | None:
-        """Return the original name of the tool that is shown as `shown_name`; None if no tool is."""
+        """Return the server's name of the tool that clients see as `shown_name`; None if they see no such tool."""
         for old, new in self.rename.items():
             if new == shown_name and self.allows(old):
                 return old
@@ -91,7 +92,7 @@ class Rules:
         return {**tool, "name": shown_name, **described}
 
     def find_unused(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Return the entries without effect at a server whose tools have these `names`: the rule, and the name or
+        """Yield what has no effect at a server whose tools have these `names`: the name of a rule, and a tool name or
         pattern in it."""
         existing = list(names)
         for rule, patterns in (("allow", self.allow or ()), ("deny", self.deny)):

@@ -2,10 +2,10 @@
 
     {"tools": {"read": {"sha256": "...", "definition": {"name": "read", "description": "...", "inputSchema": {}}}}}
 
-A definition consists of the parts of a tool that models see and hosts base decisions on: its name, title,
-description, schemas, annotations and, for clients that show pages, its page. Its digest is computed from JSON with
-sorted keys, without the page, which other clients do not get. The definition itself is stored so that changes can be
-shown to people. Anyone who can write the file can accept tools.
+A definition consists of the parts of a tool that models see, or on which hosts base decisions: name, title,
+description, schemas, annotations and, for clients that support MCP Apps, the UI resource. The digest is computed from
+the definition as JSON with sorted keys, without the UI resource, which other clients do not get. The definition
+itself is stored so that changes can be shown to the operator. Anyone who can write the file can accept tools.
 """
 
 import json
@@ -20,30 +20,30 @@ from shared.program.files.entries import entry_at, stat_entry
 
 log = logging.getLogger("shared.gateway")
 
-_PAGES = ("ui", "ui/resourceUri")
-"""The keys in `_meta` with the page of a tool."""
+_UI_KEYS = ("ui", "ui/resourceUri")
+"""The keys of `_meta` that name the UI resource of a tool."""
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 Stamp = tuple[int, int, int] | None
 
 
 def definition_of(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pinned part of a tool that its server lists."""
+    """Return the definition of a tool that a server lists: the parts that are pinned."""
     meta = tool.get("_meta")
-    page = {name: meta[name] for name in _PAGES if meta.get(name) is not None} if isinstance(meta, dict) else {}
+    page = {name: meta[name] for name in _UI_KEYS if meta.get(name) is not None} if isinstance(meta, dict) else {}
     definition = {name: tool[name] for name in _FIELDS if tool.get(name) is not None}
     return {**definition, "_meta": page} if page else definition
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """Return the digest of a tool's definition without its page: 64 hexadecimal digits."""
+    """Return the SHA-256 digest of a tool's definition without its UI resource: 64 hexadecimal digits."""
     definition = {name: value for name, value in definition_of(tool).items() if name != "_meta"}
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 class Pins:
-    """The pins of one server. Changes that another process makes to the file take effect with the next `refresh`."""
+    """The pins of one server. If another process changes the file, `refresh` reads it again."""
 
     def __init__(self, path: Path) -> None:
         """Read the pins. Raises ValueError with a one-line message for a file that can't be read or is not a pins
@@ -74,24 +74,25 @@ class Pins:
         return None if pinned is None else dict(pinned["definition"])
 
     def matches(self, tool: Mapping[str, Any]) -> bool:
-        """Return True if a tool matches its pin, even without its page, since some clients do not get it."""
+        """Return True if a tool matches its pin. Its UI resource must only match if the tool has one here, since some
+        clients do not get it."""
         pinned = (self._tools or {}).get(str(tool["name"]))
         if pinned is None or pinned["sha256"] != digest_of(tool):
             return False
         page = definition_of(tool).get("_meta")
-        return page is None or page == pinned["definition"].get("_meta") or self._is_first_page(pinned)
+        return page is None or page == pinned["definition"].get("_meta") or self._may_gain_page(pinned)
 
-    def learn_pages(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        """Pin the pages of these tools, which match, if they were pinned for clients that show none. Raises OSError
-        like `record`."""
+    def pin_first_pages(self, tools: Iterable[Mapping[str, Any]]) -> None:
+        """Pin the UI resources of these tools, which match their pins, if the tools were pinned for a client that
+        does not get UI resources. Raises OSError like `record`."""
         pinned = {str(tool["name"]): tool for tool in tools if "_meta" in definition_of(tool)}
-        first = {name: tool for name, tool in pinned.items() if self._is_first_page((self._tools or {})[name])}
+        first = {name: tool for name, tool in pinned.items() if self._may_gain_page((self._tools or {})[name])}
         if first:
-            self.record(first.values(), shows_pages=True, keep=self._tools or ())
+            self.record(first.values(), shows_apps=True, keep=self._tools or ())
 
     def refresh(self) -> bool:
-        """Read the file again if it has changed; return True if it has. A file that can't be read is logged, and the
-        previous pins remain."""
+        """Read the file again if it has changed; return True if new pins were read. If the file can't be read, the
+        error is logged and the previous pins stay."""
         if _stamp_of(self.path) == self._stamp:
             return False
         try:
@@ -101,16 +102,16 @@ class Pins:
             return False
         return True
 
-    def record(self, tools: Iterable[Mapping[str, Any]], *, shows_pages: bool, keep: Collection[str] = ()) -> None:
-        """Pin exactly these tools, replacing all pins except the names in `keep`. `shows_pages` is true if they were
-        listed for a client that shows pages. Raises OSError if the file can't be written: then they are pinned only
-        in this process."""
+    def record(self, tools: Iterable[Mapping[str, Any]], *, shows_apps: bool, keep: Collection[str] = ()) -> None:
+        """Pin these tools, and drop all other pins except those named in `keep`. `shows_apps` is true if the tools
+        were listed for a client that supports MCP Apps. Raises OSError if the file can't be written: then the tools
+        are pinned only in this process."""
         remaining = {name: pinned for name, pinned in (self._tools or {}).items() if name in keep}
         self._tools = remaining | {
             str(tool["name"]): {
                 "sha256": digest_of(tool),
                 "definition": definition_of(tool),
-                "pages": shows_pages,
+                "pages": shows_apps,
             }
             for tool in tools
         }
@@ -122,11 +123,11 @@ class Pins:
         self._stamp = _stamp_of(self.path)
 
     @staticmethod
-    def _is_first_page(pinned: Mapping[str, Any]) -> bool:
+    def _may_gain_page(pinned: Mapping[str, Any]) -> bool:
         return not pinned["pages"] and "_meta" not in pinned["definition"]
 
     def _load(self) -> None:
-        # Before the text, so that a concurrent change is detected by the next `refresh`.
+        # Read before the text, so that the next `refresh` detects a change in between.
         stamp = _stamp_of(self.path)
         try:
             text = self.path.read_bytes()

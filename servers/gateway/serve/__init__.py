@@ -1,1 +1,1 @@
-"""Several servers in one process, on one port."""
+"""Programs that run several servers in one process: over HTTP on one port, or joined as one over stdio."""

@@ -1,4 +1,5 @@
-"""Chooses the servers to run, each with settings from a configuration, or with some useful defaults."""
+"""Chooses the servers to run, with their settings from a configuration file. Without one, they have useful
+defaults."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,9 +22,9 @@ from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
 from shared.server.server import NoSettings
 
+from .bridge_server import make_bridge_server
 from .configuration import Configuration
-from .selection import Joining
-from .third_party_server import foreign_server
+from .selection import JoinOptions
 
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.filesystem": ("the current directory, read-only", {"roots": ["."]}),
@@ -31,7 +32,7 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.fetch": ("the public web", {}),
     f"{PACKAGE}.prompts": ("the starter library", {}),
 }
-"""The settings of each server without a configuration, by module: a description, and the values."""
+"""The settings of each server without a configuration, by module: a description for `--help`, and the values."""
 
 
 _DEFAULTS_HELP = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
@@ -39,7 +40,7 @@ EPILOG = (
     f"Without --config: {_DEFAULTS_HELP}. Each option can also be set by the environment variable in brackets, and "
     "so can those of the servers; see their --help."
 )
-"""The last part of `--help` of the programs that run them."""
+"""The end of `--help` of the programs that run these servers."""
 _SETTINGS_HELP = (
     "with this command, a server takes its directories and databases from variables, such as "
     "MCP_FILESYSTEM_ROOTS=DIR, or from the --config file"
@@ -53,22 +54,22 @@ class ChosenServer(NamedTuple):
     app: Server[Any]
     settings: BaseModel
     exposed: str | None
-    """A secret in the configuration that others on this machine can read."""
+    """The location of a secret in the configuration that other users of this machine can read, if any."""
     budget: Mapping[str, Any] = {}
-    """The limits of one call that override the limits in the options."""
+    """Limits of one call, by field of `CallLimits`, that override those in the options."""
     rules: Rules = Rules()
     """The permissions by principal and scope."""
-    is_foreign: bool = False
+    is_third_party: bool = False
     """True for a third-party server."""
     defaults_note: str = ""
-    """A note on its settings without a configuration, if they open anything on this machine."""
+    """A note for the user if a default setting gives clients access to something on this machine."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """Return the extensions that enforce its rules."""
         return rule_extensions(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
     def apply_limits(self, options: Options) -> None:
-        """Apply the limits of the operator."""
+        """Set the limits of the server: those in the options, and those in its own settings."""
         set_limits(self.app, options)
         self.app.budget = replace(self.app.budget, **self.budget)
 
@@ -78,25 +79,26 @@ class Choice(NamedTuple):
 
     servers: Sequence[ChosenServer]
     joined: Sequence[str] = ()
-    """The names of those that are joined as one."""
+    """The names of the servers that are joined as one."""
     prefix: Literal["auto", "always"] = "auto"
 
 
-def choose(
+def choose_servers(
     names: Sequence[str], catalog: Catalog, configuration: Configuration, *, is_local: bool = True
 ) -> list[ChosenServer]:
-    """Return the servers called `names`, or all configured ones, or those that are useful without a configuration.
+    """Return the servers called `names`. If that is empty, return all configured ones, or, without a configuration,
+    those with defaults.
 
-    A server that can't be loaded is included, and fails when it is started, so that the others can run.
-    Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError
-    with a one-line message for an invalid name or setting.
+    A server that can't be loaded is included, and fails when it is started, so that the others can run. If `is_local`
+    is false, other machines can reach the servers, so the current directory is not served by default. Raises
+    ValueError with a one-line message for an invalid name or setting.
     """
-    foreign = configuration.foreign()
-    for name in foreign.keys() & {entry.name for entry in catalog.servers}:
+    third_party = configuration.third_party_servers()
+    for name in third_party.keys() & {entry.name for entry in catalog.servers}:
         reason = "this is the name of a server in the catalog; a server with a command or a url needs another name"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
-    names = _names(names, catalog, configuration)
-    entries = {name: _entry(name, catalog, configuration) for name in names if name not in foreign}
+    names = _names_to_run(names, catalog, configuration)
+    entries = {name: _catalog_entry(name, catalog, configuration) for name in names if name not in third_party}
     modules = [entry.module for entry in entries.values()]
     for module in modules:
         if modules.count(module) > 1:
@@ -106,33 +108,33 @@ def choose(
         if name in entries:
             chosen.append(_choose_server(entries[name], configuration, is_local=is_local))
             continue
-        server, settings = foreign[name], foreign[name].settings
+        server, settings = third_party[name], third_party[name].settings
         limits = {"result_bytes": settings.max_result, "seconds": settings.max_seconds}
         budget = {limit: value for limit, value in limits.items() if value is not None}
         rules = configuration.rules(name, server.file_values, None)
-        app = foreign_server(server)
-        chosen.append(ChosenServer(name, app, NoSettings(), server.exposed, budget, rules, is_foreign=True))
+        app = make_bridge_server(server)
+        chosen.append(ChosenServer(name, app, NoSettings(), server.exposed, budget, rules, is_third_party=True))
     return chosen
 
 
 def choose_joined(
     names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words, *, is_local: bool = True
 ) -> Choice:
-    """Return the servers of `choose`, and which of them are joined, according to the command line `words` or else the
-    configuration. Raises ValueError with a one-line message for invalid input."""
-    servers = choose(names, catalog, configuration, is_local=is_local)
-    joining_words = {name: words[name] for name in Joining.model_fields if name in words}
-    joining = read_options(Joining, joining_words, file=configuration.joining)
+    """Return the servers of `choose_servers`, and which of them are joined: according to `words` of the command line,
+    else according to the configuration. Raises ValueError with a one-line message for invalid input."""
+    servers = choose_servers(names, catalog, configuration, is_local=is_local)
+    join_words = {name: words[name] for name in JoinOptions.model_fields if name in words}
+    join_options = read_options(JoinOptions, join_words, file=configuration.join_options)
     served = [server.name for server in servers]
-    return Choice(servers, joining.members(served, list(configuration.servers or served)), joining.prefix)
+    return Choice(servers, join_options.members(served, list(configuration.servers or served)), join_options.prefix)
 
 
-def foreign_names(servers: Sequence[ChosenServer]) -> list[str]:
-    """Return the names of the third-party servers."""
-    return [server.name for server in servers if server.is_foreign]
+def third_party_names(servers: Sequence[ChosenServer]) -> list[str]:
+    """Return the names of those that are third-party servers."""
+    return [server.name for server in servers if server.is_third_party]
 
 
-def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
+def _names_to_run(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
     configured = configuration.servers
     if configured is None:
         useful = [entry.name for entry in catalog.servers if entry.module in DEFAULTS]
@@ -146,7 +148,7 @@ def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration)
     return [name for name in configured if name in names or not names]
 
 
-def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
+def _catalog_entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
     try:
         return catalog.entry(name)
     except ValueError as error:
@@ -160,9 +162,10 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
 
 
 def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
-    """Return the server of an entry, with its settings. One that can't be loaded is replaced by one that fails when
-    it is started. Raises ValueError for an invalid setting, and if the module has no server."""
-    # In a thread, because there any exception is returned as a value.
+    """Return the server of an entry of the catalog, with its settings. If its module can't be imported, return a
+    server that fails when it is started. Raises ValueError for an invalid setting, and if the module has no
+    server."""
+    # A future catches any exception of the import, SystemExit included.
     with ThreadPoolExecutor(1) as thread:
         loading = thread.submit(import_module, f"{entry.module}.server")
         failure = loading.exception()
@@ -184,7 +187,7 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
     file_values = configuration.settings(entry.name, fields)
     defaults_note = ""
     if not configuration.servers:
-        file_values, defaults_note = _defaults(entry, app, is_local=is_local)
+        file_values, defaults_note = _default_settings(entry, app, is_local=is_local)
     try:
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), file_values)
         rules = configuration.rules(entry.name, file_values, settings)
@@ -195,9 +198,9 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
     return ChosenServer(entry.name, app, settings, exposed, rules=rules, defaults_note=defaults_note)
 
 
-def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, FileValue], str]:
-    """Return the settings of a server without a configuration, and a note on them. Raises ValueError if the server
-    would open the current directory to other machines, since that may be any directory."""
+def _default_settings(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, FileValue], str]:
+    """Return the default settings of a server, and a note for the user if they give access to the current directory.
+    Raises ValueError if other machines would get that access, since it may be any directory."""
     words, values = DEFAULTS.get(entry.module, ("", {}))
     file_values = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
     variable = f"{own_prefix(app)}_ROOTS".upper()

@@ -1,5 +1,5 @@
-"""A configuration: a file of settings for several servers, in YAML: the options that every server has, and the
-options of each server.
+"""A configuration file, in YAML, for several servers: the options that every server has, and the settings of each
+server.
 
     port: 8080
     token-file: token
@@ -26,8 +26,8 @@ from shared.program.settings.settings_file import parse_settings, read_text
 from shared.program.settings.tables import TABLES, read_rules
 from shared.yaml import YamlError, read_yaml
 
-from .selection import Joining, PageOptions
-from .third_party import Foreign, is_foreign, read_foreign
+from .selection import JoinOptions, WorkbenchOptions
+from .third_party import ThirdPartyServer, is_third_party, read_third_party
 
 OPTIONS: Mapping[str, FieldInfo] = {
     # A configuration names no other settings file, and the path of a server follows from its name.
@@ -35,7 +35,7 @@ OPTIONS: Mapping[str, FieldInfo] = {
     for name, field in Options.model_fields.items()
     if name not in {"settings", "transport", "path"}
 }
-"""The options of every server that several have in common."""
+"""The options of every server that are set once for all servers in a configuration."""
 
 
 class Configuration(NamedTuple):
@@ -43,17 +43,17 @@ class Configuration(NamedTuple):
 
     path: Path | None = None
     options: Mapping[str, FileValue] = {}
-    joining: Mapping[str, FileValue] = {}
-    page: Mapping[str, FileValue] = {}
+    join_options: Mapping[str, FileValue] = {}
+    workbench: Mapping[str, FileValue] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
-    """The settings of each server as written; None if the file has no servers."""
+    """The settings of each server, by its name, as in the file; None if the file has no `servers`."""
     readable_by_others: bool = False
     principals: FileValue | None = None
-    """The tables of principals for all servers."""
+    """The table of principals at the top level, which applies to all servers."""
 
     def rules(self, name: str, written: Mapping[str, FileValue], settings: BaseModel | None) -> Rules:
-        """Return the rules from the tables of the server called `name`, which has these `settings`. Raises
-        ValueError."""
+        """Return the rules for principals and scopes of the server called `name`. `written` are its settings as in
+        the file, `settings` the validated ones. Raises ValueError with a one-line message if they are invalid."""
         if self.path is None:
             return Rules()
         return read_rules(written, self.path, settings, self.principals, f"servers.{name}.")
@@ -72,12 +72,13 @@ class Configuration(NamedTuple):
             return None
         return next((setting.source for name, setting in settings.items() if is_secret(fields[name])), None)
 
-    def foreign(self) -> dict[str, Foreign]:
-        """Return its third-party servers, by name. Raises ValueError with a one-line message for an invalid one."""
+    def third_party_servers(self) -> dict[str, ThirdPartyServer]:
+        """Return the third-party servers in the configuration, by name. Raises ValueError with a one-line message for
+        an invalid one."""
         return {
-            name: read_foreign(name, content, self.path, readable=self.readable_by_others)
+            name: read_third_party(name, content, self.path, readable_by_others=self.readable_by_others)
             for name, content in (self.servers or {}).items()
-            if self.path is not None and is_foreign(content)
+            if self.path is not None and is_third_party(content)
         }
 
 
@@ -92,13 +93,15 @@ def read_configuration(path: Path) -> Configuration:
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
     common = {"principal": TABLES["principal"]}
-    options = parse_settings(content, {**OPTIONS, **Joining.model_fields, **PageOptions.model_fields, **common}, path)
+    options = parse_settings(
+        content, {**OPTIONS, **JoinOptions.model_fields, **WorkbenchOptions.model_fields, **common}, path
+    )
     principals = options.pop("principal", None)
     return Configuration(
         path,
         {name: option_value for name, option_value in options.items() if name in OPTIONS},
-        {name: option_value for name, option_value in options.items() if name in Joining.model_fields},
-        {name: option_value for name, option_value in options.items() if name in PageOptions.model_fields},
+        {name: option_value for name, option_value in options.items() if name in JoinOptions.model_fields},
+        {name: option_value for name, option_value in options.items() if name in WorkbenchOptions.model_fields},
         servers
         and {name: _mapping(option_value, f"{path}: servers.{name}") for name, option_value in servers.items()},
         readable_by_others,

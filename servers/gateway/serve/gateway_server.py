@@ -1,4 +1,4 @@
-"""The server that joins several servers, for a program that runs them."""
+"""The gateway server that joins several servers, for the programs that run it."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
@@ -16,8 +16,8 @@ from shared.telemetry.supervised import SupervisedServer
 from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
-"""Seconds that clients wait at startup for all of them to be open, since clients request lists at once, and many
-never again. Some allow a server ten seconds to answer."""
+"""Seconds that clients wait at startup until all servers are open: many clients request lists at once, and never
+again. It is less than ten seconds, because some clients allow a server only that to answer."""
 
 
 async def wait_until_settled(members: Sequence[SupervisedServer]) -> None:
@@ -38,26 +38,26 @@ async def _wait_until_member_settled(member: SupervisedServer) -> None:
 
 
 def principal_extensions(rules: Sequence[Rules]) -> list[Extension[Any]]:
-    """Return the extensions for the server that joins several with these rules, so that it has a separate run for
-    each of their principals."""
+    """Return the extensions for a gateway that joins servers with these rules: it gets a separate run for the
+    principals that one of the rules names, as these servers do."""
     names = {name for server_rules in rules for name in server_rules.principals}
     return [narrowing({name: JoinedSettings(principals=name) for name in sorted(names)})] if names else []
 
 
-def joined_server(
+def make_gateway(
     members: Sequence[SupervisedServer],
-    declared: Sequence[Declaration[Any]],
+    declarations: Sequence[Declaration[Any]],
     prefix: Literal["auto", "always"],
-    foreign: Collection[str],
+    third_party_names: Collection[str],
 ) -> Server[Any]:
-    """Return the server that joins all `members`, which have these declarations; its limits for one call are the most
-    generous of theirs. `foreign` are the names of the foreign ones."""
-    app = gateway(members, prefix=prefix, foreign=foreign)
-    budgets = [server.budget for server in declared]
+    """Return the gateway that joins all `members`. Its limits for one call are the most generous ones in
+    `declarations`, those of the members. `third_party_names` are the members that are third-party servers."""
+    app = gateway(members, prefix=prefix, third_party_names=third_party_names)
+    budgets = [server.budget for server in declarations]
     app.budget = CallLimits(
         result_bytes=max(budget.result_bytes for budget in budgets),
         seconds=max(budget.seconds for budget in budgets),
         entries=max(budget.entries for budget in budgets),
     )
-    app.limits, app.task_limits = declared[0].limits, declared[0].task_limits
+    app.limits, app.task_limits = declarations[0].limits, declarations[0].task_limits
     return app

@@ -1,7 +1,7 @@
 """Runs several servers in one process, on one port, until a signal ends it.
 
-They share the event loop and the threads: a server that waits, fails or hangs does not harm the others, but one that
-blocks the event loop delays all of them.
+They share the event loop and the threads. A server that waits, fails or hangs does not affect the others, but one
+that blocks the event loop delays all of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from ..joined.gateway import JoinedSettings
-from .choice import Choice, foreign_names
-from .gateway_server import joined_server, principal_extensions, wait_until_settled
+from .bridge_server import log_commands
+from .choice import Choice, third_party_names
+from .gateway_server import make_gateway, principal_extensions, wait_until_settled
 from .selection import JOINED
-from .third_party_server import log_commands
 
 
 def run_all(
@@ -45,9 +45,10 @@ def run_all(
     front: Front | None,
     report_url: Callable[[str], None] | None = None,
 ) -> int:
-    """Serve the chosen servers, each at `/NAME/mcp`, the joined ones at `/mcp`, and `front` at `/`; return the exit
-    code. `report_url` is called with the URL, instead of a message on stderr. `exposed` is the location of a
-    secret that other users can read, of which the log warns. Exits if it can't start."""
+    """Serve each chosen server at `/NAME/mcp`, the gateway that joins some of them at `/mcp`, and `front`, such as
+    the workbench, at `/`. Return the exit code. `report_url`, if set, is called with the URL instead of a message on
+    stderr. `exposed` is the location of a secret that other users can read, if any: a warning names it. Exits with a
+    message if it can't start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
@@ -67,8 +68,8 @@ def run_all(
     if choice.joined:
         members = [mount for mount in mounts if mount.name in choice.joined]
         supervised = [mount.supervised for mount in members]
-        declared = [mount.server for mount in members]
-        app = joined_server(supervised, declared, choice.prefix, foreign_names(choice.servers))
+        declarations = [mount.server for mount in members]
+        app = make_gateway(supervised, declarations, choice.prefix, third_party_names(choice.servers))
         mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
         mount.extensions += principal_extensions(
             [server.rules for server in choice.servers if server.name in choice.joined]
@@ -89,8 +90,8 @@ def run_all(
 
 
 def _unite_scopes(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
-    """Return the scopes that any of the `members` supports, and those that clients should request first: tools need
-    the same scopes at the joined endpoint."""
+    """Return the scopes that any of the `members` supports, and those that clients should request first. They apply
+    to the gateway too, since tools need the same scopes there."""
     supported, requested_first = zip(*(member.scopes() for member in members), strict=True)
     return sorted(set().union(*supported)), sorted(set().union(*requested_first))
 
@@ -103,7 +104,7 @@ async def _run(
     options: Options,
     notes: Sequence[str],
 ) -> None:
-    # On average each server has as many threads as it would have alone.
+    # The servers share the threads of the process. Allow as many as they would have together if each ran alone.
     to_thread.current_default_thread_limiter().total_tokens *= len(mounts)
     paths = ", ".join(mount.path.removeprefix("/") for mount in mounts)
 
@@ -118,7 +119,7 @@ async def _run(
     async with anyio.create_task_group() as tasks:
         with run_listener(options, tasks, drain_seconds) as stop:
             have_all_ended = await run_mounts(mounts, http, front, started=started, stop=stop)
-        # A server that does not end could keep the process alive.
+        # The tasks of a server that has not ended would keep the process alive.
         if not have_all_ended:
             exit_at_once()
         tasks.cancel_scope.cancel()

@@ -1,6 +1,6 @@
 """Runs several servers in one process as one, for a client on the standard streams.
 
-Each is reopened after it fails, and is closed with the program, within the time limit.
+A server that fails is opened again. When the program ends, each has a limited time to close.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry.supervised import SupervisedServer
 
-from .choice import ChosenServer, foreign_names
-from .gateway_server import joined_server, wait_until_settled
+from .bridge_server import log_commands
+from .choice import ChosenServer, third_party_names
+from .gateway_server import make_gateway, wait_until_settled
 from .selection import JOINED
-from .third_party_server import log_commands
 
 
 class JoinedProgram:
-    """Several servers that a client starts as one."""
+    """A program with several servers, which a client starts as one."""
 
     def __init__(self, servers: Sequence[ChosenServer], prefix: Literal["auto", "always"], options: Options) -> None:
         for server in servers:
@@ -47,7 +47,7 @@ class JoinedProgram:
         self.telemetry: Any = None
         self.members = [SupervisedServer(server.name, partial(self._open, server)) for server in servers]
         apps = [server.app for server in servers]
-        self.app: Server[Any] = joined_server(self.members, apps, prefix, foreign_names(servers))
+        self.app: Server[Any] = make_gateway(self.members, apps, prefix, third_party_names(servers))
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 
@@ -57,7 +57,8 @@ class JoinedProgram:
         return server.app.open(server.settings, extensions=extensions)
 
     def run(self, program: str, exposed: str | None) -> int:
-        """Serve until the client or a signal ends it; return the exit code. Exits if it can't start."""
+        """Serve until the client or a signal ends the program; return the exit code. Exits with a message if it can't
+        start."""
         try:
             trace, self.audit = open_trace(self.options), open_audit(self.options)
             self.telemetry = open_telemetry(self.options, "mcp-servers")
@@ -74,7 +75,7 @@ class JoinedProgram:
                 records.close()
 
     async def _run(self, trace: Observer | None) -> None:
-        # On average each server has as many threads as it would have alone.
+        # The servers share the threads of the process. Allow as many as they would have together if each ran alone.
         to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
         extensions = [DIALECTS] if self.options.dialects == "on" else []
         extensions += audit_extensions(self.audit, JOINED)
@@ -90,7 +91,7 @@ class JoinedProgram:
 
     @asynccontextmanager
     async def _members(self) -> AsyncIterator[None]:
-        """Run all of them during the block."""
+        """Run all members during the block."""
         for member in self.members:
             member.start()
         try:

@@ -1,4 +1,4 @@
-"""Options that select which of several servers run, which are joined, and whether there is a page."""
+"""Options of several servers: which of them run, which are joined, and whether the workbench is served."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from shared.client.group.names import check_server_name
 from shared.program.settings.options import option, positional
 
 JOINED = "joined"
-"""The name of the server that joins all of them."""
+"""The name of the gateway server in logs and metrics."""
 
 
 class Selection(BaseModel):
@@ -39,8 +39,8 @@ def _read_join(value: Any) -> bool | list[str]:
     raise ValueError("must be true or a list of server names")
 
 
-class Joining(BaseModel):
-    """Which servers are also offered as one, and how its tools are named."""
+class JoinOptions(BaseModel):
+    """Which servers are also offered as one, and whether the names of its tools get a prefix."""
 
     join: Annotated[bool | list[str], PlainValidator(_read_join)] = Field(
         False, description="also offer all of them as one server, at /mcp"
@@ -51,9 +51,9 @@ class Joining(BaseModel):
     )
 
     def members(self, served: Sequence[str], existing: Sequence[str]) -> list[str]:
-        """Return the names of the joined servers among those that are `served`, which are some or all of the
-        `existing` ones. Raises ValueError with a one-line message for an unknown server, and for a name that can't be
-        a prefix of tool names."""
+        """Return which of the `served` servers are joined. `existing` are all configured servers. Raises ValueError
+        with a one-line message if an option names a server that does not exist, or if a name can't be a prefix of
+        tool names."""
         if isinstance(self.join, bool):
             return list(map(check_server_name, served)) if self.join else []
         for name in self.join:
@@ -62,7 +62,7 @@ class Joining(BaseModel):
         return [check_server_name(name) for name in served if name in self.join]
 
 
-class PageOptions(BaseModel):
-    """Whether there is a page at `/`."""
+class WorkbenchOptions(BaseModel):
+    """Whether the workbench is served at `/`."""
 
     no_page: bool = Field(False, description="do not serve the workbench at /")

@@ -7,7 +7,7 @@
       pin: true
     remote: {url: https://example.org/mcp, token-file: token, max-seconds: 60}
 
-It needs no entry in a catalog: any entry with a `command` or a `url` is one.
+Any entry of `servers` with a `command` or a `url` is a third-party server; the catalog need not have it.
 """
 
 import os
@@ -43,10 +43,10 @@ _COMMAND_SETTINGS = ("env", "env_file", "cwd")
 _URL_SETTINGS = ("token", "token_file", "headers")
 
 
-class ForeignSettings(BaseModel):
+class ThirdPartySettings(BaseModel):
     """The settings of one third-party server."""
 
-    # A command in a single string is split like in a shell.
+    # A command that is a single string is split as a shell would do it.
     command: (
         Annotated[
             list[str],
@@ -69,7 +69,7 @@ class ForeignSettings(BaseModel):
     max_seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
 
 
-class _Tools(BaseModel):
+class _ToolRules(BaseModel):
     allow: list[str] | None = None
     deny: list[str] = []
     rename: dict[str, str] = {}
@@ -77,28 +77,30 @@ class _Tools(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
-    """A third-party server."""
+class ThirdPartyServer:
+    """A third-party server as configured."""
 
     name: str
-    settings: ForeignSettings
+    settings: ThirdPartySettings
     rules: Rules
-    """The operator's rules for it."""
+    """The operator's rules for its tools and results."""
     path: Path
-    """The configuration. Its directory is the base of paths, and the default working directory of a command."""
+    """The configuration file. Paths in it are relative to its directory, which is also the default working directory
+    of a command."""
     exposed: str | None
-    """The location at which other users of the machine can read one of its secrets; None if they can't read any."""
+    """The location of a secret of this server that other users of the machine can read; None if they can't read
+    any."""
     file_values: Mapping[str, FileValue]
-    """All its settings, by key."""
+    """All settings as in the file, by key, with their locations."""
 
     @property
     def directory(self) -> Path:
-        """The directory of the configuration."""
+        """The directory of the configuration file."""
         return self.path.absolute().parent
 
     def connect(self, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
-        """Return a client of it. Raises ValueError if a file or variable with a secret is missing by now, and the
-        errors of `shared.client.connect`."""
+        """Return a client of the server. Raises ValueError if a file or environment variable with a secret no longer
+        exists, and the errors of `shared.client.connect`."""
         settings = self.settings
         if settings.command is not None:
             cwd = settings.cwd or self.directory
@@ -107,19 +109,19 @@ class Foreign:
 
     @property
     def upstream(self) -> Upstream:
-        """Its description for a bridge."""
+        """The server as a bridge needs it."""
         processes = None if self.settings.command is None else MAX_PROCESSES
         return Upstream(self.name, self.connect, self.settings.shared, processes)
 
     def values(self) -> list[str]:
-        """Return the values of all its variables or headers: any may be a secret. Raises the same errors as
-        `check`."""
+        """Return the values of all environment variables of the command, or of all headers: any of them may be a
+        secret. Raises the same errors as `check`."""
         texts = self._headers() if self.settings.command is None else self._environment()
         return list(texts.values())
 
     def check(self) -> None:
-        """Check the values to send or to set. Raises ValueError with a one-line message that contains no secret if
-        one is invalid."""
+        """Check the headers, or the environment and working directory of the command. Raises ValueError with a
+        one-line message that contains no secret if one is invalid."""
         cwd = self.settings.cwd
         if self.settings.command is None:
             self._headers()
@@ -139,42 +141,45 @@ class Foreign:
         return fixed_headers(token, {name: value.current(self.directory) for name, value in settings.headers.items()})
 
 
-def is_foreign(content: Mapping[str, Any]) -> bool:
-    """Return True if `content` describes a third-party server."""
+def is_third_party(content: Mapping[str, Any]) -> bool:
+    """Return True if `content`, an entry of `servers`, describes a third-party server."""
     return "command" in content or "url" in content
 
 
-def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable: bool) -> Foreign:
-    """Read the server called `name` from its `content` in the configuration at `path`. `readable` is true if other
-    users can read that file. Raises ValueError with a one-line message that contains no secret if settings are
-    invalid."""
+def read_third_party(
+    name: str, content: Mapping[str, Any], path: Path, *, readable_by_others: bool
+) -> ThirdPartyServer:
+    """Read the server called `name` from its `content` in the configuration at `path`. `readable_by_others` is true
+    if other users can read that file. Raises ValueError with a one-line message that contains no secret if settings
+    are invalid."""
     where = f"{path}: servers.{name}"
     with _locate_errors(path, f"servers.{name}"):
         check_server_name(name)
     if name == JOINED:
         raise ValueError(f"{where}: this name is reserved for the joined servers; choose another")
-    file_values = parse_settings(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
-    settings = read_options(ForeignSettings, {}, file=file_values)
+    file_values = parse_settings(content, {**ThirdPartySettings.model_fields, **TABLES}, path, f"servers.{name}.")
+    settings = read_options(ThirdPartySettings, {}, file=file_values)
     with _locate_errors(path, f"servers.{name}"):
-        _check_together(settings, file_values)
-        rules = _rules(settings, path, name)
-        exposed = _find_exposed(settings, where, path.absolute().parent, readable=readable)
-        foreign = Foreign(name, settings, rules, path, exposed, file_values)
-        foreign.check()
-    return foreign
+        _check_combinations(settings, file_values)
+        rules = _read_tool_rules(settings, path, name)
+        exposed = _find_exposed(settings, where, path.absolute().parent, readable_by_others=readable_by_others)
+        third_party = ThirdPartyServer(name, settings, rules, path, exposed, file_values)
+        third_party.check()
+    return third_party
 
 
 @contextmanager
-def _locate_errors(path: Path, within: str) -> Iterator[None]:
-    """Add the location to a ValueError raised in the block, unless it has one."""
+def _locate_errors(path: Path, location: str) -> Iterator[None]:
+    """Add `path` and `location` to a ValueError that is raised in the block, unless its message begins with the
+    path."""
     try:
         yield
     except ValueError as error:
         text = str(error)
-        raise ValueError(text if text.startswith(f"{path}: ") else f"{path}: {within}: {text}") from None
+        raise ValueError(text if text.startswith(f"{path}: ") else f"{path}: {location}: {text}") from None
 
 
-def _check_together(settings: ForeignSettings, file_values: Mapping[str, FileValue]) -> None:
+def _check_combinations(settings: ThirdPartySettings, file_values: Mapping[str, FileValue]) -> None:
     """Check the settings that depend on each other. Raises ValueError for a wrong combination and for a missing
     library."""
     if (settings.command is None) is (settings.url is None):
@@ -194,13 +199,13 @@ def _check_together(settings: ForeignSettings, file_values: Mapping[str, FileVal
         raise ValueError(f"a server at a URL: {missing_extra_message('client')}")
 
 
-def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
-    within = f"servers.{name}.tools"
+def _read_tool_rules(settings: ThirdPartySettings, path: Path, name: str) -> Rules:
+    location = f"servers.{name}.tools"
     if not isinstance(settings.tools, dict | None):
-        raise ValueError(f"{path}: {within}: must be a mapping of allow, deny, rename and describe")
-    file_values = parse_settings(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
-    tools = read_options(_Tools, {}, file=file_values)
-    with _locate_errors(path, within):
+        raise ValueError(f"{path}: {location}: must be a mapping of allow, deny, rename and describe")
+    file_values = parse_settings(settings.tools or {}, _ToolRules.model_fields, path, f"{location}.")
+    tools = read_options(_ToolRules, {}, file=file_values)
+    with _locate_errors(path, location):
         return Rules(
             allow=None if tools.allow is None else tuple(tools.allow),
             deny=tuple(tools.deny),
@@ -211,9 +216,11 @@ def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
         )
 
 
-def _find_exposed(settings: ForeignSettings, where: str, directory: Path, *, readable: bool) -> str | None:
+def _find_exposed(
+    settings: ThirdPartySettings, where: str, directory: Path, *, readable_by_others: bool
+) -> str | None:
     """Return the location of a secret that other users can read; None if there is none."""
-    if readable and settings.token is not None:
+    if readable_by_others and settings.token is not None:
         return f"{where}.token"
     if settings.token_file is not None and read_value(settings.token_file)[1]:
         return str(settings.token_file)
@@ -221,18 +228,18 @@ def _find_exposed(settings: ForeignSettings, where: str, directory: Path, *, rea
         return str(settings.env_file)
     for kind, values in (("env", settings.env), ("headers", settings.headers)):
         for name, value in values.items():
-            if value.is_exposed(name, directory, readable=readable):
+            if value.is_exposed(name, directory, readable_by_others=readable_by_others):
                 return f"{where}.{kind}.{name}"
     return None
 
 
 def pins_path(configuration: Path, name: str, machine: Machine | None = None) -> Path:
-    """Return the path of the pins of the server called `name` in the `configuration`: `NAME.pins.json` next to it, or
-    a file in the user's state directory if that file can't be created. Raises ValueError if the home directory is
-    unknown."""
+    """Return the path of the file with the pins of the server called `name` in the file `configuration`. It is
+    `NAME.pins.json` in the same directory, or, if no file can be created there, a file in the user's state directory.
+    Raises ValueError if the home directory is unknown."""
     beside = configuration.absolute().parent / f"{name}.pins.json"
     if beside.exists() or os.access(beside.parent, os.W_OK):
         return beside
-    # Pins of servers in several configurations may have the same name.
+    # Servers in several configurations may have the same name.
     digest = sha256(os.fsencode(configuration.absolute())).hexdigest()[:12]
     return Path(state_folder(machine or this_machine())) / "pins" / f"{digest}-{name}.pins.json"

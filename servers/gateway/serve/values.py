@@ -2,8 +2,7 @@
 
     headers: {X-Tenant: acme, X-Key: {env: REMOTE_KEY}, X-Sign: {file: ~/keys/sign}}
 
-A file is read each time its value is needed, so that no restart is needed after a change. Errors never contain a
-value.
+A file is read each time its value is needed, so that a change needs no restart. Errors never contain a value.
 """
 
 import os
@@ -22,15 +21,15 @@ _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII | re.DOT
 
 
 class Value(NamedTuple):
-    """A value and its location."""
+    """A value that is written in the configuration, or the variable or file that contains it."""
 
     kind: Literal["text", "env", "file"]
     text: str
     """The value itself, or the name of the variable or file that contains it."""
 
     def current(self, directory: Path) -> str:
-        """Return the current value; a path is relative to `directory`. Raises ValueError with a one-line message if
-        it is missing."""
+        """Return the value as it is now. A path is relative to `directory`. Raises ValueError with a one-line message
+        if the variable or file is missing."""
         if self.kind == "text":
             return self.text
         if self.kind == "env":
@@ -40,15 +39,16 @@ class Value(NamedTuple):
         return read_value(self.path(directory))[0]
 
     def path(self, directory: Path) -> Path:
-        """Return the path of its file."""
+        """Return the path of the file that contains the value."""
         return directory / expand_home(self.text)
 
-    def is_exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
-        """Return True if other users of the machine can read it and its `name` suggests a secret. `readable` is true
-        if they can read the configuration."""
+    def is_exposed(self, name: str, directory: Path, *, readable_by_others: bool) -> bool:
+        """Return True if other users of the machine can read the file of the value, or if they can read the
+        configuration, which contains the value, and its `name` suggests a secret. `readable_by_others` is true if
+        they can read the configuration."""
         if self.kind == "file":
             return read_value(self.path(directory))[1]
-        return readable and self.kind == "text" and redact({name: ""})[name] != ""
+        return readable_by_others and self.kind == "text" and redact({name: ""})[name] != ""
 
 
 def _read_values(content: Any) -> dict[str, Value]:
@@ -71,25 +71,26 @@ def _read_values(content: Any) -> dict[str, Value]:
 
 
 Values = Annotated[dict[str, Value], PlainValidator(_read_values)]
-"""Values by name, as in a configuration."""
+"""Values by name, read from a mapping in a configuration."""
 
 
 def read_value(path: Path) -> tuple[str, bool]:
-    """Return the single value in a file, without surrounding whitespace, and whether users other than its owner can
-    read it. Raises ValueError with a one-line message."""
-    text, readable = read_text(path)
+    """Return the value in a file without surrounding whitespace, and True if other users can read the file. Raises
+    ValueError with a one-line message if it can't be read or is empty."""
+    text, readable_by_others = read_text(path)
     if not text.strip():
         raise ValueError(f"{path} is empty")
-    return text.strip(), readable
+    return text.strip(), readable_by_others
 
 
 def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
-    """Return the variables in a file of lines NAME=VALUE, and whether users other than its owner can read it. Quotes
-    around a value, empty lines and lines that begin with `#` are left out; nothing in it is expanded.
+    """Return the variables in a file of lines NAME=VALUE, and True if other users can read the file. Quotes around a
+    value are removed, empty lines and lines that begin with `#` are skipped, and references to variables are not
+    expanded.
 
-    Raises ValueError with a one-line message.
+    Raises ValueError with a one-line message if the file can't be read or a line has another form.
     """
-    text, readable = read_text(path)
+    text, readable_by_others = read_text(path)
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -100,4 +101,4 @@ def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
             raise ValueError(f"{path}: line {number}: expected NAME=VALUE")
         value = parts[2]
         variables[parts[1]] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-    return variables, readable
+    return variables, readable_by_others

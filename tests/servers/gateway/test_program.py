@@ -16,7 +16,7 @@ from servers.gateway.program import JoinedProgram, run_gateway
 from servers.gateway.serve import choice
 from tests.raw import Raw, call, request
 from tests.servers.bundle.refusals import not_refused, refused
-from tests.servers.gateway.serve.test_third_party_server import configured, is_alive, started
+from tests.servers.gateway.serve.test_bridge_server import configured, is_alive, started
 from tests.servers.peers import record
 from tests.shared.transports.http.http_wire import Json
 

@@ -88,9 +88,9 @@ async def test_unpinned_and_changed_tools_are_reported(place: Place) -> None:
         -1
     ].what == "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"
     pins = Pins(place.path / "other.pins.json")
-    pins.record(TOOLS, shows_pages=True)
+    pins.record(TOOLS, shows_apps=True)
     assert (await place.look())[-1].what == "its tools match their pins: 2"
-    pins.record([{**TOOLS[0], "description": "Was another."}], shows_pages=False)
+    pins.record([{**TOOLS[0], "description": "Was another."}], shows_apps=False)
     found = (await place.look())[-1]
     assert found.severity is Severity.WARNING
     assert found.what == "withheld from clients, since their definitions do not match the pins: a, b"

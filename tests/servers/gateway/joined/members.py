@@ -87,14 +87,14 @@ class Door:
 
 @asynccontextmanager
 async def joined(
-    *doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = (), foreign: Sequence[str] = ()
+    *doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = (), third_party_names: Sequence[str] = ()
 ) -> AsyncIterator[Run[Any]]:
     """A gateway to `doors`, all of them open, and to those that are `closed` as yet, which come after them. Those of
-    the names `foreign` count as servers of others."""
+    `third_party_names` count as servers of others."""
     try:
         for door in doors:
             await door.open()
-        async with gateway([*doors, *closed], prefix=prefix, foreign=foreign).open() as running:
+        async with gateway([*doors, *closed], prefix=prefix, third_party_names=third_party_names).open() as running:
             yield running
     finally:
         for door in (*doors, *closed):

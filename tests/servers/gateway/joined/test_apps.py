@@ -3,7 +3,7 @@
 from typing import Any
 
 from servers.gateway.bridge import bridge
-from servers.gateway.joined.apps import page_of
+from servers.gateway.joined.apps import ui_uri_of
 from shared import Resource
 from tests.servers.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, Behind
@@ -69,8 +69,8 @@ async def test_pages_behind_bridges_are_listed(version: str, mode: str) -> None:
 
 def test_the_page_of_a_tool_is_read_from_either_form() -> None:
     odd = (None, 5, {}, {"ui": None}, {"ui": []}, {"ui": {"resourceUri": 5}}, {"ui": {"resourceUri": "https://a/b"}})
-    assert [page_of({"name": "a", "_meta": meta}) for meta in odd] == [None] * len(odd)
-    assert page_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
+    assert [ui_uri_of({"name": "a", "_meta": meta}) for meta in odd] == [None] * len(odd)
+    assert ui_uri_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
 
 
 async def test_a_page_listed_by_two_servers_belongs_to_the_one_with_its_tool() -> None:

@@ -124,7 +124,7 @@ async def test_a_prompt_of_a_closed_member_is_an_error() -> None:
 async def test_a_name_with_the_prefix_of_another_member_gets_its_own_prefix_too() -> None:
     ours, theirs = with_tools("files", "write"), with_tools("other", "files__write", "files__new", "other__own")
     theirs._server.prompt(name="files__greet")(prompt)
-    async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
+    async with joined(theirs, ours, third_party_names=["other"]) as running, talking(running) as peer:
         assert await names(peer) == ["write", "other__files__write", "other__files__new", "other__own"]
         assert await names(peer, "prompts") == ["other__files__greet"]
         called = ("files__write", "other__files__write", "other__own")
@@ -134,7 +134,10 @@ async def test_a_name_with_the_prefix_of_another_member_gets_its_own_prefix_too(
 
 async def test_the_prefix_of_a_closed_member_can_not_be_taken_over() -> None:
     ours, theirs, never = with_tools("files", "write"), with_tools("other", "files__write"), with_tools("late", "x")
-    async with joined(theirs, ours, closed=(never,), foreign=["other"]) as running, talking(running) as peer:
+    async with (
+        joined(theirs, ours, closed=(never,), third_party_names=["other"]) as running,
+        talking(running) as peer,
+    ):
         assert await names(peer) == ["write", "other__files__write"]
 
         @opened(theirs).features.tool()
@@ -166,7 +169,7 @@ async def refuse(*_: Any) -> dict[str, Any]:
 
 async def test_a_name_with_the_prefix_of_another_member_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = with_tools("files", "write"), with_tools("other", "files__write")
-    async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
+    async with joined(theirs, ours, third_party_names=["other"]) as running, talking(running) as peer:
         for _ in range(2):
             await names(peer)
             opened(ours).changes.tools()

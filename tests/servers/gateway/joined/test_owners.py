@@ -256,7 +256,7 @@ async def test_a_foreign_listing_can_not_take_over_resources_of_our_servers() ->
         return {"contents": [{"uri": params.uri, "text": "theirs"}]}
 
     theirs, ours = Door("other", other), Door("files", files)
-    async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
+    async with joined(theirs, ours, third_party_names=["other"]) as running, talking(running) as peer:
         opened(theirs).handlers["resources/read"] = give
         assert await uris(peer) == ["file:///a", "file://other__files__/b"]
         assert await text(peer, "file:///a") == "files a"
@@ -281,7 +281,7 @@ async def test_a_listed_resource_precedes_a_template_for_any_uri() -> None:
 
     door = Door("listing", listing)
     async with (
-        joined(Door("greedy", greedy), door, foreign=["greedy", "listing"]) as running,
+        joined(Door("greedy", greedy), door, third_party_names=["greedy", "listing"]) as running,
         talking(running) as peer,
     ):
         opened(door).handlers["resources/read"] = give

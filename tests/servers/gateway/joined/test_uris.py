@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.gateway.joined.uris import full_uri, rename_uris, split_uri
+from servers.gateway.joined.uris import qualified_uri, rename_uris, split_uri
 
 FULL = {
     "prompt://hello": "prompt://team__hello",
@@ -16,7 +16,7 @@ FULL = {
 
 @pytest.mark.parametrize(("own", "full"), FULL.items())
 def test_a_full_uri_contains_the_member_and_its_own_uri(own: str, full: str) -> None:
-    assert full_uri("team", own) == full
+    assert qualified_uri("team", own) == full
     assert split_uri(full) == ("team", own)
 
 
@@ -24,7 +24,7 @@ def test_a_full_uri_contains_the_member_and_its_own_uri(own: str, full: str) -> 
 def test_http_uris_are_never_prefixed(uri: str) -> None:
     assert split_uri(uri) == ("", uri)
     if uri[:4].lower() == "http":
-        assert full_uri("team", uri) == uri
+        assert qualified_uri("team", uri) == uri
 
 
 def test_a_result_is_copied_only_if_a_uri_changes() -> None:

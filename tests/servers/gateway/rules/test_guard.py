@@ -174,14 +174,14 @@ async def test_tools_that_change_during_the_listing_are_listed_again(path):
         other.change(description="Is another.")
         before, listed = other.running.features.tools.entries, []
 
-        def listing(settings):
+        def list_tools(settings):
             found = before(settings)
             if not listed:
                 other.change(description="Is a.")
             listed.append(found)
             return found
 
-        other.running.features.tools.entries = listing
+        other.running.features.tools.entries = list_tools
         assert await other.text("a") == "a"
     assert len(listed) == 2
 
@@ -200,7 +200,7 @@ async def test_accepting_a_change_shows_and_announces_the_tool(path):
         other.change()
         assert await other.text("a") == CHANGED
         await other.peer.other("notifications/tools/list_changed")
-        Pins(path).record(other.running.features.tools.entries(None), shows_pages=True)
+        Pins(path).record(other.running.features.tools.entries(None), shows_apps=True)
         assert await other.text("a") == "a"
         await other.peer.other("notifications/tools/list_changed")
         assert not other.running.conditions.active
@@ -262,13 +262,13 @@ async def test_a_page_listed_before_a_change_does_not_permit_later_calls(path):
         await other.names()
         before = other.running.features.tools.entries
 
-        def listing(settings):
+        def list_tools(settings):
             found = before(settings)
             other.running.features.tools.entries = before
             other.change()
             return found
 
-        other.running.features.tools.entries = listing
+        other.running.features.tools.entries = list_tools
         assert await other.names() == ["a"]
         assert await other.text("a") == CHANGED
 

@@ -30,7 +30,7 @@ def test_pins_persist_in_the_next_process(tmp_path):
     path = tmp_path / "of the user" / "pins" / "a.pins.json"
     pins = Pins(path)
     assert (pins.is_new, pins.digest("a")) == (True, None)
-    pins.record([TOOL], shows_pages=False)
+    pins.record([TOOL], shows_apps=False)
     assert json.loads(path.read_text())["tools"]["a"]["definition"] == TOOL  # people read it too
     assert os.name != "posix" or path.stat().st_mode & 0o077 == 0
     pins = Pins(path)
@@ -41,9 +41,9 @@ def test_pins_persist_in_the_next_process(tmp_path):
 def test_refreshing_sees_pins_of_another_process(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     assert not pins.refresh()
-    pins.record([], shows_pages=False)
+    pins.record([], shows_apps=False)
     assert not pins.refresh()  # one's own record is nothing new
-    Pins(tmp_path / "a.pins.json").record([TOOL], shows_pages=False)
+    Pins(tmp_path / "a.pins.json").record([TOOL], shows_apps=False)
     assert pins.refresh()
     assert pins.digest("a") == digest_of(TOOL)
     assert not pins.refresh()
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 def test_a_file_damaged_later_keeps_the_loaded_pins(tmp_path, caplog):
     pins = Pins(tmp_path / "a.pins.json")
-    pins.record([TOOL], shows_pages=False)
+    pins.record([TOOL], shows_apps=False)
     pins.path.write_text("{")
     assert not pins.refresh()
     assert pins.digest("a") == digest_of(TOOL)
@@ -69,7 +69,7 @@ def test_pins_that_can_not_be_written_are_kept_in_memory(tmp_path):
     pins = Pins(tmp_path / "a" / "a.pins.json")
     (tmp_path / "a").write_text("no directory")
     with pytest.raises(OSError, match=r"exists|directory"):
-        pins.record([TOOL], shows_pages=False)
+        pins.record([TOOL], shows_apps=False)
     assert pins.digest("a") == digest_of(TOOL)
 
 
@@ -80,21 +80,21 @@ FLAT_PAGE = {**TOOL, "_meta": {"ui/resourceUri": "ui://a/b"}}
 
 def test_a_pinned_page_is_optional_for_clients_without_pages(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
-    pins.record([PAGE], shows_pages=True)
+    pins.record([PAGE], shows_apps=True)
     assert pins.definition("a") == {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/b"}}}
     assert [pins.matches(tool) for tool in (PAGE, TOOL, OTHER_PAGE, FLAT_PAGE)] == [True, True, False, False]
 
 
 def test_a_page_added_later_does_not_match(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
-    pins.record([TOOL], shows_pages=True)
+    pins.record([TOOL], shows_apps=True)
     assert not pins.matches(PAGE)
 
 
 def test_a_page_is_pinned_when_it_is_first_seen(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
-    pins.record([TOOL, {**TOOL, "name": "b"}], shows_pages=False)
+    pins.record([TOOL, {**TOOL, "name": "b"}], shows_apps=False)
     assert pins.matches(PAGE)
-    pins.learn_pages([PAGE, {**TOOL, "name": "b"}])
+    pins.pin_first_pages([PAGE, {**TOOL, "name": "b"}])
     later = Pins(tmp_path / "a.pins.json")
     assert (later.names, later.matches(PAGE), later.matches(OTHER_PAGE)) == (["a", "b"], True, False)

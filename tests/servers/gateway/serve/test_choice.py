@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from servers.catalog import CATALOG, Catalog, load_catalog
-from servers.gateway.serve.choice import ChosenServer, choose
+from servers.gateway.serve.choice import ChosenServer, choose_servers
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
 from tests.servers.gateway.serve.test_third_party import written
 
@@ -15,7 +15,7 @@ OURS = load_catalog(CATALOG)
 
 
 def chosen(folder: Path, text: str, *names: str, catalog: Catalog = OURS) -> list[ChosenServer]:
-    return choose(names, catalog, read_configuration(written(folder, text)))
+    return choose_servers(names, catalog, read_configuration(written(folder, text)))
 
 
 def settings(folder: Path, text: str) -> Any:
@@ -36,7 +36,7 @@ def test_options_and_settings_are_read_under_either_spelling(tmp_path: Path) -> 
         "log_level": "debug",
         "allowed_host": ["a", "b"],
     }
-    assert {name: one.value for name, one in read.page.items()} == {"no_page": True}
+    assert {name: one.value for name, one in read.workbench.items()} == {"no_page": True}
     sqlite, fetch = chosen(tmp_path, text)
     assert (sqlite.name, fetch.name) == ("sqlite", "fetch")
     assert (sqlite.settings.demo, sqlite.settings.max_rows) == (True, 5)
@@ -64,9 +64,9 @@ def test_directories_for_other_machines_come_from_the_operator(
         with pytest.raises(
             ValueError, match=r"^filesystem: other machines can reach it, and no directory was chosen"
         ):
-            choose(["filesystem"], OURS, Configuration(), is_local=False)
+            choose_servers(["filesystem"], OURS, Configuration(), is_local=False)
     monkeypatch.setenv("MCP_FILESYSTEM_ROOTS", str(tmp_path))
-    (found,) = choose(["filesystem"], OURS, Configuration(), is_local=False)
+    (found,) = choose_servers(["filesystem"], OURS, Configuration(), is_local=False)
     files: Any = found.settings
     assert (files.roots, found.defaults_note) == ([tmp_path], "")
 
@@ -129,11 +129,11 @@ def test_the_defaults_without_a_file_serve_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = {one.name: one.settings for one in choose([], OURS, Configuration())}
+    found = {one.name: one.settings for one in choose_servers([], OURS, Configuration())}
     assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
     files: Any = found["filesystem"]
     assert ([path.resolve() for path in files.roots], files.writes) == ([tmp_path.resolve()], False)
-    notes = [one.defaults_note for one in choose([], OURS, Configuration()) if one.defaults_note]
+    notes = [one.defaults_note for one in choose_servers([], OURS, Configuration()) if one.defaults_note]
     has = f"filesystem serves the current directory, read-only: {Path.cwd()}"
     assert notes == [f"{has}; set MCP_FILESYSTEM_ROOTS to serve others"]
     databases: Any = found["sqlite"]
@@ -141,13 +141,13 @@ def test_the_defaults_without_a_file_serve_the_current_directory(
 
 
 def test_only_named_servers_are_chosen(tmp_path: Path) -> None:
-    names = [one.name for one in choose(["fetch", "everything", "fetch"], OURS, Configuration())]
+    names = [one.name for one in choose_servers(["fetch", "everything", "fetch"], OURS, Configuration())]
     assert names == ["fetch", "everything"]
     text = "servers: {sqlite: {demo: true}, fetch: {}, filesystem: {roots: [none]}}"
     assert [one.name for one in chosen(tmp_path, text, "fetch", "sqlite")] == ["sqlite", "fetch"]
     for read in (read_configuration(written(tmp_path, "servers: {fetch: {}}")), Configuration()):
         with pytest.raises(ValueError, match=r"there is no server 'fech'.*available: .*fetch"):
-            choose(["fech"], OURS, read)
+            choose_servers(["fech"], OURS, read)
     said = r"servers\.other: .* in the catalog; .*; a third-party server needs a command or a url"
     with pytest.raises(ValueError, match=said):
         chosen(tmp_path, "servers: {other: {}}")
@@ -185,12 +185,12 @@ async def test_a_server_that_can_not_be_imported_fails_at_its_start(
 def test_a_module_without_a_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = others(tmp_path, ("empty", package(tmp_path, "empty_server", "app = 5", monkeypatch)))
     with pytest.raises(ValueError, match=r"empty: empty_server\.server has no server named app"):
-        choose([], catalog, Configuration())
+        choose_servers([], catalog, Configuration())
 
 
 def test_a_module_is_served_once(tmp_path: Path) -> None:
     catalog = others(tmp_path, ("one", "servers.everything"))
-    assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
+    assert [one.name for one in choose_servers([], catalog, Configuration())] == ["one"]
     catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))
     with pytest.raises(ValueError, match=r"servers\.everything can be served only once"):
-        choose([], catalog, Configuration())
+        choose_servers([], catalog, Configuration())

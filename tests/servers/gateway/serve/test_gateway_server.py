@@ -17,7 +17,7 @@ from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.gateway.bridge import bridge
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules as Names
-from servers.gateway.serve.gateway_server import joined_server, principal_extensions, wait_until_settled
+from servers.gateway.serve.gateway_server import make_gateway, principal_extensions, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.auth.tokens_file import digest_of
@@ -30,7 +30,7 @@ from shared.telemetry.supervised import SupervisedServer
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.gateway.bridge.upstreams import Behind
 from tests.servers.gateway.joined.members import small
-from tests.servers.gateway.serve.test_third_party_server import at_work, call, configured, listed, started, text
+from tests.servers.gateway.serve.test_bridge_server import at_work, call, configured, listed, started, text
 from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 
@@ -106,7 +106,7 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
         life.start()
     try:
         await wait_until_settled(lives)
-        app = joined_server(lives, [app for app, _, _ in members], "auto", [])
+        app = make_gateway(lives, [app for app, _, _ in members], "auto", [])
         async with app.open(extensions=principal_extensions([rules for _, _, rules in members])) as running:
             yield running
     finally:
@@ -121,7 +121,7 @@ def test_several_servers_have_the_most_generous_limits_of_a_call() -> None:
         CallLimits(result_bytes=20, seconds=1, entries=40),
     )
     apps[0].limits, apps[0].task_limits = Limits(concurrent_calls=3), TaskLimits(seconds=4)
-    app = joined_server([], apps, "auto", [])
+    app = make_gateway([], apps, "auto", [])
     assert app.budget == CallLimits(result_bytes=20, seconds=2, entries=40)
     assert (app.limits, app.task_limits) == (apps[0].limits, apps[0].task_limits)
 

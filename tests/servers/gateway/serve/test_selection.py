@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from servers.gateway.serve.configuration import read_configuration
-from servers.gateway.serve.selection import Joining
+from servers.gateway.serve.selection import JoinOptions
 from shared.program.settings.options import Words, read_options
 
 
-def joining(folder: Path, text: str, given: Words | None = None) -> Joining:
+def joining(folder: Path, text: str, given: Words | None = None) -> JoinOptions:
     path = folder / "bundle.yaml"
     path.write_text(f"{text}\nservers: {{fetch: {{}}}}")
-    return read_options(Joining, given or {}, file=read_configuration(path).joining)
+    return read_options(JoinOptions, given or {}, file=read_configuration(path).join_options)
 
 
 SERVED, KNOWN = ["a", "b"], ["a", "b", "c"]

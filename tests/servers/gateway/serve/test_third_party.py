@@ -10,9 +10,9 @@ import pytest
 
 from servers.catalog import CATALOG, load_catalog
 from servers.common.machine import Machine
-from servers.gateway.serve.choice import choose
+from servers.gateway.serve.choice import choose_servers
 from servers.gateway.serve.configuration import read_configuration
-from servers.gateway.serve.third_party import Foreign, pins_path
+from servers.gateway.serve.third_party import ThirdPartyServer, pins_path
 from servers.gateway.serve.values import Value, read_env_file
 from shared.program.process import Options
 
@@ -23,9 +23,10 @@ def written(folder: Path, text: str, mode: int = 0o600) -> Path:
     return of_owner(folder, "bundle.yaml", text, mode)
 
 
-def the_foreign(folder: Path, text: str, mode: int = 0o600) -> Foreign:
+def the_server(folder: Path, text: str, mode: int = 0o600) -> ThirdPartyServer:
     """The only third-party server of a file, with `text` as its entry."""
-    (one,) = read_configuration(written(folder, f"servers: {{other: {{{text}}}}}", mode)).foreign().values()
+    path = written(folder, f"servers: {{other: {{{text}}}}}", mode)
+    (one,) = read_configuration(path).third_party_servers().values()
     return one
 
 
@@ -38,11 +39,11 @@ def of_owner(folder: Path, name: str, text: str, mode: int = 0o600) -> Path:
 
 def test_a_command_is_a_list_or_a_shell_like_string(tmp_path: Path) -> None:
     for command in ("[run, 'a b', -c]", "run 'a b' -c"):
-        assert the_foreign(tmp_path, f"command: {command}").settings.command == ["run", "a b", "-c"]
+        assert the_server(tmp_path, f"command: {command}").settings.command == ["run", "a b", "-c"]
     # It starts where the file stands.
     (tmp_path / "there").mkdir()
-    assert the_foreign(tmp_path, "command: run").directory == tmp_path
-    assert the_foreign(tmp_path, "command: run, cwd: there").settings.cwd == tmp_path / "there"
+    assert the_server(tmp_path, "command: run").directory == tmp_path
+    assert the_server(tmp_path, "command: run, cwd: there").settings.cwd == tmp_path / "there"
 
 
 def test_a_command_gets_variables_from_files_and_the_environment(
@@ -52,7 +53,7 @@ def test_a_command_gets_variables_from_files_and_the_environment(
     of_owner(tmp_path, "value", "of a file\n")
     monkeypatch.setenv("OURS", "of the environment")
     text = "command: run, env-file: vars, env: {B: text, C: {env: OURS}, D: {file: value}}"
-    assert the_foreign(tmp_path, text)._environment() == {
+    assert the_server(tmp_path, text)._environment() == {
         "A": "1",
         "A2": "=",
         "B": "text",
@@ -67,12 +68,12 @@ def test_a_url_gets_its_headers_and_the_token(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("OURS", "k")
     text = "url: 'https://example.org/mcp', token-file: token, headers: {X-Key: {env: OURS}, X-Tenant: acme}"
     headers = {"authorization": f"Bearer {SECRET}", "x-key": "k", "x-tenant": "acme"}
-    assert the_foreign(tmp_path, text)._headers() == headers
+    assert the_server(tmp_path, text)._headers() == headers
 
 
 def test_a_secret_file_is_read_at_each_use(tmp_path: Path) -> None:
     token = of_owner(tmp_path, "token", "old")
-    one = the_foreign(tmp_path, "url: 'https://example.org/mcp', token-file: token")
+    one = the_server(tmp_path, "url: 'https://example.org/mcp', token-file: token")
     token.write_text("new")
     assert one._headers() == {"authorization": "Bearer new"}
     token.unlink()
@@ -82,7 +83,7 @@ def test_a_secret_file_is_read_at_each_use(tmp_path: Path) -> None:
 
 def test_rules_and_limits_are_read(tmp_path: Path) -> None:
     tools = "tools: {allow: [a, 'b_*'], deny: [c], rename: {a: x}, describe: {a: A tool.}}"
-    one = the_foreign(tmp_path, f"command: run, {tools}, max-result: 2048, max-seconds: 1.5, pin: true, shared: true")
+    one = the_server(tmp_path, f"command: run, {tools}, max-result: 2048, max-seconds: 1.5, pin: true, shared: true")
     rules = one.rules
     assert (rules.allow, rules.deny, rules.rename, rules.describe) == (
         ("a", "b_*"),
@@ -138,7 +139,7 @@ def test_an_error_is_one_line_without_secrets(tmp_path: Path) -> None:
     of_owner(tmp_path, "broken", f"A=1\n{SECRET}\n")
     for text, reason in BAD:
         with pytest.raises(ValueError, match=r"bundle\.yaml: ") as error:
-            the_foreign(tmp_path, text)
+            the_server(tmp_path, text)
         said = str(error.value)
         assert reason in said
         assert (len(said.splitlines()), said.count("bundle.yaml: "), SECRET in said) == (1, 1, False)
@@ -156,7 +157,7 @@ def test_an_invalid_name_is_refused(tmp_path: Path) -> None:
     for name, reason in NAMES:
         read = read_configuration(written(tmp_path, f"servers: {{'{name}': {{command: run}}}}"))
         with pytest.raises(ValueError, match=rf"bundle\.yaml: servers.*{reason}"):
-            choose([], load_catalog(CATALOG), read)
+            choose_servers([], load_catalog(CATALOG), read)
 
 
 LINES = [
@@ -169,8 +170,8 @@ LINES = [
 
 def test_a_secret_in_a_world_readable_file_is_reported(tmp_path: Path) -> None:
     for text, said in LINES:
-        assert the_foreign(tmp_path, text).exposed is None
-        exposed = the_foreign(tmp_path, text, 0o644).exposed
+        assert the_server(tmp_path, text).exposed is None
+        exposed = the_server(tmp_path, text, 0o644).exposed
         assert exposed == (said and f"{tmp_path / 'bundle.yaml'}: servers.other{said}")
     url = "url: 'https://example.org'"
     # Or in a file that is named there.
@@ -180,18 +181,18 @@ def test_a_secret_in_a_world_readable_file_is_reported(tmp_path: Path) -> None:
         "command: run, env-file: kept",
     ):
         of_owner(tmp_path, "kept", "A=1")
-        assert the_foreign(tmp_path, text).exposed is None
+        assert the_server(tmp_path, text).exposed is None
         of_owner(tmp_path, "kept", "A=1", 0o644)
-        assert the_foreign(tmp_path, text).exposed is not None
+        assert the_server(tmp_path, text).exposed is not None
 
 
 def test_servers_keep_the_order_of_the_file(tmp_path: Path) -> None:
     text = "servers: {fetch: {}, other: {command: run, max-seconds: 90, max-result: 5000}, prompts: {}}"
-    found = choose([], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
+    found = choose_servers([], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
     assert [one.name for one in found] == ["fetch", "other", "prompts"]
     found[1].apply_limits(Options())
     assert (found[1].app.budget.seconds, found[1].app.budget.result_bytes) == (90, 5_000)
-    (only,) = choose(["other"], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
+    (only,) = choose_servers(["other"], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
     assert only.name == "other"
 
 

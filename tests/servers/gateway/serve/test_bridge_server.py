@@ -75,7 +75,7 @@ async def listed(http: httpx.AsyncClient, server: str) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_third_party_servers_are_served_and_counted(tmp_path: Path) -> None:
+async def test_bridge_servers_are_served_and_counted(tmp_path: Path) -> None:
     other = started(env={"KEY": SECRET}, tools={"deny": ["leave"], "rename": {"pid": "number"}})
     async with served(tokens=(SECRET,)) as site:
         remote = {"url": f"http://127.0.0.1:{site.port}/mcp", "token": SECRET}
