@@ -165,7 +165,7 @@ def shape_request(method: str, params: dict[str, Any], version: Version) -> dict
             return params
 
 
-def explain(error: McpError, version: Version) -> RpcError:
+def to_rpc_error(error: McpError, version: Version) -> RpcError:
     """Return `error` as a JSON-RPC error of `version`. An unknown exception becomes an internal error without
     details."""
     match error:
@@ -195,13 +195,13 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
     return isinstance(error, ToolError | CallTimeout)
 
 
-def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
+def outcome_for_peer(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
     """Return the outcome of a call as a result, which still has to be shaped, or as the JSON-RPC error for `peer`."""
     if isinstance(outcome, dict):
         return outcome
     if is_result(outcome, method, peer.version):
         return {"content": [{"type": "text", "text": str(outcome)}], "isError": True}
-    return explain(outcome, peer.version)
+    return to_rpc_error(outcome, peer.version)
 
 
 @cache

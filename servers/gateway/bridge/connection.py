@@ -22,7 +22,7 @@ from shared.client.connection.restart import Pauses
 from shared.client.options import ClientOptions
 from shared.concurrency import Signal, TaskSet, first_error, wait_for_first
 from shared.errors import McpError, MethodNotFound, PeerError, RpcError
-from shared.protocol.http.retry_after import BUSY
+from shared.protocol.http.retry_after import RETRYABLE
 from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.descriptions import ServerDescription
 from shared.protocol.wire.jsonrpc import Gap
@@ -175,7 +175,7 @@ class BridgeConnection:
                     await client.ping()
             except (McpError, OSError) as error:
                 # An error response shows that the server is available, unless a proxy reports the opposite.
-                if not isinstance(error, PeerError) or error.code in BUSY:
+                if not isinstance(error, PeerError) or error.code in RETRYABLE:
                     return reason_of(error)
 
     def _set_state(self, client: Client | None, reason: str = "") -> None:

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from ...concurrency import Signal
 from ...errors import McpError, PeerError
-from ...protocol.http.retry_after import BUSY
+from ...protocol.http.retry_after import RETRYABLE
 from ...text import plain
 from .connection import Connection
 from .link import Link
@@ -190,7 +190,7 @@ class _Subscriber:
             except (ConnectionError, TimeoutError, PeerError) as error:
                 # A first subscription that fails is not repeated. A later one is repeated if the server has
                 # disconnected or reports that it is busy.
-                may_pass = not isinstance(error, PeerError) or error.code in BUSY
+                may_pass = not isinstance(error, PeerError) or error.code in RETRYABLE
                 if not self.established.is_set() or not self._link.is_usable or not may_pass:
                     raise
             failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1

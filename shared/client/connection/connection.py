@@ -284,7 +284,7 @@ class Connection:
 
     def _expire(self, waiter: Waiter, seconds: float) -> None:
         # The server waits for this client, perhaps for a person: its own answer can't come before the client's.
-        if self.session.open_questions:
+        if self.session.server_request_count:
             self._set_timer(waiter, seconds)
         else:
             waiter.settle(TimeoutError(f"the server did not answer within {seconds:g} s"))

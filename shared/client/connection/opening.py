@@ -49,7 +49,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
     # `server/discover` harms no server: an old one answers with an error of some kind, or not at all.
     step = await _discover(connection, options) if session.stateless else OpeningStep.HANDSHAKE
-    if step is OpeningStep.AGAIN:
+    if step is OpeningStep.RETRY:
         step = await _discover(connection, options)
     if step is OpeningStep.STATELESS:
         return
@@ -95,8 +95,8 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
             if connection.gone.is_set():
                 raise EndedAtProbe(str(error)) from None
     step = session.handle_discovery(answer if isinstance(answer, Response | Failure) else None)
-    if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.accepts_handshake):
-        if isinstance(answer, Failure) and not session.named:
+    if step is OpeningStep.FAIL or (step is OpeningStep.HANDSHAKE and not session.accepts_handshake):
+        if isinstance(answer, Failure) and not session.offered:
             result_of(answer)
         raise _no_common_version(session, options)
     return step
@@ -106,7 +106,7 @@ def _no_common_version(session: ClientSession, options: ClientOptions) -> Connec
     accepted = options.accepted_versions()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"only {accepted[0]}"
     # Only dates are repeated: another text might say anything.
-    dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][
+    dates = [version for version in session.offered if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][
         :_MAX_NAMED_VERSIONS
     ]
     theirs = f"the server supports {', '.join(dates)}" if dates else "the server does not name its versions"

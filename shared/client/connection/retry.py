@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import PeerError
-from ...protocol.http.retry_after import BUSY
+from ...protocol.http.retry_after import RETRYABLE
 from ...protocol.http.routing_headers import HeaderMismatch
 from ...protocol.types.tools import named_tools
 from ..errors import SessionLost, Unreached
@@ -75,7 +75,9 @@ class RetryPolicy:
         if failures >= MAX_ATTEMPTS:
             return None
         if not isinstance(error, Unreached):
-            may_pass = isinstance(error, ConnectionError) or (isinstance(error, PeerError) and error.code in BUSY)
+            may_pass = isinstance(error, ConnectionError) or (
+                isinstance(error, PeerError) and error.code in RETRYABLE
+            )
             is_tool = method == "tools/call" and params.get("name") in self._tools
             if not (may_pass and (is_tool or method in _IDEMPOTENT_METHODS)):
                 return None

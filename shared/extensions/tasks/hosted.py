@@ -17,7 +17,7 @@ from ...contracts import TaskRecord
 from ...errors import InputRequired, InternalError, PeerError, RpcError
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.questions import Question, write_requests
-from ...protocol.shaping import settle
+from ...protocol.shaping import outcome_for_peer
 from ...protocol.types.tasks import TaskStatus
 from ...server.dispatch.context import Context
 from . import states
@@ -231,7 +231,7 @@ class HostedCall:
         self._is_done = True
         if isinstance(outcome, InputRequired):
             outcome = InternalError("the call asked for input after it had become a task; call again")
-        answer = settle(outcome, call.method, call.peer)
+        answer = outcome_for_peer(outcome, call.method, call.peer)
         if isinstance(answer, RpcError):
             self._tasks.background.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
         else:

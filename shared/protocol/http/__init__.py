@@ -1,1 +1,1 @@
-"""The protocol's use of HTTP, without a socket."""
+"""The protocol's rules for HTTP, without I/O."""

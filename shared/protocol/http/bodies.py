@@ -1,8 +1,8 @@
-"""The body of a request, gathered piece by piece within a limit: plain, or inflated from gzip (RFC 1952).
+"""The body of a request, collected piece by piece up to a limit. It may be compressed with gzip (RFC 1952).
 
-A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: at most the limit and
-one step are ever held in memory. The limit also applies to the received bytes, since gzip may continue forever
-without content.
+A few bytes of gzip can expand to gigabytes. So they are inflated in steps, until the limit is exceeded: a body takes
+at most the limit and one step in memory. The limit also applies to the received bytes, since gzip data may go on
+forever without content.
 """
 
 import zlib
@@ -15,7 +15,7 @@ _STEP_BYTES = 65_536
 
 
 def check_length(headers: Headers, limit: int) -> Refusal | None:
-    """Return a 413 if the `headers` announce more than `limit` bytes."""
+    """Return a refusal with status 413 if the `headers` announce more than `limit` bytes."""
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
         return _too_large(limit)
@@ -37,17 +37,17 @@ class Body:
         self.limit = limit
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Add the next piece. Return a 413 beyond the limit."""
+        """Add the next piece. Return a refusal with status 413 if the body exceeds the limit."""
         self.data += piece
         return _too_large(self.limit) if len(self.data) > self.limit else None
 
     def end(self) -> Refusal | None:
-        """End the body."""
+        """End the body. Return a refusal if it is incomplete."""
         return None
 
 
 class GzipBody(Body):
-    """A gzipped body that consists of exactly one member. `data` contains the inflated bytes."""
+    """A gzipped body, which must be a single gzip member. `data` contains the inflated bytes."""
 
     __slots__ = ("_inflater", "_received")
 
@@ -57,7 +57,8 @@ class GzipBody(Body):
         self._received = 0
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Add the next piece. Return a 413 beyond the limit, and a 400 for invalid gzip."""
+        """Add the next piece. Return a refusal with status 413 if the body exceeds the limit, or 400 if it is not
+        valid gzip."""
         self._received += len(piece)
         try:
             while True:
@@ -72,7 +73,7 @@ class GzipBody(Body):
         return refuse(400, "the gzipped body continues after its end") if self._inflater.unused_data else None
 
     def end(self) -> Refusal | None:
-        """End the body. Return a 400 if it is incomplete."""
+        """End the body. Return a refusal with status 400 if it is incomplete."""
         return None if self._inflater.eof else refuse(400, "the gzipped body ends too early")
 
 

@@ -1,7 +1,8 @@
-"""The headers of a client's HTTP requests that the protocol determines.
+"""The headers that the protocol requires in a client's HTTP requests.
 
-Stateless requests repeat parts of their body in headers (`routing_headers.py` checks them on the server's side). In
-the handshake era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
+A stateless request repeats parts of its body in headers, which `routing_headers.py` checks on the server's side. In
+the handshake era, every request after `initialize` has the session id and the version in headers (2025-11-25,
+Streamable HTTP).
 """
 
 from base64 import b64encode
@@ -18,24 +19,25 @@ from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, pa
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
 MAX_TOOLS = 5_000
-"""Maximum number of tools whose marked arguments are remembered. Beyond it, the oldest are dropped; a call lists them
-again."""
+"""Maximum number of tools whose arguments with headers are remembered. Beyond it the oldest are forgotten; a call of
+such a tool lists the tools again."""
 
 
 def encode_value(text: str) -> str:
-    """Return `text` as a header value: unchanged, or marked and in base64 if a header can't carry it unchanged, or if
-    it looks like a marked value."""
-    looks_marked = text.startswith("=?base64?") and text.endswith("?=")
-    if text.isascii() and text.isprintable() and text == text.strip() and not looks_marked:
+    """Return `text` as the value of a header. It is encoded as `=?base64?...?=` if a header can't contain it
+    unchanged, or if it looks like an encoded value; otherwise it stays unchanged."""
+    looks_encoded = text.startswith("=?base64?") and text.endswith("?=")
+    if text.isascii() and text.isprintable() and text == text.strip() and not looks_encoded:
         return text
     return f"=?base64?{b64encode(text.encode('utf-8', 'replace')).decode()}?="
 
 
 class ClientHeaders:
-    """The values from one server's answers that later requests must repeat."""
+    """The headers of requests to one server. They depend on its earlier answers."""
 
     def __init__(self, *, has_dialect: bool = False) -> None:
-        """A server with a dialect receives none of the specification's headers."""
+        """With `has_dialect`, the server follows another description of the protocol (`wire/dialects`), and receives
+        none of the specification's headers."""
         self._has_dialect = has_dialect
         self.session_id: str | None = None
         self._version: str | None = None
@@ -43,20 +45,21 @@ class ClientHeaders:
 
     def post_headers(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
         """Return the headers of a POST with `message`."""
-        types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
+        media_types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
         if self._has_dialect:
-            return types
+            return media_types
         if isinstance(message, Request) and claims_envelope(message.params):
-            return {**types, **self._routing_headers(message)}
-        return {**types, **self.session_headers()}
+            return {**media_types, **self._routing_headers(message)}
+        return {**media_types, **self.session_headers()}
 
     def session_headers(self) -> dict[str, str]:
-        """Return the headers of every request of the handshake era."""
+        """Return the headers that every request of the handshake era has: the session id and the version, if
+        known."""
         session = {} if self.session_id is None else {SESSION_ID: self.session_id}
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 
     def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
-        """Store the relevant values in the answer to `request`, and the session id in its HTTP response."""
+        """Store what later headers need from the answer to `request`. `session_id` is that of the HTTP response."""
         if not isinstance(answer, Response):
             return
         if request.method == "initialize":
@@ -67,7 +70,7 @@ class ClientHeaders:
             return
         for name, tool in named_tools(answer.result):
             if isinstance(schema := tool.get("inputSchema"), dict):
-                # The entry moves to the end, so that the most recently listed tools are forgotten last.
+                # Removed first, so that it is added at the end: the tools that were listed last are forgotten last.
                 self._parameters.pop(name, None)
                 if parameters := tuple(parameter_headers(schema)):
                     self._parameters[name] = parameters
@@ -92,8 +95,8 @@ class ClientHeaders:
 
 
 def usable_tools(answer: Response) -> tuple[Response, list[str]]:
-    """Return the answer to `tools/list` without the tools that can't be called over HTTP, and the reason for each of
-    them (2026-07-28, Streamable HTTP, Custom Headers)."""
+    """Return the answer to `tools/list` without tools that can't be called over HTTP, and a message about each of
+    these (2026-07-28, Streamable HTTP, Custom Headers)."""
     tools, faults, usable = answer.result.get("tools"), list[str](), list[Any]()
     for tool in tools if isinstance(tools, list) else ():
         schema = tool.get("inputSchema") if isinstance(tool, dict) else None
@@ -110,5 +113,5 @@ def _format_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    # Python does not convert integers of more than 4,300 digits to text, but does so for decimals.
+    # Python refuses to convert an int of more than 4,300 digits to text, but not a Decimal.
     return str(Decimal(value)) if isinstance(value, int) else str(value)

@@ -1,7 +1,7 @@
-"""Client-side checks of `x-mcp-header` annotations in tool schemas: a tool with an invalid annotation is not offered
-over HTTP, because a call of the tool could not be sent correctly (2026-07-28, Streamable HTTP, Custom Headers).
+"""The client's check of the `x-mcp-header` annotations in a tool's schema. Over HTTP a client leaves out a tool with
+an invalid annotation, because it could not send a correct call (2026-07-28, Streamable HTTP, Custom Headers).
 
-`routing_headers.py` reads the annotations of valid schemas.
+`routing_headers.py` reads the valid annotations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,14 @@ _SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchema
 """The keywords that contain schemas by name."""
 
 _Path = tuple[Any, ...] | None
-"""A linked list of path segments; None at the root. The segments are joined only when an error is reported: a hostile
-schema may have megabyte-long names."""
+"""The path to a schema, as a linked list: the path of its parent, followed by one or two segments; None at the root.
+The segments are joined only to report an error, since a hostile schema may have names that are megabytes long."""
 
 
 def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the first invalid annotation in the `schema` of a tool's arguments, or None if there is
-    none. An annotation must be a token and unique in the tool, ignoring case, and must be on a string, an integer or
-    a boolean that is reached through property names only."""
+    """Return the first error in the annotations in the `schema` of a tool's arguments; None if there is none. An
+    annotation must be an HTTP token, and unique in the tool, ignoring case. It must be on a string, an integer or a
+    boolean to which a path of `properties` leads."""
     seen: set[str] = set()
     for path, node, is_argument in _iterate_schemas(schema):
         if ANNOTATION not in node:
@@ -54,7 +54,7 @@ def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
 
 
 def _iterate_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any], bool]]:
-    """Iterate over every schema in `schema`, with its position, and True if it is reached through property names
+    """Yield every schema in `schema`, with its path, and True if it is an argument: the path consists of `properties`
     only."""
     pending: list[tuple[_Path, Any, bool]] = [(None, schema, True)]
     while pending:

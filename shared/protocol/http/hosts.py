@@ -1,6 +1,7 @@
-"""Allowed hosts and origins of a request: the defense against DNS rebinding.
+"""Checks of the `Host` and `Origin` headers: the defense against DNS rebinding.
 
-Both are compared as parsed values, never as strings (2025-11-25, Transports, Security Warning; RFC 6454).
+Hosts and origins are compared as parsed values, never as strings (2025-11-25, Transports, Security Warning; RFC
+6454).
 """
 
 import re
@@ -45,21 +46,22 @@ def _parse_origin(text: str) -> tuple[str, str, str | None] | None:
 
 
 class HostPolicy:
-    """Allowed hosts and origins of a request: the defense against DNS rebinding.
+    """The hosts and origins that a listener allows in requests.
 
-    On a loopback address, the machine's own names are allowed with any port, and others only if listed. On another
-    address, hosts are checked if some are listed. A request from a browser page (one with `Origin`) needs a listed
-    origin, or, on loopback, an origin on this machine.
+    A listener on a loopback address allows the loopback names of this machine, with any port, and listed hosts. A
+    listener on another address allows listed hosts, or all hosts if none is listed. A request from a page in a
+    browser, which has an `Origin`, needs a listed origin or, on a loopback address, an origin on this machine.
     """
 
     def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        """A host without a port matches any port. "*" matches everything except `null`.
+        """`bound_to` is the address of the listener. A host without a port allows any port. "*" allows everything,
+        except the origin `null`.
 
         Raises ValueError for an entry that is not a host or not an origin.
         """
         hosts, origins = tuple(hosts), tuple(origins)
         self._is_local = is_loopback(bound_to)
-        # A server for other machines is reached under names that it can't know, and rebinding only endangers servers
+        # A listener for other machines is reached by names that it can't know. DNS rebinding endangers only listeners
         # for this machine.
         self._any_host = "*" in hosts or not (self._is_local or hosts)
         self._any_origin = "*" in origins
@@ -67,32 +69,35 @@ class HostPolicy:
         self._origins = {_require_parsed(_parse_origin(entry), entry) for entry in origins if entry != "*"}
 
     def check_host(self, headers: Headers) -> Refusal | None:
-        """Return a 403 for a `Host` that is not allowed."""
+        """Return a refusal with status 403 for a `Host` that is not allowed."""
         host = _parse_host(headers.get("host") or "")
         if self._any_host:
             return None
-        if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_own_host(host[0])):
+        if host is not None and (
+            host in self._hosts or (host[0], None) in self._hosts or self._is_loopback_name(host[0])
+        ):
             return None
         return refuse(403, "the Host of this request is not allowed; the operator can allow it with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
-        """Return a 403 for an `Origin` that is not allowed. A request without one does not come from a browser."""
+        """Return a refusal with status 403 for an `Origin` that is not allowed. A request without `Origin` is
+        allowed."""
         sent = headers.get("origin")
-        # Browsers send the header with every request from a page to another origin; other programs do not.
+        # Browsers send this header with every request from a page to another origin. So the request comes from
+        # another program, or from a page of this server.
         if sent is None:
             return None
         origin = _parse_origin(sent)
         if origin is not None:
-            # A page under development on this machine is served from another port than this server, so any port is
-            # allowed.
-            is_own_page = origin[0] in _DEFAULT_PORTS and self._is_own_host(origin[1])
-            if self._any_origin or origin in self._origins or is_own_page:
+            # Any port of this machine is allowed, since pages under development are served from another port.
+            is_local_page = origin[0] in _DEFAULT_PORTS and self._is_loopback_name(origin[1])
+            if self._any_origin or origin in self._origins or is_local_page:
                 return None
         return refuse(
             403, "the Origin of this request is not allowed; the operator can allow it with --allowed-origin"
         )
 
-    def _is_own_host(self, host: str) -> bool:
+    def _is_loopback_name(self, host: str) -> bool:
         return self._is_local and host in ("localhost", "127.0.0.1", "[::1]")
 
 

@@ -1,4 +1,4 @@
-"""The responses of a server that is an OAuth 2.1 protected resource, as plain data and text.
+"""OAuth 2.1 protected resources: which tokens they accept, and the challenges in their responses.
 
 (RFC 9728; RFC 6750, section 3; RFC 9449, section 7.1; 2026-07-28, Authorization.)
 """
@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from ..records import record
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
-"""The prefix that turns the path of a resource into the path of its metadata (RFC 9728, section 3.1)."""
+"""The prefix of a resource's path that yields the path of its metadata (RFC 9728, section 3.1)."""
 
 
 def challenge(scheme: str = "Bearer", **fields: str | None) -> str:
-    """Return a challenge with these parameters, except those that are None. The values contain neither quotes nor
+    """Return a challenge with these parameters, except those that are None. Their values must not contain quotes or
     backslashes (RFC 9110, section 11.6.1)."""
     parameters = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value is not None)
     return f"{scheme} {parameters}".rstrip()
@@ -20,17 +20,17 @@ def challenge(scheme: str = "Bearer", **fields: str | None) -> str:
 
 @record
 class ProtectedResource:
-    """The resource for which tokens are issued, with hints for obtaining a token."""
+    """A resource for which tokens are issued, and what a client needs to obtain one."""
 
     uri: str
-    """Its canonical URI, which `aud` must contain (RFC 8707, section 2)."""
+    """Its canonical URI (RFC 8707, section 2), for which a client requests a token."""
     metadata_url: str
     """The URL of its metadata, which lists the issuers of tokens."""
     audiences: frozenset[str]
-    """The accepted audiences, one of which a token must contain. They are the URIs of the same server, or for a
-    resource without a server, the URIs of all servers on the listener."""
+    """The accepted values of a token's `aud`. They are the URIs of the resource's server or, if the resource is not
+    one server, the URIs of all servers on the listener."""
     scopes: Callable[[], Sequence[str]]
-    """The scopes to request first."""
+    """Returns the scopes that a client should request if it has no token yet."""
 
     def challenge(
         self,
@@ -41,8 +41,9 @@ class ProtectedResource:
         scope: Collection[str] | None = None,
         algorithms: Sequence[str] = (),
     ) -> str:
-        """Return the value of the WWW-Authenticate header for a refused request: because of `error`, and with the
-        required `scope` instead of the first scopes."""
+        """Return the value of the WWW-Authenticate header for a refused request. `error` and `description` are the
+        reason, if the request had a token. `scope` is the scopes that the request needs, by default those of
+        `scopes`."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

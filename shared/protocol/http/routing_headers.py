@@ -1,13 +1,14 @@
-"""The headers with which a stateless HTTP request repeats parts of its body, so that a proxy can route it without
-reading the body.
+"""The headers in which a stateless HTTP request repeats parts of its body, so that a proxy can route the request
+without reading the body.
 
 `MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` the name or URI in the
-request, and `Mcp-Param-*` the arguments that a tool's schema annotates with `x-mcp-header`. A difference is refused
-with -32020, since a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
+params, and `Mcp-Param-*` the arguments that a tool's schema annotates with `x-mcp-header`. A request whose header
+differs from its body is refused with -32020, since a proxy may have relied on the header (2026-07-28, Streamable
+HTTP, Request Headers).
 
-The order of the checks decides which fault is reported first: repeated headers, the envelope, the version header, the
-method, the name, whether the version is served, the parameters. The session checks the rest: unknown methods and bad
-params.
+The first error is reported. The checks are made in this order: repeated headers, the envelope, the version header,
+the method, the name, whether the version is supported, the arguments. The session then checks the rest, such as
+unknown methods and invalid params.
 """
 
 import re
@@ -24,7 +25,8 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 ParametersOf = Callable[[str], Iterable["Parameter"]]
-"""Returns the arguments of the tool with that name that headers repeat; empty for an unknown tool."""
+"""A function that returns which arguments of the tool with that name are repeated in headers; empty for an unknown
+tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
@@ -36,29 +38,30 @@ NAMED_BY = {
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-"""The param that `Mcp-Name` repeats. Other methods have none, and a stray header is ignored."""
+"""The param that `Mcp-Name` repeats, by method. For other methods the header is ignored."""
 
 OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
-"""Methods of an extension whose specification requires clients to send `Mcp-Name`, although the core does not mention
-them. Some clients omit it. Since a missing header can't mislead a proxy, only a difference is refused."""
+"""The methods for which `Mcp-Name` may be missing. The tasks extension requires the header, but the specification
+does not mention these methods, and some clients omit it. A missing header can't mislead a proxy, so only a different
+value is refused."""
 
 ANNOTATION = "x-mcp-header"
-"""The schema keyword with the name of the header that repeats an argument."""
+"""The keyword of an argument's schema that contains the name of its header, without `Mcp-Param-`."""
 ANNOTATED_TYPES = ("string", "integer", "boolean")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BASE64 = "=?base64?"
-_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_ENCODED_PREFIX = "=?base64?"
+_ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
 
 class HeaderMismatch(RpcError):
-    """Raised if a header differs from the body (2026-07-28, -32020)."""
+    """A header differs from the body (2026-07-28)."""
 
     code = -32020
 
 
 def check_stateless_body(message: Message) -> Refusal | None:
-    """Return a 400 for a body that is not one request or one notification."""
+    """Return a refusal with status 400 for a body that is not one request or one notification."""
     match message:
         case Malformed(answer):
             return Refusal(400, answer)
@@ -68,24 +71,25 @@ def check_stateless_body(message: Message) -> Refusal | None:
 
 
 def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
-    """Return the first error in a stateless request, in the order above, with its HTTP status."""
+    """Return a refusal for the first error in a stateless request, in the order of the module's description; None if
+    there is no error."""
     try:
         if headers.repeated:
             raise HeaderMismatch(REPEATED)
         # The envelope is checked first, since the headers are compared with it.
         meta = check_envelope(request.params)
-        # A proxy has routed by the header, so a difference is reported before an unknown version.
+        # Checked before whether the version is supported, since a proxy may have routed by the header.
         if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
         if _decode_header(headers, METHOD_HEADER) != request.method:
             raise HeaderMismatch("the Mcp-Method header must equal the method")
         named_by = NAMED_BY.get(request.method)
         name = request.params.get(named_by) if named_by is not None else None
-        # A name that is not a string can't be repeated; the params' own check refuses it.
+        # A name that is not a string is refused later, when the params are validated.
         may_omit = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
         if isinstance(name, str) and not may_omit and _decode_header(headers, NAME_HEADER) != name:
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
-        # If header and body agree on an unknown version, the request is valid, and the answer is -32022.
+        # Raises -32022 if the header and the body agree on an unsupported version.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
@@ -100,16 +104,18 @@ def _decode_header(headers: Headers, name: str) -> str | None:
 
 
 def decode_value(value: str) -> str | None:
-    """Return the text of a header value. `=?base64?…?=` contains UTF-8 in base64, for text that a header can't carry;
-    anything else is the text itself. None if the part between the markers is not canonical base64 of UTF-8."""
+    """Return the text of a header value. `=?base64?...?=` contains text that a header can't contain unchanged, as
+    UTF-8 in base64; any other value is the text itself. None if the base64 is not canonical, or its bytes are not
+    UTF-8."""
     # Nearly all values are plain text, which `startswith` detects faster than a regular expression.
-    match = _SENTINEL.fullmatch(value) if value.startswith(_BASE64) else None
+    match = _ENCODED.fullmatch(value) if value.startswith(_ENCODED_PREFIX) else None
     if match is None:
         return value
     try:
         encoded = match[1].encode("ascii")
         data = b64decode(encoded, validate=True)
-        # Only the canonical form is accepted, since a proxy that compares bytes would let other forms pass.
+        # Only the canonical form is accepted: a proxy that blocks a value by comparing bytes would not recognize
+        # others.
         return data.decode("utf-8") if b64encode(data) == encoded else None
     except ValueError:
         return None
@@ -120,22 +126,22 @@ def decode_value(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An argument that a header repeats."""
+    """An argument of a tool that a header repeats. `path` is the names of the properties that lead to it."""
 
     header: str
     path: tuple[str, ...]
 
     def value_in(self, arguments: Any) -> Any:
-        """Return the argument's value in the `arguments` of a call; None if it is missing."""
+        """Return the value of the argument in the `arguments` of a call; None if it is missing."""
         for name in self.path:
-            # The values on the path may have any type; the tool reports a wrong type.
+            # A value on the path may have a wrong type, which the tool reports later.
             arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
         return arguments
 
 
 def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Parameter]:
-    """Iterate over the arguments that `schema` annotates with a usable `x-mcp-header`: strings, integers and booleans
-    that can be reached through `properties` only. `path` leads to the schema."""
+    """Yield the arguments that `schema` annotates with a valid `x-mcp-header`: strings, integers and booleans to
+    which a path of `properties` leads. `path` is the path to `schema` itself."""
     properties = schema.get("properties")
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
@@ -155,15 +161,15 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
             continue
         decoded = None if sent is None else decode_value(sent)
         compare = _COMPARE.get(type(value))
-        # A value of any other type breaks the tool's schema, which the tool reports.
+        # A value of another type violates the tool's schema, which the tool reports later.
         is_same = decoded is not None and (compare is None or compare(decoded, value))
         if value is None or not is_same:
             raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
 
 
 def _is_same_number(text: str, value: float) -> bool:
-    # 1.0, 1 and 1e0 are the same number in JSON, and clients write it as their language does. Decimals are compared
-    # because as doubles 2^53 and 2^53 + 1 would be equal.
+    # 1.0, 1 and 1e0 are the same number in JSON, and each language writes it in its own way. Decimals are compared,
+    # because 2^53 and 2^53 + 1 would be equal as floats.
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 

@@ -1,8 +1,8 @@
-"""The protocol's rules for HTTP, as plain functions: headers, media types, statuses, eras.
+"""The protocol's rules for HTTP requests: headers, media types, statuses, and the era of a request.
 
-Nothing here reads a socket. A check returns None on success, otherwise the `Refusal` with which to answer. Refusals
-never repeat the caller's data. The tables in this module map errors to statuses. Hosts and origins are in `hosts`;
-the headers with which a stateless request repeats its body, in `routing_headers`.
+They are functions without I/O. A check returns None if the request passes, otherwise the `Refusal` to send. A refusal
+never repeats data of the request. Hosts and origins are checked in `hosts.py`, the headers in which a stateless
+request repeats its body in `routing_headers.py`.
 
 (2025-11-25 and 2026-07-28, Transports, Streamable HTTP; RFC 9110.)
 """
@@ -27,20 +27,20 @@ LAST_EVENT_ID = "last-event-id"
 VERSION_HEADER = "mcp-protocol-version"
 
 REPEATED = "a header that may occur only once occurs more than once"
-_GUARDED = frozenset({"host", "origin", "authorization", "x-api-key", "content-type", "content-length"})
-"""Headers whose repetition could make two readers see two different requests."""
-_SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
+_SINGLE_HTTP_HEADERS = frozenset({"host", "origin", "authorization", "x-api-key", "content-type", "content-length"})
+"""HTTP headers that may occur only once. With two values, a proxy and the server might see different requests."""
+_SINGLE = _SINGLE_HTTP_HEADERS | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
 _SINGLE_PREFIX = "mcp-param-"
 _GZIP = ("gzip", "x-gzip")
 
 _STATUSES = {-32700: 400, -32600: 400, -32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
-"""2026-07-28 prescribes these. An error of the handler itself (-32603, or a server's own code) means that the request
-was served, with status 200."""
+"""The statuses that 2026-07-28 prescribes for error codes. With any other code, such as -32603 or one of the server's
+author, the request counts as served, and the status is 200."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A response from the transport itself."""
+    """An HTTP response with an error, sent instead of serving the request."""
 
     status: int
     failure: Failure
@@ -48,32 +48,32 @@ class Refusal:
 
 
 def refuse(status: int, reason: str, **headers: str) -> Refusal:
-    """Return a refusal for `reason`; `Allow="POST"` and the like become headers, with `-` instead of `_`."""
+    """Return a refusal that gives `reason`, with these headers, e.g. `Allow="POST"`; `_` in a name becomes `-`."""
     sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
     return Refusal(status, failure(None, InvalidRequest(reason)), sent)
 
 
 @record
 class Denial:
-    """The reason that a sender is not authenticated."""
+    """Why a sender is not authenticated, and how to answer."""
 
     reason: str
     challenge: str
-    """The value of the WWW-Authenticate header (RFC 9110, section 11.6.1); empty for none."""
+    """The value of the WWW-Authenticate header (RFC 9110, section 11.6.1); empty for no such header."""
     status: int = 401
     headers: tuple[tuple[str, str], ...] = ()
-    """Further headers of the answer."""
+    """Further headers of the response."""
 
     def refusal(self) -> Refusal:
-        """Return the answer to the sender."""
+        """Return the response to the sender."""
         challenge = (("www-authenticate", self.challenge),) if self.challenge else ()
         return Refusal(self.status, failure(None, InvalidRequest(self.reason)), (*challenge, *self.headers))
 
 
 def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
-    """Return the headers of the 403 for `answer` if a token lacks scopes for `resource` (2026-07-28, Authorization,
-    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is no resource
-    in the sense of OAuth."""
+    """Return the headers of the response with status 403 if `answer` is the error that a token lacks scopes; None for
+    any other error (2026-07-28, Authorization, Scope Challenge Handling). `resource` is None if only the operator
+    issues tokens, so there is no resource in the sense of OAuth."""
     if answer.kind != InsufficientScope.kind:
         return None
     scopes: list[str] = answer.data["scopes"]
@@ -85,16 +85,16 @@ def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> t
 
 
 _RETRY_STATUSES = {LimitExceeded.kind: 429, Unavailable.kind: 503}
-"""The statuses of errors after which a request may be repeated, by the kind of the error."""
-REFUSING = frozenset({InsufficientScope.kind, *_RETRY_STATUSES})
-"""The kinds of errors that have their own status, in every version."""
+"""The statuses of errors after which a client may send the request again, by the kind of error."""
+KINDS_WITH_STATUS = frozenset({InsufficientScope.kind, *_RETRY_STATUSES})
+"""The kinds of errors that have a status of their own, in every version."""
 
 
-def find_error_status(
+def find_kind_status(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
-    """Return the status and the headers of `answer` over HTTP, if its kind of error has its own."""
-    # The kind decides, since each version has its own codes for these errors. Proxies decide on retries by status.
+    """Return the status of `answer`, and headers, if its kind of error has a status of its own; otherwise None."""
+    # The kind decides, because other errors have the same codes. A proxy decides by the status whether to retry.
     if answer.kind in _RETRY_STATUSES:
         return _RETRY_STATUSES[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
@@ -102,7 +102,7 @@ def find_error_status(
 
 
 def limit_exceeded(error: LimitExceeded) -> Refusal:
-    """Return the refusal for a client that exceeds its limits (RFC 6585, section 4)."""
+    """Return the refusal with status 429 for a client that exceeds a limit (RFC 6585, section 4)."""
     answer = failure(None, error)
     return Refusal(429, answer, _retry_after(answer))
 
@@ -119,45 +119,45 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 @record
 class Headers:
-    """A request's headers by lowercase name. `repeated` contains the headers that occur more than once although only
-    one is allowed."""
+    """The headers of a request, by name in lower case. `repeated` is the names of headers that may occur only once,
+    but occurred several times."""
 
     values: Mapping[str, str]
     repeated: frozenset[str] = _NO_NAMES
 
     def get(self, name: str) -> str | None:
-        """Return the value of a header, several joined by commas; None if it is absent."""
+        """Return the value of a header; several values are joined with commas. None if the header is missing."""
         return self.values.get(name)
 
 
 Claim = Callable[[str, float], Awaitable[bool]]
-"""Claims a name on all replicas for the given number of seconds. Returns False if the name was claimed before. Raises
-OSError if that is unknown."""
+"""A function that claims a name on all replicas for a number of seconds. It returns False if the name was claimed
+before, and raises OSError if that can't be determined."""
 
 
 @record
 class HttpRequest:
-    """A request before its body is read."""
+    """An HTTP request without its body, which has not been read yet."""
 
     method: str
     path: str
     headers: Headers
     query: bytes = b""
     address: str = ""
-    """The address of the connection's peer."""
+    """The IP address of the sender."""
     resource: ProtectedResource | None = None
-    """The resource for which a token must be issued; None if only the operator issues tokens."""
+    """The resource for which the token of the request must be issued; None if only the operator issues tokens."""
     claim: Claim | None = None
-    """The claims of the requested server, which may have replicas; None if the request addresses no server."""
+    """Claims names among the replicas of the requested server; None if the request is not for a server."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return the headers as sent, without white space around values, which some web servers pass on (RFC 9110,
-    section 5.5)."""
+    """Return the headers. White space around a value, which some web servers pass on, is removed (RFC 9110, section
+    5.5)."""
     values: dict[str, str] = {}
     repeated = _NO_NAMES
     for raw_name, raw_value in raw:
-        # Latin-1 has a character for each byte, so no header can fail here (RFC 9110, section 5.5).
+        # Latin-1 has a character for each byte, so decoding never fails (RFC 9110, section 5.5).
         name, value = _decode_name(raw_name), raw_value.decode("latin-1").strip(" \t")
         if name not in values:
             values[name] = value
@@ -174,19 +174,20 @@ def _decode_name(raw: bytes) -> str:
 
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
-    """Return a 400 for a repeated HTTP header; with `all_of_them`, for a repeated MCP header, too."""
-    # A proxy may use the first of two values and a server the last, so the proxy would check a request other than the
-    # one served.
-    is_ambiguous = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
+    """Return a refusal with status 400 if a header is repeated that may occur only once: an HTTP header or, with
+    `all_of_them`, also one of MCP."""
+    # A proxy may use the first of two values, and the server the last. The proxy would then check another request
+    # than the one that is served.
+    is_ambiguous = headers.repeated and (all_of_them or headers.repeated & _SINGLE_HTTP_HEADERS)
     return refuse(400, REPEATED) if is_ambiguous else None
 
 
-# Media types. A client sends the same few headers with every request, so the results are cached.
+# Media types. Results are cached, because a client sends the same headers with every request.
 
 
 @lru_cache(64)
 def accepts(accept: str | None, media_type: str) -> bool:
-    """Return True if an `Accept` header accepts `media_type`: the most specific range that matches decides."""
+    """Return True if an `Accept` header accepts `media_type`, whose most specific range in the header decides."""
     return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
 
 
@@ -200,8 +201,8 @@ def _best_quality(header: str | None, ranks: Mapping[str, int]) -> float:
     best, quality = -1, 0.0
     for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
-        # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` refuses a stream
-        # (RFC 9110, section 12.5.1).
+        # The most specific range decides, not the one with the best quality: `*/*, text/event-stream;q=0` does not
+        # accept a stream (RFC 9110, section 12.5.1).
         if ranks.get(name, -1) > best:
             best, quality = ranks[name], _read_quality(parameters)
     return quality
@@ -211,13 +212,14 @@ def _read_quality(parameters: list[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
-            # `float` accepts "inf", "1_0" and digits of other scripts, which RFC 9110, section 12.4.2, does not.
+            # `float` alone would accept "inf", "1_0" and digits of other scripts (RFC 9110, section 12.4.2, does
+            # not).
             return float(value) if re.fullmatch(r"[01](\.[0-9]{0,3})?", value.strip()) else 0.0
     return 1.0
 
 
 def check_accept(headers: Headers, *needed: str) -> Refusal | None:
-    """Return a 406 unless the client accepts every one of `needed`."""
+    """Return a refusal with status 406 if the client does not accept each of the media types `needed`."""
     accept = headers.get("accept")
     for media_type in needed:
         if not accepts(accept, media_type):
@@ -226,13 +228,15 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
 
 
 def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
-    """Return True if a POST whose headers the specification answers with `refusal` may use a dialect: its body is
-    JSON, it accepts one of the two forms of an answer (RFC 9110, section 12.5.1: also without a header), and it has
-    neither of the headers in which standard clients send their version and session."""
+    """Return True if a POST may be that of a client with a dialect (`wire/dialects`). It has neither of the headers
+    in which standard clients send their version and session, its body is JSON, and it accepts JSON or a stream;
+    without an `Accept` header it accepts both (RFC 9110, section 12.5.1). `refusal` is the response that the
+    specification requires for its headers, or None."""
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
     if refusal is None or headers.get("expect") is not None:
-        # A client that waits for permission to send its body is answered at once (RFC 9110, section 10.1.1).
+        # A client that waits for permission to send its body (RFC 9110, section 10.1.1) gets the refusal now. To
+        # recognize a dialect, its body would have to be read first.
         return refusal is None
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
@@ -240,15 +244,15 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
 
 
 def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
-    """Return the specification's answer to the headers of a POST, and True if the body may be in one of the
-    `dialects`, whose requests are served anyway."""
+    """Return the refusal that the specification requires for the headers of a POST, or None, and True if the request
+    may use a dialect nevertheless. `dialects` is True if the server supports dialects."""
     refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
     return refusal, dialects and may_be_dialect(headers, refusal)
 
 
 def dialect_form(headers: Headers) -> str | None:
-    """Return the only media type in which a dialect's request is answered: JSON, unless the client explicitly
-    requests a stream. None if it requests both (document 000, 4.2)."""
+    """Return the media type of the answer to a request in a dialect: JSON, unless the client explicitly accepts a
+    stream. None if it accepts both, so that the server can choose (document 000, section 4.2)."""
     accept = headers.get("accept") or ""
     if EVENT_STREAM not in accept.lower() or not accepts(accept, EVENT_STREAM):
         return JSON
@@ -256,12 +260,12 @@ def dialect_form(headers: Headers) -> str | None:
 
 
 def check_content(headers: Headers) -> Refusal | None:
-    """Return a 415 unless the body is JSON, plain or gzipped."""
+    """Return a refusal with status 415 if the body is not JSON, or is compressed in another way than with gzip."""
     if not _is_json(headers.get("content-type")):
         return refuse(415, f"the Content-Type must be {JSON}")
     coding = headers.get("content-encoding")
     if coding is not None and coding.lower() not in ("", "identity", *_GZIP):
-        # The answer names the accepted coding (RFC 9110, section 15.5.16).
+        # The response has to name the accepted coding (RFC 9110, section 15.5.16).
         return refuse(415, "a body may be compressed only with gzip", Accept_Encoding="gzip")
     return None
 
@@ -289,13 +293,10 @@ def is_upgrade(headers: Headers) -> bool:
 
 
 def is_stateless(headers: Headers, message: Message | None = None) -> bool:
-    """Return True if a request belongs to the era without sessions, because its header or its body contains a version
-    of that era.
-
-    The version in the body is enough: a missing or older header is then reported as an error of this era.
-    """
-    # The body takes precedence over the header: a modern client behind a proxy that drops headers gets an error about
-    # the missing header (-32020), not about a session.
+    """Return True if a request belongs to the stateless era, because its header or its body contains a version of
+    that era."""
+    # A version in the body is enough. If a proxy has dropped the header, the client gets an error about the missing
+    # header (-32020), not one about a session, which it does not know.
     if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
@@ -303,31 +304,33 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
 
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
-    """Return a 400 if the version header contains a version without sessions, or one other than the session's
-    `version`. Without the header the session's version applies."""
+    """Return a refusal with status 400 if the version header contains an unknown or stateless version, or another
+    than the session's `version`. The header may be missing."""
     sent = headers.get(VERSION_HEADER)
     if sent is None:
         return None
-    named = find_version(sent)
-    if named is None or named.stateless:
+    sent_version = find_version(sent)
+    if sent_version is None or sent_version.stateless:
         supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
-    # The specification does not say what to do with a supported version other than the session's. Serving it would
-    # shape answers for a client other than the one that made the handshake.
-    if version is not None and named is not version:
+    # The specification does not say what to do if the header contains another supported version. It is refused, since
+    # the answers would have the form of the session's version, which this client does not expect.
+    if version is not None and sent_version is not version:
         return refuse(400, "MCP-Protocol-Version is not the version that this session negotiated")
     return None
 
 
 def is_session_id(text: str) -> bool:
     """Return True if `text` has the form of a session id: visible ASCII."""
-    # 2025-11-25, Session Management, allows no other characters. It sets no length; 256 limits the lookups.
+    # Other characters are not allowed (2025-11-25, Session Management). The specification sets no maximum length;
+    # this one limits the cost of a lookup.
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
 
 
 def read_session_id(headers: Headers) -> str | Refusal:
-    """Return the session id in a request; a 400 if there is none, or if an MCP header is repeated."""
+    """Return the session id of a request; a refusal with status 400 if there is none, or if a header is repeated that
+    may occur only once."""
     refusal = check_single(headers, all_of_them=True)
     if refusal is not None:
         return refusal
@@ -338,15 +341,16 @@ def read_session_id(headers: Headers) -> str | Refusal:
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:
-    """Return the stream and the number in an event id; None if it is not an event id."""
-    # Fifteen digits are an exact number in every language, and longer ids are never issued.
+    """Return the name of the stream and the number of the message in an event id; None if `text` is not one of our
+    event ids."""
+    # Numbers of up to fifteen digits are exact in every language; this server never issues longer ones.
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
 
 def check_handshake_body(message: Message, version: Version | None) -> Refusal | None:
-    """Return a 400 for a body that must not reach a session: an invalid message, or an array if the version has
-    none."""
+    """Return a refusal with status 400 for a body that must not reach a session of `version`: an invalid message, or
+    a batch that the version does not allow or that is too large."""
     match message:
         case Malformed(answer):
             return Refusal(400, answer)
@@ -354,7 +358,8 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
             return refuse(400, "the body must be one message: this protocol version has no batches")
         case Batch(messages) if len(messages) > MAX_BATCH:
             return refuse(400, f"a batch may hold at most {MAX_BATCH} messages")
-        # Without a request in it, the answer would be a 202 without a body, which could not report an error.
+        # A batch without requests is answered with status 202 and no body, which can't contain an error. So an
+        # invalid message in it is reported here.
         case Batch(messages) if not request_ids(message):
             faults = [malformed.failure for malformed in messages if isinstance(malformed, Malformed)]
             return Refusal(400, faults[0]) if faults else None
@@ -362,15 +367,16 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
 
 
 def check_session_message(headers: Headers, message: Message, version: Version | None) -> Refusal | None:
-    """Return a 400 for a message that a session of `version` can't accept, because of its version header or its
-    body."""
+    """Return a refusal with status 400 for a message that a session of `version` can't accept, because of its version
+    header or its body."""
     return check_version_header(headers, version) or check_handshake_body(message, version)
 
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:
-    """Return the ids of the requests in `message`, which answers will have."""
-    # No `match`, because CPython creates the name `__match_args__` anew each time, and its attribute cache keeps
-    # thousands of them scattered among live objects, so that memory is never returned to the system.
+    """Return the ids of the requests in `message`."""
+    # Not a `match`: for each of its class patterns CPython creates the string `__match_args__` anew. Its attribute
+    # cache keeps thousands of these strings, scattered among live objects, so that memory is never returned to the
+    # system.
     if isinstance(message, Request):
         return (message.id,)
     if isinstance(message, Batch):
@@ -379,5 +385,5 @@ def request_ids(message: Message) -> tuple[RequestId, ...]:
 
 
 def stateless_status(answer: Response | Failure | RpcError) -> int:
-    """Return the HTTP status of an answer from 2026-07-28 on (Streamable HTTP, Response Status)."""
+    """Return the HTTP status of the answer to a stateless request (2026-07-28, Streamable HTTP, Response Status)."""
     return 200 if isinstance(answer, Response) else _STATUSES.get(answer.code, 200)

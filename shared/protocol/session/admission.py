@@ -1,6 +1,6 @@
-"""Admission of requests, and their senders. Every refusal by the protocol itself is made here, in this order: the
-era, the envelope or the handshake, the method's row, its params, the state of earlier rounds. A request that passes
-is a call.
+"""Admission of requests: all checks that the protocol requires before a request is served. They are made in this
+order: the envelope or the handshake, depending on the era; the method's row; its params; the state of earlier rounds.
+A request that passes becomes a `Call`.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
 from .handshake import FIRST_PEER, Handshake
-from .questions import FIRST_ROUND, open_round
+from .questions import FIRST_ROUND, read_round
 
 _BEFORE_INITIALIZE = ("initialize", "ping")
 
@@ -35,13 +35,13 @@ class Admission:
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
         """Return the call that `request` begins. Raises RpcError if it may not be served."""
-        # A session may contain such requests, since one process may send both kinds, and each of them is independent
+        # A stateless request may also arrive in a session with a handshake: each such request is independent
         # (2026-07-28, Versioning).
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
             peer = self._handshake.peer
-            if peer.principal is not principal:  # the request has a newer token than the handshake
+            if peer.principal is not principal:  # this request has another token than the handshake, e.g. a newer one
                 peer = replace(peer, principal=principal)
         elif request.method in _BEFORE_INITIALIZE:
             peer = FIRST_PEER
@@ -49,28 +49,28 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        # Nearly all methods have their own row.
+        # The table is read here first, since nearly all methods have a row of their own.
         method = self._methods.get((request.method, peer.version)) or find_method(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         validator, raw = method.params.__pydantic_validator__, request.params
         try:
-            # This is what `model_validate` calls; the direct call saves time for every request.
+            # `model_validate` would call this method too; without it every request takes less time.
             params = validator.validate_python(raw)
         except ValidationError as error:
-            # Clients in languages without optional fields send null instead of omitting one.
+            # Clients in languages without optional fields send null instead of omitting a field.
             raw = {name: value for name, value in raw.items() if value is not None}
             try:
                 params = validator.validate_python(raw)
             except ValidationError:
                 raise InvalidParams(describe_first_error(error)) from None
         token = params.meta.get("progressToken")
-        # True is an int to `isinstance`, but not a token.
+        # `isinstance` would accept True as an int.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
-        # In older versions, `requestState` is an ordinary param without a meaning.
+        # In older versions `requestState` has no meaning.
         if method.multi_round and peer.version.stateless:
-            round_ = open_round(method.name, raw, principal, signer=self._signer, now=self._now())
+            round_ = read_round(method.name, raw, principal, signer=self._signer, now=self._now())
         else:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, raw, round_, token, request.weight)

@@ -1,7 +1,8 @@
-"""Batches of 2025-03-26: messages in one array are answered in one array.
+"""JSON-RPC batches, which only version 2025-03-26 has: the messages in an array are answered in one array.
 
-Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets no
-answer at all (JSON-RPC 2.0, section 6). The size is limited: an answer beyond the limit is replaced by an error.
+Answers are collected until every request of the batch is answered or cancelled. A batch of notifications gets no
+answer at all (JSON-RPC 2.0, section 6). The size of collected answers is limited: one that exceeds the limit is
+replaced with an error.
 """
 
 from dataclasses import dataclass, field
@@ -12,24 +13,24 @@ from ..wire.weight import weigh_result
 from .events import Outgoing
 
 MAX_BATCH = 1_000
-"""Maximum number of messages in one batch, since each may cost an answer."""
+"""Maximum number of messages in one batch, since each may need an answer."""
 MAX_BYTES = 8 * 1_048_576
-"""Maximum memory in bytes of results that wait for the rest of their batches. They are encoded in one piece, which
-takes some milliseconds in the event loop."""
+"""Maximum memory in bytes of results that wait for other answers of their batches. The answer to a batch is encoded
+in one piece, which blocks the event loop for some milliseconds."""
 _TOO_MUCH = "the call was made, but its result is left out, because the results of your batches take too much memory"
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Pending:
-    """A batch with calls in progress."""
+    """A batch that has not been answered yet."""
 
     first: RequestId | None
-    """The first request of the batch, which determines where HTTP sends the answer."""
+    """The id of the first request in the batch. HTTP sends the answer as the response to the POST of that request."""
     ids: set[RequestId] = field(default_factory=set)
-    """The ids of the calls in progress."""
+    """The ids of its calls in progress."""
     answers: list[Response | Failure] = field(default_factory=list)
     size: int = 0
-    """Size of the answers in bytes."""
+    """The memory in bytes of its results."""
 
 
 class Batches:
@@ -37,13 +38,13 @@ class Batches:
 
     def __init__(self) -> None:
         self.size = 0
-        """Size in bytes of results that wait for the rest of their batches."""
+        """The memory in bytes of results that wait for other answers of their batches."""
         self._by_id: dict[RequestId, _Pending] = {}
         self._open: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Begin a batch, and return its messages, with refusals instead of messages that are not allowed in a
-        batch."""
+        """Begin to receive a batch. Return its messages, with an error instead of each that a batch may not
+        contain."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._open = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")
@@ -55,13 +56,14 @@ class Batches:
         )
 
     def expect(self, id: RequestId) -> None:
-        """Record that the request `id` of the open batch is in progress and will be answered, or cancelled, later."""
+        """Record that the request `id` belongs to the batch being received, and will be answered or cancelled
+        later."""
         if self._open is not None:
             self._open.ids.add(id)
             self._by_id[id] = self._open
 
     def close(self) -> Outgoing | None:
-        """End the messages of the open batch, and return the answer if it is already complete."""
+        """End the batch being received. Return its answer if it is already complete."""
         pending, self._open = self._open, None
         return self._complete(pending)
 
@@ -70,11 +72,11 @@ class Batches:
         return self._open is not None or answer.id in self._by_id
 
     def has(self, id: RequestId) -> bool:
-        """Return True if the request `id` arrived in a batch and is unanswered."""
+        """Return True if the request `id` arrived in a batch, and has not been answered yet."""
         return id in self._by_id
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
-        """Add `answer`, and return the whole answer if this completes it."""
+        """Add `answer` to those of its batch. Return the answer to the batch if it is now complete."""
         pending = self._open or self._pop(answer.id)
         if pending is not None:
             size = weigh_result(answer.result) if isinstance(answer, Response) else 0
@@ -87,8 +89,7 @@ class Batches:
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
-        """Remove a cancelled request, which gets no answer, and return the whole answer if nothing else is
-        missing."""
+        """Remove a cancelled request, which is not answered. Return the answer to its batch if it is now complete."""
         return self._complete(self._pop(id))
 
     def _pop(self, id: RequestId | None) -> _Pending | None:
@@ -98,12 +99,12 @@ class Batches:
         return pending
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
-        # While the batch is open, more messages may come; after that, each of its calls has to end first.
+        # A batch is complete when all its messages were handled, and all its calls have ended.
         if pending is None or pending is self._open or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
         self.size -= pending.size
         if answers:
             return Outgoing(Batch(answers), pending.first)
-        # Every request was cancelled. Nothing is sent, but HTTP must be notified that nothing will come.
+        # Every request was cancelled. Nothing is sent, but HTTP has to end the response.
         return None if pending.first is None else Outgoing(None, pending.first)

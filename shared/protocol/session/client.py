@@ -1,17 +1,18 @@
-"""The client's side of the protocol with one server, without I/O: the mirror of `ServerSession`.
+"""The client's side of a session with one server, without I/O: the counterpart of `ServerSession`.
 
-`request` returns an id and queues a message. Each received message goes to `receive`, which returns the events to
-handle. `outgoing` returns the messages to send. A session uses one era at a time. It may begin with `server/discover`
-and switch to the handshake, depending on the answer:
+`request` queues a request, and returns its id. `outgoing` returns the queued messages, which the caller sends. The
+caller passes each received message to `receive`, which returns the events to handle. A session uses one era at a
+time: the stateless era, or that of the handshake (see `versions.py`). It may begin with `server/discover`, and switch
+to the handshake depending on the answer:
 
-    discover() ──▶ handle_discovery(answer) ──▶ STATELESS   go on
-                                      ──▶ AGAIN       discover() once more
-                                      ──▶ HANDSHAKE   initialize() ──▶ handle_initialize(result)
-                                      ──▶ NONE        no version in common, not let in, or busy
+    discover() ──▶ handle_discovery(answer) ──▶ STATELESS   the session is open
+                                            ──▶ RETRY       call discover() once more
+                                            ──▶ HANDSHAKE   initialize() ──▶ handle_initialize(result)
+                                            ──▶ FAIL        no common version, access denied, or too busy
 
-The session itself answers `ping`, and refuses undeclared requests. It never raises because of the server's messages:
-unexpected answers, late progress and malformed input are dropped, and an answer that can't be used becomes
-`Unusable`.
+The session itself answers `ping`, and refuses requests from the server that the client's capabilities don't allow. It
+never raises because of a message from the server: unexpected answers, late progress notifications and malformed input
+are dropped, and an answer that can't be used becomes `Unusable`.
 """
 
 from collections.abc import Sequence
@@ -46,34 +47,36 @@ from .client_events import ClientEvent, Notified, ServerRequest, Stray, Unusable
 from .descriptions import ClientIdentity, ServerDescription
 from .events import Answered, Outgoing
 
-_MODERN_ERRORS = (-32020, -32021)
+_STATELESS_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _UNINFORMATIVE = (401, 403, 429, 502, 503, 504)
-"""HTTP statuses that reveal nothing about the server's version, because it denies access or is too busy."""
+"""HTTP statuses that don't reveal which versions the server supports, because it denies access or is too busy."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
-MAX_QUESTIONS = 100
-"""Maximum number of open questions from one server. Each occupies a task, and most need a person to answer."""
+MAX_SERVER_REQUESTS = 100
+"""Maximum number of requests from a server in progress. Each occupies a task, and most need a person to answer."""
 MAX_UNSENT_REPLIES = 10_000
-"""Maximum number of answers and refusals that wait to be sent; others are dropped."""
+"""Maximum number of answers to the server that wait to be sent; further ones are dropped."""
 MAX_ABANDONED = 100
-"""Maximum number of cancelled calls that may have become tasks. The oldest are forgotten, since most get no
-answer."""
+"""Maximum number of remembered cancelled calls that the server may still turn into tasks. Beyond it the oldest are
+forgotten: most will not be answered."""
 _TOO_MANY = -31_000
 """A code outside the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
 
 
 class OpeningStep(Enum):
-    """The next step after `server/discover`."""
+    """What the client does after the answer to `server/discover`."""
 
     STATELESS = "stateless"
-    AGAIN = "again"
+    RETRY = "retry"
     HANDSHAKE = "handshake"
-    NONE = "none"
+    FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
+    """A request in progress."""
+
     method: str
     progress: bool
     takes_tasks: bool = False
@@ -81,10 +84,10 @@ class _Sent:
 
 
 def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
-    """Return the version to begin with from those `accepted`, which are sorted oldest first. `mode` is "auto",
-    "stateless", "handshake" or a version's date.
+    """Return the newest of the `accepted` versions, which are sorted oldest first, that `mode` allows. `mode` is
+    "auto", "stateless", "handshake", or the date of one version.
 
-    Raises ValueError for anything else, and if `mode` allows none of them.
+    Raises ValueError for any other `mode`, and if it allows none of the accepted versions.
     """
     eras = {"auto": (False, True), "stateless": (True,), "handshake": (False,)}.get(mode)
     if eras is None and find_version(mode) is None:
@@ -100,31 +103,31 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
 
 
 class ClientSession:
-    """The protocol with one server. `mode` is the version to use, or in the handshake era the version to offer. The
-    server may choose any of those `accepted`, which are sorted oldest first."""
+    """The client's side of a session with one server. `version` is the version to begin with: in the handshake era,
+    the one to offer. The server may choose any of the `accepted` versions, which are sorted oldest first."""
 
     def __init__(
-        self, identity: ClientIdentity, mode: Version = NEWEST, accepted: Sequence[Version] = VERSIONS
+        self, identity: ClientIdentity, version: Version = NEWEST, accepted: Sequence[Version] = VERSIONS
     ) -> None:
         self.server: ServerDescription | None = None
-        self.named: list[str] = []
-        """The versions that the server listed in an error; untrusted."""
+        self.offered: list[str] = []
+        """The versions that the server has offered, e.g. in an error; untrusted."""
         self._identity = identity
-        self._mode = mode
+        self._version = version
         self._accepted = accepted
         self._sent: dict[RequestId, _Sent] = {}
-        self._questions: set[RequestId] = set()
+        self._server_requests: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
         self._unsent_replies = 0
         self._last_id = 0
         self._has_retried = self._is_unanswered = False
-        self._tokens: set[str] = set()
+        self._task_tokens: set[str] = set()
         self._abandoned: dict[RequestId, ClientIdentity | None] = {}
 
     @property
     def stateless(self) -> bool:
-        """True if every request carries its own envelope."""
-        return self._mode.stateless
+        """True if the session uses the stateless era, so that every request has an envelope."""
+        return self._version.stateless
 
     @property
     def accepts_handshake(self) -> bool:
@@ -132,9 +135,9 @@ class ClientSession:
         return not self._accepted[0].stateless
 
     @property
-    def open_questions(self) -> int:
-        """The number of questions from the server that have not been answered yet."""
-        return len(self._questions)
+    def server_request_count(self) -> int:
+        """The number of requests from the server that have not been answered yet."""
+        return len(self._server_requests)
 
     @property
     def outgoing_count(self) -> int:
@@ -149,95 +152,97 @@ class ClientSession:
     # Opening
 
     def discover(self) -> RequestId:
-        """Request the description of the server and its versions."""
+        """Queue a request for the server's description and its versions, and return its id."""
         return self.request("server/discover", {})
 
     def handle_discovery(self, answer: Response | Failure | None) -> OpeningStep:
-        """Handle the answer to `discover`, or None if there was none in time, and return the next step.
+        """Handle the answer to `discover`, which is None if there was none in time, and return the next step.
 
-        Servers of the handshake era may answer anything, or nothing, so the stateless era is only used after an
-        answer that only a stateless server can give (2026-07-28, Versioning). A refused version is not tried again,
-        since only one stateless version is supported.
+        Servers of the handshake era may answer anything, or nothing, so the stateless era is used only after an
+        answer that no such server can give (2026-07-28, Versioning).
         """
         if isinstance(answer, Response):
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
             self._is_unanswered = True
             return OpeningStep.HANDSHAKE
-        # Older servers don't use these codes, so this one supports the era and refused only this request.
-        if answer.code in _MODERN_ERRORS:
-            self.server = ServerDescription(self._mode.date, {}, {})
+        # Servers of the handshake era don't use these codes, so this server supports the stateless era, and has
+        # refused only this request.
+        if answer.code in _STATELESS_ERRORS:
+            self.server = ServerDescription(self._version.date, {}, {})
             return OpeningStep.STATELESS
         if answer.code == _UNSUPPORTED_VERSION and isinstance(answer.data, dict):
             return self._choose(answer.data.get("supported"), None)
-        return OpeningStep.NONE if answer.code in _UNINFORMATIVE else OpeningStep.HANDSHAKE
+        return OpeningStep.FAIL if answer.code in _UNINFORMATIVE else OpeningStep.HANDSHAKE
 
     def initialize(self) -> RequestId:
-        """Offer a handshake."""
-        if self._mode.stateless:
-            self._mode = [version for version in self._accepted if not version.stateless][-1]
+        """Queue `initialize`, and return its id. A session of the stateless era switches to that of the handshake."""
+        if self._version.stateless:
+            self._version = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity
         capabilities = identity.capabilities
-        if identity.task_requests and self._mode.task_requests:
+        if identity.task_requests and self._version.task_requests:
             capabilities = {"tasks": identity.task_requests, **capabilities}
-        offer = {"protocolVersion": self._mode.date, "capabilities": capabilities}
+        offer = {"protocolVersion": self._version.date, "capabilities": capabilities}
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
     def handle_initialize(self, result: dict[str, Any]) -> bool:
-        """Handle the result of `initialize` and complete the handshake. Return False if the server chose an
-        unsupported version, in which case the caller disconnects (2025-11-25, Lifecycle)."""
+        """Handle the result of `initialize`, and complete the handshake. Return False if the server has chosen an
+        unsupported version; the caller then disconnects (2025-11-25, Lifecycle)."""
         date = result.get("protocolVersion")
-        self._note_versions([date])
+        self._set_offered([date])
         version = find_version(date)
         if version is None or version.stateless or version not in self._accepted:
             return False
-        self._mode = version
+        self._version = version
         self.server = _describe(version, result, server_info(result))
         self.notify("notifications/initialized", {})
         return True
 
     def handle_refusal(self, refusal: Failure) -> bool:
-        """Handle an error in the opening. Return True if the version was the reason, because the error lists other
-        versions (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
+        """Handle an error while the session is opened. Return True if it lists supported versions, which means that
+        the server refused the version (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
         if not isinstance(supported, list):
             return False
-        self._note_versions(supported)
+        self._set_offered(supported)
         return True
 
     def switch_to_stateless(self) -> bool:
-        """Return True, and switch, if a server that has refused the handshake listed a supported stateless
-        version."""
-        # A server that was slow to start has received the first `discover` by now and stays in that era, even if its
-        # error does not say so.
-        named = self.named if self.named or not self._is_unanswered else [version.date for version in self._accepted]
-        stateless = [version for version in self._accepted if version.stateless and version.date in named]
+        """Switch to the stateless era after the server has refused the handshake, and return True, if the server has
+        listed a stateless version that is accepted. Otherwise return False."""
+        # A server that was slow to start did not answer `discover` in time, but has received it. It then expects the
+        # stateless era, even if its error lists no versions.
+        offered = (
+            self.offered if self.offered or not self._is_unanswered else [version.date for version in self._accepted]
+        )
+        stateless = [version for version in self._accepted if version.stateless and version.date in offered]
         if not stateless or self._has_retried:
             return False
         self._has_retried = True
-        self._mode = stateless[-1]
+        self._version = stateless[-1]
         return True
 
-    def _note_versions(self, dates: list[Any]) -> None:
-        self.named = [date for date in dates if isinstance(date, str)]
+    def _set_offered(self, dates: list[Any]) -> None:
+        self.offered = [date for date in dates if isinstance(date, str)]
 
     def _choose(self, dates: object, result: dict[str, Any] | None) -> OpeningStep:
         if not isinstance(dates, list):
             return OpeningStep.HANDSHAKE
-        self._note_versions(dates)
-        if self._mode.date in dates and result is not None:
-            self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
+        self._set_offered(dates)
+        if self._version.date in dates and result is not None:
+            self.server = _describe(self._version, result, _meta(result).get(SERVER_INFO))
             return OpeningStep.STATELESS
         common = [version for version in self._accepted if version.date in dates]
         if result is None and common and common[-1].stateless and not self._has_retried:
-            # It may be the version that was refused before, since another replica may have answered now.
+            # It may be the version that was just refused: another replica of the server may have sent this list.
             self._has_retried = True
-            self._mode = common[-1]
-            return OpeningStep.AGAIN
+            self._version = common[-1]
+            return OpeningStep.RETRY
         common = [version for version in common if not version.stateless]
         if not common:
-            return OpeningStep.NONE
-        self._mode = common[-1]
+            return OpeningStep.FAIL
+        self._version = common[-1]
         return OpeningStep.HANDSHAKE
 
     # Sending
@@ -245,17 +250,18 @@ class ClientSession:
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queue a request, and return its id. `caller` is the client for which it is made, if that is another client;
-        a stateless request contains its identity."""
+        """Queue a request, and return its id. `caller` is given if the request is made for another client, whose
+        identity a stateless request then contains."""
         self._last_id += 1
         id_ = self._last_id
-        # The id is also the progress token: it is unique among the requests in progress, and needs no second table.
+        # The id is also the progress token, because it is unique among the requests in progress.
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
         takes_tasks = method == "tools/call" and "task" in params
-        if self._mode.stateless:
-            envelope = (caller or self._identity).envelope(self._mode)
+        if self._version.stateless:
+            envelope = (caller or self._identity).envelope(self._version)
             meta |= envelope
-            # The server decides which calls become tasks (SEP-2663), and does so only for tools.
+            # With the tasks extension the server decides which calls become tasks, and does so only for tools
+            # (SEP-2663).
             extension = find_capability(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
             takes_tasks = method == "tools/call" and extension is not None
         self._sent[id_] = _Sent(method, progress, takes_tasks, caller)
@@ -263,18 +269,19 @@ class ClientSession:
         return id_
 
     def make_progress_token(self) -> str:
-        """Return a progress token that outlives the request with which it is sent, until `forget_token`."""
+        """Return a progress token that remains valid after the request with which it is sent, until
+        `forget_token`."""
         self._last_id += 1
         token = f"task-{self._last_id}"
-        self._tokens.add(token)
+        self._task_tokens.add(token)
         return token
 
     def forget_token(self, token: str) -> None:
         """Forget the token, so that later progress for it is dropped."""
-        self._tokens.discard(token)
+        self._task_tokens.discard(token)
 
     def log_level(self, level: str) -> None:
-        """Request log messages of this `level` in stateless requests from now on."""
+        """Make stateless requests ask for log messages of this `level` or above from now on."""
         self._identity = replace(self._identity, log_level=level)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
@@ -282,14 +289,14 @@ class ClientSession:
         self._send(Notification(method, params))
 
     def cancel(self, id: RequestId, reason: str) -> bool:
-        """Abandon this client's request `id`. Its answer, if it still comes, is dropped. Return False if it has
-        ended, or if the server must not be notified."""
+        """Abandon this client's request `id`, and queue its cancellation. An answer that still arrives is dropped.
+        Return False if nothing is queued: the request has ended, or may not be cancelled."""
         sent = self._sent.pop(id, None)
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
-        # The server may turn the call into a task before it receives the cancellation. Its answer then shows that,
-        # and the task is cancelled.
+        # The server may turn the call into a task before it receives the cancellation. The call is remembered, so
+        # that the task is cancelled when the answer shows its id.
         if sent.takes_tasks:
             self._abandoned[id] = sent.caller
             if len(self._abandoned) > MAX_ABANDONED:
@@ -298,21 +305,21 @@ class ClientSession:
         return True
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
-        """Answer the server's question `id`. Does nothing if it was cancelled."""
-        self._answer_question(id, Response(id, result))
+        """Answer the request `id` from the server. Does nothing if the request was cancelled."""
+        self._answer_request(id, Response(id, result))
 
     def fail(self, id: RequestId, error: McpError) -> None:
-        """Answer the server's question `id` with an error. Does nothing if it was cancelled."""
+        """Answer the request `id` from the server with an error. Does nothing if the request was cancelled."""
         refusal = error if isinstance(error, RpcError) else InternalError("the client could not answer")
-        self._answer_question(id, failure(id, refusal))
+        self._answer_request(id, failure(id, refusal))
 
-    def _answer_question(self, id: RequestId, answer: Response | Failure) -> None:
-        if id in self._questions:
-            self._questions.discard(id)
+    def _answer_request(self, id: RequestId, answer: Response | Failure) -> None:
+        if id in self._server_requests:
+            self._server_requests.discard(id)
             self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
-        # A server that keeps asking but does not read the replies may only use a limited amount of memory.
+        # This limits the memory that a server can take by sending requests without reading the answers.
         if self._unsent_replies < MAX_UNSENT_REPLIES:
             self._unsent_replies += 1
             self._send(answer, id)
@@ -326,7 +333,7 @@ class ClientSession:
 
     def receive(self, message: Message) -> list[ClientEvent]:
         """Handle one message, and return the events for the application."""
-        # A batch is also accepted in versions without batches, since its meaning is clear.
+        # A batch is accepted even in versions without batches, since its meaning is clear.
         return [event for event in map(self._handle, messages_of(message)) if event is not None]
 
     def _handle(self, message: Message) -> ClientEvent | None:
@@ -340,8 +347,9 @@ class ClientSession:
             case Request():
                 return self._handle_request(message)
             case Malformed(refused, is_call=True):
-                # Answers an invalid question. In the stateless era questions get no answer.
-                if refused.id is not None and not self._mode.stateless:
+                # An invalid request from the server, which is answered only in the handshake era: in the stateless
+                # era a server may not send requests.
+                if refused.id is not None and not self._version.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
                 return self._handle_invalid(normalize_id(refused))
@@ -360,7 +368,7 @@ class ClientSession:
 
     def _handle_failure(self, failure: Failure) -> Answered | Stray | None:
         if failure.id is None:
-            # It may be about any message that we sent.
+            # Without an id, the error may concern any message that this client has sent.
             return Stray(failure.message)
         return Answered(failure.id, failure) if self._forget(failure.id) else None
 
@@ -372,15 +380,15 @@ class ClientSession:
     def _handle_response(self, answer: Response) -> ClientEvent | None:
         sent = self._sent.pop(answer.id, None)
         if sent is None:
-            # A cancelled call may have become a task, because its server received the cancellation too late.
+            # A cancelled call may have become a task before the server received the cancellation.
             if answer.id in self._abandoned:
                 caller = self._abandoned.pop(answer.id)
-                created = answer.result if self._mode.stateless else answer.result.get("task")
+                created = answer.result if self._version.stateless else answer.result.get("task")
                 id_ = created.get("taskId") if isinstance(created, dict) else None
                 if isinstance(id_, str):
                     self.request("tasks/cancel", {"taskId": id_}, caller=caller)
             return None
-        kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
+        kind = answer.result.get("resultType", "complete") if self._version.stateless else "complete"
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
         input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
@@ -390,28 +398,29 @@ class ClientSession:
         return Unusable(id, reason, cause) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
-        """Remove this client's request `id`. Return False if it is unknown."""
+        """Forget this client's request `id`. Return False if it was unknown."""
         return self._sent.pop(id, None) is not None
 
     def _handle_notification(self, message: Notification) -> ClientEvent | None:
         method, params = message.method, message.params
         if method == "notifications/cancelled":
-            # In a session, the server cancels its question; in the stateless era, this client's listen stream.
+            # In the handshake era, the server cancels a request of its own; in the stateless era, it ends a stream of
+            # `subscriptions/listen`.
             id_, reason = _as_id(params.get("requestId")), params.get("reason")
             if id_ is None:
                 return None
-            if self._mode.stateless:
+            if self._version.stateless:
                 listen_id = id_as_number(id_)
                 listen = self._sent.get(listen_id)
                 is_listen = listen is not None and listen.method == "subscriptions/listen"
                 return self._drop_unusable(listen_id, "the server ended the stream") if is_listen else None
-            if id_ not in self._questions:
+            if id_ not in self._server_requests:
                 return None
-            self._questions.discard(id_)
+            self._server_requests.discard(id_)
             return Withdrawn(id_, reason if isinstance(reason, str) else None)
         if method == "notifications/progress":
             token = _as_id(params.get("progressToken"))
-            if token in self._tokens:
+            if token in self._task_tokens:
                 return Notified(method, params, token)
             number = None if token is None else id_as_number(token)
             sent = None if number is None else self._sent.get(number)
@@ -423,37 +432,37 @@ class ClientSession:
         return Notified(method, params, stream) if stream in self._sent else None
 
     def _handle_request(self, request: Request) -> ServerRequest | None:
-        if self._mode.stateless:
-            # Without a session, the server must not ask, and the client must not answer (2026-07-28, Transports,
-            # stdio).
+        if self._version.stateless:
+            # In the stateless era, a server must not send requests, and a client must not answer them (2026-07-28,
+            # Transports, stdio).
             return None
-        question = ServerRequest(request.id, standard_method(request.method), request.params)
-        refusal = self._find_refusal(question)
+        server_request = ServerRequest(request.id, standard_method(request.method), request.params)
+        refusal = self._find_refusal(server_request)
         if refusal is not None:
             self._reply(request.id, failure(request.id, refusal))
         elif request.method == "ping":
             self._reply(request.id, Response(request.id, {}))
         else:
-            self._questions.add(request.id)
-            return question
+            self._server_requests.add(request.id)
+            return server_request
         return None
 
-    def _find_refusal(self, question: ServerRequest) -> RpcError | None:
-        if question.id in self._questions:
+    def _find_refusal(self, server_request: ServerRequest) -> RpcError | None:
+        if server_request.id in self._server_requests:
             return InvalidRequest("this id is in use by a request that has not been answered yet")
-        if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":
-            return RpcError("too many questions are open at once", code=_TOO_MANY)
-        mode = question.params.get("mode", "form")
-        # An empty capability means forms; without the capability, the missing handler leads to the refusal. The
-        # server's mode may have any type, and is compared with a list because not all types are hashable.
+        if len(self._server_requests) >= MAX_SERVER_REQUESTS and server_request.method != "ping":
+            return RpcError("too many requests are in progress at once", code=_TOO_MANY)
+        mode = server_request.params.get("mode", "form")
+        # An empty capability declares forms. Without the capability, the request is refused later, because it has no
+        # handler. `modes` is a list because `mode` comes from the server and may be unhashable.
         modes = list(self._identity.capabilities.get("elicitation") or ("form",))
-        if question.method == "elicitation/create" and mode not in modes:
+        if server_request.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
         return None
 
 
 def _as_id(value: object) -> RequestId | None:
-    # `True` equals 1 and would match the request with that id.
+    # True is excluded because it equals 1, and would match the request with that id.
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
@@ -463,8 +472,8 @@ def _meta(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(version: Version, result: dict[str, Any], info: object) -> ServerDescription:
-    """Return the description of the server in a `result` of `initialize` or `server/discover`, without malformed
-    fields."""
+    """Return the server's description in a `result` of `initialize` or `server/discover`; malformed fields count as
+    missing."""
     capabilities, instructions = result.get("capabilities"), result.get("instructions")
     return ServerDescription(
         version.date,

@@ -10,16 +10,16 @@ from ..versions import Version, find_version
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """The self-description of the client, in every request or in `initialize`."""
+    """The client's description of itself, which `initialize` or every stateless request contains."""
 
     info: dict[str, Any]
     capabilities: dict[str, Any]
     log_level: str | None = None
-    """The lowest level of log messages to send for stateless requests; None for no messages."""
+    """The lowest level of log messages that stateless requests ask for; None for no messages."""
     extensions: dict[str, Any] = field(default_factory=dict)
-    """Extensions declared only in stateless requests, in addition to those among the capabilities."""
+    """Extensions that only stateless requests declare, in addition to those in `capabilities`."""
     task_requests: dict[str, Any] = field(default_factory=dict)
-    """The capability `tasks`, declared with a version whose requests may be run as tasks."""
+    """The capability `tasks` of 2025-11-25, which is declared only in that version."""
 
     def envelope(self, version: Version) -> dict[str, Any]:
         """Return the `_meta` of every stateless request (2026-07-28, Basic Protocol)."""
@@ -33,7 +33,7 @@ class ClientIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ServerDescription:
-    """The self-description of the server. It is untrusted, as are its instructions."""
+    """The server's description of itself, including its instructions. It is untrusted."""
 
     version: str
     """The date of the protocol version in use."""
@@ -42,22 +42,22 @@ class ServerDescription:
     instructions: str | None = None
 
     def can(self, *path: str) -> bool:
-        """Return True if the server declared this capability, e.g. `can("resources", "subscribe")`."""
+        """Return True if the server declared the capability at `path`, e.g. `can("resources", "subscribe")`."""
         return find_capability(self.capabilities, path) not in (None, False)
 
     @property
     def has_output_schemas(self) -> bool:
-        """True if tool results must match the listed `outputSchema`."""
+        """True if the protocol version has `outputSchema`, which the results of a tool must match."""
         version = find_version(self.version)
         return version is not None and version.output_schemas
 
     @property
     def has_task_requests(self) -> bool:
-        """True if requests may ask to be run as tasks with `params.task`, if the receiver declares support."""
+        """True if the protocol version has `params.task`, with which a request asks to be run as a task."""
         version = find_version(self.version)
         return version is not None and version.task_requests
 
     @property
     def runs_tools_as_tasks(self) -> bool:
-        """True if a call may ask to be run as a task."""
+        """True if the server also declared that a call of a tool may ask to be run as a task."""
         return self.has_task_requests and self.can("tasks", "requests", "tools", "call")

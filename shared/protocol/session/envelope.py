@@ -1,6 +1,6 @@
-"""The lifecycle from 2026-07-28 on: every request carries its own envelope in `params._meta`. Nothing is remembered
-from one request to the next, not even the version, the capabilities or the log level (2026-07-28, Basic Protocol,
-Statelessness).
+"""The lifecycle of the stateless era, from 2026-07-28 on. Every request has an envelope in `params._meta`: the
+protocol version, the client's capabilities and the log level. The server remembers none of this for the next request
+(2026-07-28, Basic Protocol, Statelessness).
 """
 
 from typing import Any
@@ -14,21 +14,22 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 
 
 def claims_envelope(params: dict[str, Any]) -> bool:
-    """Return True if a request belongs to this era. The version key is the only signal."""
+    """Return True if a request belongs to the stateless era, because its `_meta` has the key for the protocol
+    version."""
     meta = params.get("_meta")
-    # A peer that sends the key uses this era, whatever the value, which is checked later. Older peers may send
-    # `_meta` with only a progress token.
+    # Only the key counts here; its value is checked later. `_meta` alone is no sign, since older peers send progress
+    # tokens in it.
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 
 def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
     """Return the sender of a request with these `params`.
 
-    Raises InvalidParams for an incomplete envelope, and RpcError -32022 for an unsupported version.
+    Raises InvalidParams for an incomplete envelope, and RpcError with code -32022 for an unsupported version.
     """
     meta = check_envelope(params)
     version = stateless_version(meta[PROTOCOL_VERSION])
-    # The client should, but need not, identify itself. Nothing depends on it.
+    # The client should identify itself, but need not. Nothing depends on it.
     info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
     if level is not None and level not in LOG_LEVELS:
         raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
@@ -48,10 +49,11 @@ def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def stateless_version(requested: str) -> Version:
-    """Return the version with that date. Raises RpcError -32022 for one that can't be served without a handshake."""
+    """Return the version with the date `requested`. Raises RpcError with code -32022 if it is not a stateless
+    version."""
     version = find_version(requested)
     if version is None or not version.stateless:
-        # Both keys are required: a client chooses one of these versions and retries.
+        # The specification requires both keys. The client chooses one of these versions and sends the request again.
         data = {"supported": [version.date for version in _STATELESS], "requested": requested}
         raise RpcError("unsupported protocol version", code=-32022, data=data)
     return version
@@ -60,7 +62,7 @@ def stateless_version(requested: str) -> Version:
 def discover(identity: Identity, peer: Peer) -> dict[str, Any]:
     """Return the result of `server/discover` for `peer`."""
     result: dict[str, Any] = {
-        # A client that chose a version with a handshake would have to know that it must start over with `initialize`.
+        # Versions with a handshake are left out: a client that chose one would have to start over with `initialize`.
         "supportedVersions": [version.date for version in _STATELESS],
         "capabilities": identity.capabilities_for(peer.version, peer.principal),
         "cacheScope": "public",

@@ -1,4 +1,4 @@
-"""Values that the protocol core passes to the application, and to the wire."""
+"""The values that a `ServerSession` passes to the application (calls and other events) and to the transport."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,58 +16,62 @@ from .questions import FIRST_ROUND, Round
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request from the peer, from its admission to its answer. All code that handles the request uses this object.
+    """A request from the peer that was admitted. All code that handles the request uses this object, until its
+    answer.
 
-    It is compared by identity, not by its id, which another call may use as soon as this one is over. From then on it
-    has no params: they may take megabytes, and objects with a reference to the call, such as a cancelled task, may
-    wait for the garbage collector.
+    Calls are compared by identity, because another call may use the same id as soon as this one is over. A call that
+    is over has no params: they may take megabytes, and objects that refer to the call, such as a cancelled task, may
+    exist until the garbage collector runs.
     """
 
     id: RequestId
     method: Method
     params: Any
-    """The validated params, a model."""
+    """The params as a validated model."""
     peer: Peer
     raw: Any
-    """The params as received, a dict, for data that must be bound to exactly this request."""
+    """The params as received, a dict. Signed states are bound to them."""
     round: Round = FIRST_ROUND
+    """The round that this request begins, if it takes several (2026-07-28, multi-round-trip requests)."""
     token: RequestId | None = None
-    """The token for its progress notifications, if the peer requested them."""
+    """The progress token, if the peer requested progress notifications."""
     weight: int = 0
-    """The memory in bytes that its params take."""
+    """The memory in bytes that the params take."""
     release: Any = None
-    """Releases that memory, if it is counted."""
+    """A function to call at the end, which subtracts that memory from the total; None if it was not counted."""
     is_over: bool = False
-    """True if it has been answered or cancelled, so that nothing more can be sent about it."""
+    """True if the call has been answered or cancelled, so that nothing more may be sent for it."""
     link: Any = None
-    """The connection on which it arrived."""
+    """The connection on which the call arrived."""
     scope: Any = None
-    """The scope that cancels the work on it."""
+    """The cancel scope of the work on the call."""
     outlet: Any = None
-    """Receives its outcome."""
+    """The object that receives the outcome."""
     scopes: frozenset[str] = frozenset()
-    """The scopes that a token needs for it, if they were checked."""
+    """The OAuth scopes that a token needs for the call, if they were checked."""
     origin_context: Any = None
-    """The context in which it arrived, while it waits for its turn."""
+    """The context variables with which the call arrived, while it waits to begin."""
     task: Any = None
-    """The object that turns it into a task, and then replaces its peer; None if it can't become one."""
+    """The object that can turn the call into a task, and then takes the place of its peer; None if it can't become
+    one."""
     view: Any = None
-    """Further data for a page that shows the result, until the result has it."""
-    asked: Any = None
-    """The method and params of the questions that it has asked, if any, by key."""
+    """Additional data for the app that shows the result, which is added to the result."""
+    questions: Any = None
+    """The requests to the client that the call has made, by key: method and params. None if there were none."""
     began: float | None = None
-    """The time at which work on it began, by the event loop's clock."""
+    """The time at which work on the call began, on the event loop's clock; None before."""
     _progress: float | None = None
 
     def end(self) -> None:
-        """End the call, which has been answered or cancelled, and drop its params."""
+        """Mark the call as over, and drop its params."""
         self.is_over, self.params, self.raw = True, None, None
         if self.release is not None:
             self.release()
             self.release = None
 
     def advance(self, progress: float) -> bool:
-        """Record `progress`; return False if it did not grow, so that it may not be sent (Utilities, Progress)."""
+        """Record `progress`. Return False if it has not grown, since it may not be sent then (Utilities,
+        Progress)."""
         if self._progress is not None and progress <= self._progress:
             return False
         self._progress = progress
@@ -75,8 +79,8 @@ class Call:
 
     @contextmanager
     def act_as(self, method: Method, params: Params) -> Iterator[None]:
-        """Make this a request of `method` with `params` during the block, for a peer that has its own form without
-        rounds. It remains the same call, with its clock, progress and cancellation."""
+        """Make this call one of another `method` with other `params` during the block. A method of a dialect is
+        served in this way by the standard method. Time limit, progress and cancellation of the call remain."""
         original = self.method, self.params, self.raw
         self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
         self.params, self.raw = params, self._make_raw(params, (self.raw or {}).get("_meta"))
@@ -87,10 +91,10 @@ class Call:
                 self.method, self.params, self.raw = original
 
     def make_inner(self, method: Method, params: Params) -> "Call":
-        """Return an internal request with `params`, made for this call: from the same client, and without progress
-        reports."""
-        own_meta = (self.raw or {}).get("_meta") or {}
-        meta = {name: value for name, value in own_meta.items() if name != "progressToken"}
+        """Return an internal call of another method that the server makes for this call. It has the same peer, but
+        reports no progress."""
+        outer_meta = (self.raw or {}).get("_meta") or {}
+        meta = {name: value for name, value in outer_meta.items() if name != "progressToken"}
         raw = self._make_raw(params, meta)
         return replace(
             self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, release=None, task=None
@@ -102,12 +106,13 @@ class Call:
 
 
 Outcome = dict[str, Any] | McpError | InputRequired
-"""The outcome of a call: a result of the newest version, an error, or questions to the client."""
+"""The outcome of a call: a result in the form of the newest version, an error, or requests for input to the
+client."""
 
 
 @record
 class Cancelled:
-    """The cancellation of `call` by the peer: stop the work. Its id may be reused."""
+    """The peer has cancelled `call`: the work on it has to stop. The peer may use its id again."""
 
     call: Call
     reason: str | None = None
@@ -115,7 +120,7 @@ class Cancelled:
 
 @record
 class Answered:
-    """The peer answered the server's request `id`."""
+    """One side's request `id` was answered by the other."""
 
     id: RequestId
     answer: Response | Failure
@@ -149,9 +154,9 @@ class UnhandledRequest:
     params: dict[str, Any]
     principal: Principal | None
     peer: Peer | None
-    """None before `initialize`."""
+    """The peer of the session's handshake; None if there was none."""
     outcome: Outcome | Failure | None
-    """The answer; None for a cancelled request."""
+    """The answer; None if the request was cancelled."""
 
 
 Event = Call | Cancelled | Answered | Opened | RootsChanged | UnknownNotification
@@ -159,9 +164,13 @@ Event = Call | Cancelled | Answered | Opened | RootsChanged | UnknownNotificatio
 
 @record
 class Outgoing:
-    """A message for the peer. `related_request_id` is the id of the peer's request to which it belongs, or None; a
-    stream ignores it, and HTTP routes by it. Without a message, `related_request_id` was cancelled and gets no
-    answer; or, with `retry_ms`, the client may disconnect and wait that long for it, if the transport supports it."""
+    """A message for the peer. `related_request_id` is the id of the peer's request to which it belongs, or None. HTTP
+    uses it to find the stream; other transports ignore it.
+
+    Without a message, the request `related_request_id` will not be answered, because it was cancelled. With
+    `retry_ms` too, the request continues, but if the transport supports it, the client may disconnect now and
+    reconnect after that many milliseconds.
+    """
 
     message: Request | Notification | Response | Failure | Batch | None
     related_request_id: RequestId | None = None
@@ -170,16 +179,18 @@ class Outgoing:
 
 @record
 class Change:
-    """A change to which the peer may have subscribed: of a list (`uri` is None), or of the resource `uri`, whose
-    `part` has its own URI (2025-11-25, Resources, Subscriptions)."""
+    """A change to which a peer may have subscribed."""
 
     what: str
+    """The kind of list whose entries have changed, such as "tools"; "resources" for the change of a resource."""
     uri: str | None = None
+    """The resource that has changed; None if the list has."""
     part: str | None = None
+    """The part of that resource that has changed, as the URI to report (2025-11-25, Resources, Subscriptions)."""
 
 
 def cancelled_id(message: Message) -> RequestId | None:
-    """Return the id of the request that `message` cancels, if any."""
+    """Return the id of the request that `message` cancels; None if it is not a cancellation."""
     if not isinstance(message, Notification) or message.method != "notifications/cancelled":
         return None
     id_ = message.params.get("requestId")

@@ -1,12 +1,13 @@
-"""The lifecycle up to 2025-11-25: `initialize`, its answer, `notifications/initialized`.
+"""The lifecycle of the handshake era, up to 2025-11-25: `initialize`, its answer, and `notifications/initialized`.
 
     state      initialize    ping      any other request    notifications/initialized
     NEW        → OPENING     served    -32600               ignored
     OPENING    -32600        served    served               → OPEN
     OPEN       -32600        served    served               ignored
 
-Requests are served from the answer to `initialize` on, since clients that pipeline don't wait for their own
-`initialized` to arrive. Only unsolicited messages wait for OPEN (2025-11-25, Lifecycle, Initialization).
+Requests are served as soon as `initialize` is answered, even before `initialized`, since some clients send requests
+without waiting. Only messages that the server sends on its own initiative wait for OPEN (2025-11-25, Lifecycle,
+Initialization).
 """
 
 from dataclasses import replace
@@ -23,11 +24,11 @@ from .envelope import discover
 from .events import Call
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
-"""The sender before `initialize`, about which nothing is known."""
+"""The peer before `initialize`, about which nothing is known."""
 
-_SESSIONS = count()
+_session_numbers = count()
 _PEER_FIELDS = ("capabilities", "info", "log_level", "session")
-"""The fields of a peer that are stored unchanged."""
+"""The fields of a peer that a snapshot stores unchanged."""
 
 
 class State(Enum):
@@ -40,31 +41,32 @@ class State(Enum):
 
 @record
 class Snapshot:
-    """The persistent part of a session, from which any replica can continue. Calls and questions stay at the replica
-    where they arrived."""
+    """The part of a session that all replicas share, so that any of them can continue it. Requests in progress, of
+    both sides, stay on the replica where they began."""
 
     state: State
     peer: Peer | None
     roots_changed: int = 0
     """The number of times that the peer has reported a change to its roots."""
     needed_scopes: frozenset[str] = frozenset()
-    """The scopes that its calls have needed."""
+    """All OAuth scopes that calls of the session have needed so far."""
 
 
 NEW = Snapshot(State.NEW, None)
-"""Before `initialize`."""
+"""The snapshot of a session before `initialize`."""
 
 
 def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
-    """Return `current` with the changes from `before` to `after` applied; `after` itself if `current` has no other
-    changes."""
+    """Return `current` with the changes from `before` to `after`. If `current` has no other changes, `after` itself
+    is returned."""
     peer, peer_before, peer_after = current.peer, before.peer, after.peer
     if peer is None or peer_after is None:
         peer = peer or peer_after
-    # Nothing else of a peer changes after the handshake, so other replicas' changes are kept.
+    # After the handshake only the log level of a peer can change. If it did not change here, `current` keeps the one
+    # that another replica may have set.
     elif peer_before is None or peer_before.log_level != peer_after.log_level:
         peer = replace(peer, log_level=peer_after.log_level)
-    # A state only moves forward, so an older one that arrives late is ignored.
+    # A state only moves forward, so an earlier state that arrives late is ignored.
     state = max(current.state, after.state, key=list(State).index)
     roots_changed = current.roots_changed + after.roots_changed - before.roots_changed
     merged = Snapshot(state, peer, roots_changed, current.needed_scopes | after.needed_scopes)
@@ -72,19 +74,19 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
 
 
 def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """Return `snapshot` as JSON, without the principal."""
+    """Return `snapshot` as JSON-serializable values, without the principal."""
     peer = snapshot.peer
     fields: dict[str, Any] = {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
     fields["neededScopes"] = sorted(snapshot.needed_scopes)
     if peer is None:
         return fields
-    own = {name: getattr(peer, name) for name in _PEER_FIELDS}
-    return {**fields, "peer": {**own, "version": peer.version.date}}
+    peer_fields = {name: getattr(peer, name) for name in _PEER_FIELDS}
+    return {**fields, "peer": {**peer_fields, "version": peer.version.date}}
 
 
 def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapshot:
-    """Return the snapshot from the result of `write_snapshot`, for a peer with that `principal`. Raises ValueError or
-    KeyError for anything else."""
+    """Return the snapshot in a result of `write_snapshot`, for a peer with that `principal`. Raises ValueError or
+    KeyError for other values."""
     peer = None
     if "peer" in fields:
         version = find_version(fields["peer"]["version"])
@@ -92,13 +94,13 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
             raise ValueError(
                 f"the session uses protocol version {fields['peer']['version']!r}, which this server does not support"
             )
-        own = {name: fields["peer"][name] for name in _PEER_FIELDS}
-        peer = Peer(version, principal=principal, **own)
+        peer_fields = {name: fields["peer"][name] for name in _PEER_FIELDS}
+        peer = Peer(version, principal=principal, **peer_fields)
     return Snapshot(State(fields["state"]), peer, fields["rootsChanged"], frozenset(fields["neededScopes"]))
 
 
 class Handshake:
-    """One peer's handshake. `peer` is set by `initialize`."""
+    """The handshake of one session. `peer` is None before `initialize`."""
 
     __slots__ = ("_principal", "_replica", "peer", "state")
 
@@ -109,19 +111,18 @@ class Handshake:
         self._replica = replica
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
-        """Return the result of `initialize`, with the requested version, or the newest version if the requested one
-        is not supported. Raises InvalidRequest if the session is already initialized.
+        """Return the result of `initialize`, with the requested version, or the newest version with a handshake if
+        the requested one is not supported. Raises InvalidRequest if the session is already initialized.
         """
         if self.state is not State.NEW:
             raise InvalidRequest("this session is already initialized")
         requested = find_version(params.protocol_version)
-        # An unsupported version is answered with a supported one, and the client disconnects if it can't use that
-        # (2025-11-25, Lifecycle, Version Negotiation). A version without a handshake can't be negotiated in a
-        # handshake.
+        # The client disconnects if it does not support the version in the answer (2025-11-25, Lifecycle, Version
+        # Negotiation). A stateless version has no handshake, so it can't be negotiated here.
         version = requested if requested is not None and not requested.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
-        # The number is unique among all replicas, which continue each other's sessions.
-        number = self._replica << 32 | next(_SESSIONS)
+        # The number must be unique among all replicas, because they continue each other's sessions.
+        number = self._replica << 32 | next(_session_numbers)
         self.peer = Peer(version, params.capabilities, info, identity.log_level, self._principal, number)
         self.state = State.OPENING
         result: dict[str, Any] = {
@@ -134,7 +135,8 @@ class Handshake:
         return result
 
     def answer(self, call: Call, identity: Identity) -> dict[str, Any]:
-        """Return the result of a `call` that concerns the protocol rather than a feature of the server.
+        """Return the result of a `call` of a built-in method, which concerns the protocol, not a feature of the
+        server.
 
         Raises InvalidRequest for a second `initialize`.
         """
@@ -150,7 +152,7 @@ class Handshake:
     def set_log_level(self, level: str) -> None:
         """Set the lowest level of log messages for this peer, as `logging/setLevel` requests."""
         if self.peer is not None:
-            # The peer is copied, so that calls in progress keep theirs unchanged.
+            # The peer is copied, since calls in progress refer to the old one.
             self.peer = replace(self.peer, log_level=level)
 
     def complete(self) -> bool:

@@ -1,12 +1,12 @@
-"""The server's side of the protocol with one peer, without I/O: messages in, events and messages out.
+"""The server's side of a session with one peer, without I/O.
 
-Pass each decoded message to `receive`, handle the events it returns, then send the messages from `outgoing`. The
-session itself handles everything that does not need the application: `initialize`, `ping`, `server/discover`,
-`logging/setLevel`, and all protocol errors. It never raises because of a peer's error. A request that becomes a
-`Call` ends with `finish` or `cancel`, whichever comes first. After that nothing more is sent about it.
+The caller passes each decoded message to `receive`, handles the events that it returns, and then sends the messages
+that `outgoing` returns. The session itself handles everything that does not need the application: `initialize`,
+`ping`, `server/discover`, `logging/setLevel`, and all protocol errors. It never raises because of an error of the
+peer. A request that becomes a `Call` ends with `finish` or `cancel`; after that nothing more is sent for it.
 
-Both eras exist side by side: a request whose `_meta` contains a protocol version is stateless; any other belongs to
-the handshake.
+A session may contain requests of both eras: one whose `_meta` contains a protocol version is stateless, any other
+belongs to the handshake. `questions.py` says what questions are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, LogMessage, Peer, Principal
 from ..methods import MethodTable
-from ..shaping import settle, shape, shape_request
+from ..shaping import outcome_for_peer, shape, shape_request
 from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams, LogLevel
@@ -59,15 +59,16 @@ from .subscriptions import Listen, Subscriptions
 
 _LOG_METHOD = "notifications/message"
 _LEVEL_METHODS = ("logging/setLevel", "server/discover")
-"""The requests in each era that open a conversation and set a log level."""
+"""The requests, one in each era, after which the client receives the messages about current conditions."""
 
 
 _NO_SCOPES: frozenset[str] = frozenset()
-"""Shared by all sessions, since each empty set would take 216 bytes."""
+"""The empty set that all sessions share, since each of their own would take 216 bytes."""
 
 
 class ServerSession:
-    """The protocol with one peer: a process on a pipe, an HTTP session, or a single stateless request."""
+    """The server's side of a session: with a process on a pipe, in an HTTP session, or for a single stateless
+    request."""
 
     __slots__ = (
         "__weakref__",
@@ -98,14 +99,15 @@ class ServerSession:
         now: Callable[[], float],
         replica: int = 0,
     ) -> None:
-        """`replica` is the number, below 2^20, of the process among those that share their sessions. It makes the ids
-        of questions and of peers' data unique. A single process has 0."""
+        """`replica` is the number of this process among those that share their sessions, below 2^20. It makes the ids
+        of questions and of sessions unique. If there is a single process, it is 0."""
         self.principal = principal
-        """The sender of the received messages: always the same one, with the scopes of its current token."""
+        """The sender of all messages, with the scopes of its current token."""
         self.needed_scopes = _NO_SCOPES
-        """The scopes that the peer's calls have needed. A later reader of their answers needs them as well."""
+        """All OAuth scopes that calls of the peer have needed so far. A client that reconnects to read their answers
+        needs them too."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
-        """Called with requests that end before they reach a handler."""
+        """A function to call with requests that end before they reach a handler."""
         self.roots_changed = 0
         """The number of times that the peer has reported a change to its roots."""
         self._identity = identity
@@ -120,23 +122,23 @@ class ServerSession:
         self.waiting: list[Outgoing] = []
         """The messages that `outgoing` will return."""
         self.waiting_bytes = 0
-        """Size in bytes of the notifications among them whose contents the server's author has chosen."""
+        """Size in bytes of the notifications in `waiting` whose size depends on the server's author."""
 
     # Persistent state
 
     def snapshot(self) -> Snapshot:
-        """Return the state that another replica needs to continue the session."""
+        """Return the part of the session that other replicas need to continue it."""
         return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed, self.needed_scopes)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue from `snapshot`; calls, questions and subscriptions stay as they are."""
+        """Replace that part with `snapshot`. Calls, questions and subscriptions remain."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
         self.add_needed_scopes(snapshot.needed_scopes)
 
     def number_questions(self, numbers: Iterator[int]) -> None:
-        """Number the session's questions with `numbers`, which all sessions of this replica share, since a session
-        that leaves this replica and comes back must not use an id twice."""
+        """Take the numbers in the ids of questions from `numbers`, which all sessions of this replica share. So a
+        session that moves to another replica and comes back uses no id twice."""
         self._questions.numbers = numbers
 
     @property
@@ -152,7 +154,7 @@ class ServerSession:
 
     @property
     def batch_bytes(self) -> int:
-        """Size in bytes of results that wait for the rest of their batches."""
+        """The memory in bytes of results that wait for other answers of their batches."""
         return 0 if self._batches is None else self._batches.size
 
     def is_in_batch(self, call: Call) -> bool:
@@ -165,11 +167,11 @@ class ServerSession:
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
 
     def set_log_level(self, level: str) -> None:
-        """From now on, send clients with a handshake log messages of at least this level, as they requested."""
+        """Set the lowest level of log messages that the peer of the handshake receives, as it has requested."""
         self._handshake.set_log_level(level)
 
     def has_state(self, snapshot: Snapshot) -> bool:
-        """Return True if a new snapshot would equal `snapshot`. This is cheaper than creating one."""
+        """Return True if `snapshot()` would equal `snapshot`; creating a new one would cost more."""
         handshake = self._handshake
         return (
             handshake.peer is snapshot.peer
@@ -179,7 +181,7 @@ class ServerSession:
         )
 
     def add_needed_scopes(self, scopes: frozenset[str]) -> None:
-        """Add a call's scopes to those that a reader of the peer's messages needs."""
+        """Add the OAuth scopes of a call to `needed_scopes`."""
         if not scopes <= self.needed_scopes:
             self.needed_scopes |= scopes
 
@@ -191,7 +193,7 @@ class ServerSession:
             return self._receive_batch(message) if isinstance(message, Batch) else self._handle(message)
         try:
             call = self._admission.admit(message, self.principal)
-            # An id may be reused once it is answered; until then, an answer could belong to either request.
+            # An id may be used again only after the answer; before, the answer could belong to either request.
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has not been answered yet")
         except RpcError as error:
@@ -218,19 +220,18 @@ class ServerSession:
             return self._refuse_batch("only one older protocol version has batches")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
-        # The object is created with the first batch, since only one of five versions has batches, which hardly any
-        # client sends.
+        # Created with the first batch: only one version has batches, and hardly any client sends them.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
         self._append(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
-        # The error is for the whole batch, and has no id, since the contents were not examined.
-        self._refuse(failure(None, InvalidRequest(reason)))
+        # The error concerns the whole batch, so it has no id.
+        self._answer_invalid(failure(None, InvalidRequest(reason)))
         return []
 
-    def _refuse(self, refusal: Failure) -> None:
+    def _answer_invalid(self, refusal: Failure) -> None:
         """Answer a message that is not a request."""
         if self.on_unhandled is not None:
             self.on_unhandled(UnhandledRequest("", {}, self.principal, self.peer, refusal))
@@ -242,7 +243,7 @@ class ServerSession:
         except RpcError as error:
             self.finish(call, error)
             return
-        # Before the handshake nothing is known about the peer. The answer must be in the version just negotiated.
+        # `call.peer` is that of before the handshake. The answer must have the form of the version just negotiated.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _LEVEL_METHODS:
@@ -253,8 +254,8 @@ class ServerSession:
     def _handle(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
-                # A second one, or one that arrives too early, is ignored, since a notification is never answered
-                # (JSON-RPC 2.0, 4.1).
+                # If it arrives too early or for a second time, it is ignored, since a notification is never answered
+                # (JSON-RPC 2.0, section 4.1).
                 return [Opened()] if self._handshake.complete() else []
             case Notification(method="notifications/cancelled"):
                 try:
@@ -274,40 +275,41 @@ class ServerSession:
                 return [UnknownNotification(message.method, message.params)]
             case Response() | Failure():
                 answer = normalize_id(message)
-                if answer.id is not None and self._questions.settle(answer.id) is not None:
+                if answer.id is not None and self._questions.remove(answer.id) is not None:
                     return [Answered(answer.id, answer)]
             case Malformed(silent=False):
-                self._refuse(message.failure)
+                self._answer_invalid(message.failure)
         return []
 
     # Messages from the application
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Answer `call`. Does nothing if it is over. Results are in the newest version; errors are converted for the
-        peer's version; questions get a signed state, which comes back with the answers."""
+        """Answer `call` with `outcome`, which is converted to the form of the peer's version. Requests for input get
+        a signed state, which the client sends back with its answers. Does nothing if the call is over."""
         if call.is_over:
             return
-        answered = outcome if isinstance(outcome, dict) else self._convert_outcome(call, outcome)
+        converted = outcome if isinstance(outcome, dict) else self._convert_outcome(call, outcome)
         answer: Response | Failure
-        if isinstance(answered, dict):
-            answer = Response(call.id, shape(call.method, answered, call.peer.version, self._identity.server_info))
+        if isinstance(converted, dict):
+            answer = Response(call.id, shape(call.method, converted, call.peer.version, self._identity.server_info))
         else:
-            answer = failure(call.id, answered)
+            answer = failure(call.id, converted)
         if self.on_unhandled is not None and call.began is None:
             self._report_unhandled(call, outcome)
-        # This is `Call.end`, written here because few calls have anything to release.
+        # The same as `Call.end`, which is called only for the few calls that have something to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
             call.end()
         del self._calls[call.id]
-        self._calls = self._calls or {}  # a used dict keeps its memory, a tenth of an idle session's
+        # An emptied dict would keep its memory, which is a tenth of that of an idle session.
+        self._calls = self._calls or {}
         if self._batches is None:
             self.waiting.append(Outgoing(answer, call.id))
         else:
             self._reply(answer)
 
     def cancel(self, call: Call) -> None:
-        """Drop a call whose answer is no longer needed. Does nothing if it is over."""
+        """End a call without an answer, because the peer has cancelled it. Does nothing if the call is over."""
         if call.is_over:
             return
         self._report_unhandled(call, None)
@@ -315,11 +317,11 @@ class ServerSession:
         del self._calls[call.id]
         self.subscriptions.close(call.id)
         batches = self._batches
-        in_batch = batches is not None and batches.has(call.id)
-        self._append(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
+        is_in_batch = batches is not None and batches.has(call.id)
+        self._append(batches.drop(call.id) if batches is not None and is_in_batch else Outgoing(None, call.id))
 
     def abandon(self) -> list[Call]:
-        """Drop all calls of a disconnected peer without an answer, and return them."""
+        """End all calls of a disconnected peer without an answer, and return them."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             self._report_unhandled(call, None)
@@ -327,50 +329,51 @@ class ServerSession:
         return calls
 
     def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Ask the client during `call`.
+        """Ask the client the `questions`, given by key, during `call`.
 
-        After a handshake, requests are sent, and each key maps to the id to wait for, an int. Without a handshake,
-        each key maps to the answer that came with the call, a model.
+        In a session with a handshake, requests are sent. Return their ids by key; the answers arrive later, as
+        `Answered`. In the stateless era, return the answers that came with the call by key, as models.
 
-        Raises MissingCapability for an undeclared capability, InputRequired for questions without an answer,
-        InvalidParams for an invalid answer, and InvalidRequest if the call is over.
+        Raises MissingCapability for an undeclared capability, InputRequired for questions that the call has no answer
+        to, InvalidParams for an invalid answer, and InvalidRequest if the call is over.
         """
         if call.is_over:
             raise InvalidRequest("this call has ended")
         require_capabilities(questions, call.peer)
-        # From 2026-07-28 on, clients get no requests: the call ends with its questions, and is repeated with the
-        # answers (Multi Round-Trip Requests).
+        # From 2026-07-28 on, the server sends no requests: the call ends with its questions, and the client repeats
+        # it with the answers (multi-round-trip requests).
         if call.peer.version.stateless:
             return read_answers(questions, call.round.answers, call.peer.version)
         ids: dict[str, Any] = {}
         for key, question in questions.items():
-            id_ = ids[key] = self._questions.enter(call.id)
+            id_ = ids[key] = self._questions.add(call.id)
             params = shape_request(question.method, question.params, call.peer.version)
             self._send(Request(id_, question.method, params), call.id)
         return ids
 
     def ask_standalone(self, question: Question) -> int:
-        """Ask a client with a handshake, independently of its calls, and return the id to wait for.
+        """Ask the client a question independently of its calls, which needs a handshake. Return the id of the
+        request; the answer arrives later, as `Answered`.
 
-        Raises MissingCapability for an undeclared capability, and InvalidRequest without a session.
+        Raises MissingCapability for an undeclared capability, and InvalidRequest without a completed handshake.
         """
         peer = self._handshake.peer
         # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
         if peer is None or self._handshake.state is not State.OPEN:
             raise InvalidRequest("there is no open session through which to ask the client")
         require_capabilities({"": question}, peer)
-        id_ = self._questions.enter(STANDALONE)
+        id_ = self._questions.add(STANDALONE)
         self._send(Request(id_, question.method, shape_request(question.method, question.params, peer.version)))
         return id_
 
     def withdraw(self, id: Any) -> None:
-        """Cancel an unneeded request to the client. Does nothing if it has been answered, or was never sent."""
-        related_request_id = self._questions.settle(id) if isinstance(id, int) else None
-        if related_request_id is not None:
+        """Cancel the question `id`, whose answer is no longer needed. Does nothing if it has been answered, or was
+        never sent."""
+        subject = self._questions.remove(id) if isinstance(id, int) else None
+        if subject is not None:
             params = {"requestId": id, "reason": "no longer needed"}
             self._send(
-                Notification("notifications/cancelled", params),
-                None if isinstance(related_request_id, Enum) else related_request_id,
+                Notification("notifications/cancelled", params), None if isinstance(subject, Enum) else subject
             )
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
@@ -386,7 +389,7 @@ class ServerSession:
         message: str | None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Report the progress of a call with `meta`, if the peer sent a token and `progress` has grown."""
+        """Send a progress notification with `meta`, if the peer sent a progress token and `progress` has grown."""
         if call.is_over or call.token is None or not call.advance(progress):
             return
         fields: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
@@ -396,7 +399,7 @@ class ServerSession:
         self.notify(call, method, shape_request(method, params, call.peer.version))
 
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message about a call, if logging is declared and the peer requested that level."""
+        """Send a log message that belongs to a call, if the server declared logging and the peer wants that level."""
         if self.wants_log(call, level):
             self.notify(call, _LOG_METHOD, LogMessage(level, data, logger).to_wire())
 
@@ -404,18 +407,18 @@ class ServerSession:
         """Return True if `log` would send anything."""
         if call.is_over or not self._identity.has(("logging",)):
             return False
-        # The log level of the handshake may have changed since the call.
+        # The peer may have changed the log level of the handshake after this call began.
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
         return peer.wants_log(level)
 
     def notify_session(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification that does not belong to a call. Does nothing without a session."""
+        """Send a notification that does not belong to a call. Does nothing before the handshake is complete."""
         if self._handshake.state is State.OPEN:
             self._notify(Notification(method, params))
 
     def announce(self, message: LogMessage) -> None:
-        """Send a log message that does not belong to a call, if logging is declared and the peer requested that level
-        in a handshake. Without a handshake, log messages only belong to requests."""
+        """Send a log message that does not belong to a call, if the server declared logging, and the peer has
+        completed a handshake and wants that level. In the stateless era, every log message belongs to a request."""
         peer = self._handshake.peer
         if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
             return
@@ -423,8 +426,9 @@ class ServerSession:
             self._send(Notification(_LOG_METHOD, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
-        """Let the client disconnect while the call continues, if version and transport support it."""
-        # Older clients have no event from which to resume, and treat the end of the stream as the end of the request.
+        """Allow the client to disconnect while the call continues, if its version and the transport support it."""
+        # In older versions a stream has no first event from which to resume, and its end means the end of the
+        # request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 
@@ -437,7 +441,7 @@ class ServerSession:
         return self._subscriptions
 
     def acknowledge(self, call: Call, listen: Listen) -> None:
-        """Open a listen stream. From now on its changes are delivered."""
+        """Begin a stream of `subscriptions/listen`. The changes in its filter are sent from now on."""
         if call.is_over:
             return
         self.subscriptions.listen(listen)
@@ -445,19 +449,19 @@ class ServerSession:
         self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
 
     def deliver(self, change: Change) -> None:
-        """Notify the peer of `change` for each of its subscriptions to it."""
+        """Notify the peer of `change`, once for each subscription that includes it."""
         is_open = self._handshake.state is State.OPEN
         for notification, related_request_id in self.subscriptions.notifications_for(change, handshake_open=is_open):
             self._send(notification, related_request_id)
 
     def end_listen(self, call: Call) -> None:
-        """End a listen stream from the server's side: send the result that one page of the specification requires,
-        then the notification that another page requires."""
+        """End a stream of `subscriptions/listen` from the server's side. One page of the specification requires a
+        result for this and another a notification, so both are sent."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
-        # The id distinguishes the streams on a pipe, which share one sequence of messages (2026-07-28, stdio).
+        # On a pipe, all streams share one sequence of messages, in which the id identifies them (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
-        # After the notification alone, a client would assume a lost stream.
+        # The result comes first: after the notification alone, a client would assume that the stream was lost.
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)
 
@@ -473,7 +477,7 @@ class ServerSession:
             except RpcError as error:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
-        return settle(outcome, call.method, call.peer)
+        return outcome_for_peer(outcome, call.method, call.peer)
 
     def _report_unhandled(self, call: Call, outcome: Outcome | None) -> None:
         if self.on_unhandled is not None and call.began is None:
@@ -490,7 +494,8 @@ class ServerSession:
             self.waiting.append(outgoing)
 
     def _notify(self, notification: Notification, related_request_id: RequestId | None = None) -> None:
-        # A value without a JSON form is sent as its type's name, which is short, or fails when it is sent.
+        # A value that JSON can't express is not counted: either the short name of its type is sent instead, or
+        # sending fails.
         with suppress(ValueError, RecursionError):
             self.waiting_bytes += len(json_of(notification.params))
         self._send(notification, related_request_id)

@@ -1,10 +1,11 @@
-"""The subscriptions of one peer: one table, filled by `resources/subscribe` and by `subscriptions/listen`.
+"""The subscriptions of one peer, made with `resources/subscribe` or `subscriptions/listen`.
 
-The server identifies a resource by a key, the client by the URI it wrote; several spellings may share a key. A change
-is matched by key and reported with the client's own spelling.
+The client names a resource by a URI, which it may spell in several ways; the server identifies the resource by a key,
+the same for all spellings. A change is matched by key, and reported with the client's spelling.
 
-In the handshake era list changes go to every open session, and there is one subscription per URI. From 2026-07-28 on,
-each listen stream has its own filter and gets its own copy, marked with its subscription id.
+In the handshake era, every open session receives the changes of lists, and there is at most one subscription per URI.
+From 2026-07-28 on, each stream of `subscriptions/listen` has a filter and receives its own notification of a change,
+with its subscription id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,19 +18,19 @@ from ..wire.jsonrpc import Notification, RequestId
 from .events import Change
 
 LISTS = ("tools", "prompts", "resources")
-"""The lists that may change, under the names of their `list_changed` notifications."""
+"""The lists that may change, as they are called in `notifications/.../list_changed`."""
 
 
 @record
 class Listen:
-    """One acknowledged `subscriptions/listen` stream."""
+    """One stream of `subscriptions/listen`, with its filter."""
 
     id: RequestId
     lists: frozenset[str] = frozenset()
     uris: dict[str, str] = field(default_factory=dict)
-    """Maps the client's spelling of each resource to its key."""
+    """The keys of the resources, by the client's spelling."""
     others: dict[str, object] = field(default_factory=dict)
-    """The part of the filter that extensions handle."""
+    """The fields of the filter that extensions handle."""
 
     def acknowledged_filter(self) -> dict[str, object]:
         """Return the supported part of the filter, for the acknowledgement."""
@@ -51,8 +52,8 @@ class Subscriptions:
 
     @contextmanager
     def begin_subscription(self, uri: str) -> Iterator[Callable[[], bool]]:
-        """Mark a subscription as being created. Yield a function that returns False if an unsubscription has
-        overtaken it."""
+        """Mark a subscription to `uri` as being created during the block. Yield a function that returns False if the
+        client has cancelled it in the meantime."""
         token = self._pending[uri] = object()
         try:
             yield lambda: self._pending.get(uri) is token
@@ -61,8 +62,9 @@ class Subscriptions:
                 del self._pending[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
-        """Add a subscription of the handshake era, and return the key of the one that it replaces."""
-        # If two requests overtake each other, one subscription remains, and the key of the other is returned.
+        """Add a subscription of the handshake era. Return a list with the key of the subscription that it replaces,
+        which is empty if there was none."""
+        # Two requests for the same URI may be in progress. One subscription remains; the caller ends the other.
         replaced = self.unsubscribe(uri)
         self._subscribed[uri] = key
         return replaced
@@ -73,27 +75,26 @@ class Subscriptions:
         return [self._subscribed.pop(uri)] if uri in self._subscribed else []
 
     def listen(self, listen: Listen) -> None:
-        """Add a stream."""
+        """Add a stream of `subscriptions/listen`."""
         self._streams[listen.id] = listen
 
     def close(self, id: RequestId) -> Listen | None:
-        """Remove a stream."""
+        """Remove and return the stream with that id; None if there is none."""
         return self._streams.pop(id, None)
 
     @property
     def subscribed(self) -> Mapping[str, str]:
-        """The subscriptions of the handshake era, from the client's spelling of each resource to its key."""
+        """The subscriptions of the handshake era: the keys of the resources, by the client's spelling."""
         return self._subscribed
 
     def notifications_for(
         self, change: Change, *, handshake_open: bool
     ) -> Iterator[tuple[Notification, RequestId | None]]:
-        """Iterate over the notifications of `change`, each with its listen stream."""
+        """Yield the notifications of `change`, each with the id of its `subscriptions/listen` stream, or None."""
         if change.uri is None:
             method = f"notifications/{change.what}/list_changed"
             if handshake_open:
-                # Before 2026-07-28 there are no subscriptions to lists, since `listChanged` promises notifications to
-                # all.
+                # Before 2026-07-28 nobody subscribes to lists: every client receives their changes.
                 yield Notification(method), None
             for listen in self._streams.values():
                 if change.what in listen.lists:

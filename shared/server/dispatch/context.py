@@ -223,7 +223,7 @@ class Context(Generic[State]):
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
-        asked = self.call.asked = self.call.asked or {}
+        asked = self.call.questions = self.call.questions or {}
         for key, question in questions.items():
             # The id of an elicitation is new each time.
             params = {name: value for name, value in question.params.items() if name != "elicitationId"}

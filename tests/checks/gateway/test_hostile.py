@@ -112,7 +112,7 @@ async def held(behind: Behind, running: Run[Bridge]) -> Json:
         "tasks": len(asyncio.all_tasks()),
         "calls": (len(running.calls), len(behind.running.calls)),
         "waiters": len(client._link.connection._waiting),
-        "asked": client._link.connection.session.open_questions,
+        "asked": client._link.connection.session.server_request_count,
         "tasks of the bridge": len(bridge_.tasks),
         "sessions": len(bridge_.dedicated_sessions._by_link),
         "connections": len(behind.running.changes._listeners),

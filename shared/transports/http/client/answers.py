@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ....errors import ParseError
-from ....protocol.http.retry_after import BUSY, retry_data
+from ....protocol.http.retry_after import RETRYABLE, retry_data
 from ....protocol.http.rules import EVENT_STREAM
 from ....protocol.session.envelope import claims_envelope
 from ....protocol.wire.codec import MAX_MESSAGE, Codec
@@ -38,7 +38,7 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
     reason = message.message if isinstance(message, Failure) else response.reason
     # The status takes precedence over a body that a proxy has written. In the stateless era 404 belongs to an unknown
     # method, which the body names (2026-07-28).
-    if status in _DECISIVE_STATUSES or status in BUSY or (status == 404 and not claims_envelope(request.params)):
+    if status in _DECISIVE_STATUSES or status in RETRYABLE or (status == 404 and not claims_envelope(request.params)):
         return Failure(request.id, status, f"HTTP {status}: {reason}", retry_after_data(response))
     if isinstance(message, Response | Failure | Batch):
         return message

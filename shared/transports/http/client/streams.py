@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from ....protocol.http.client_headers import usable_tools
-from ....protocol.http.retry_after import BUSY
+from ....protocol.http.retry_after import RETRYABLE
 from ....protocol.http.rules import SESSION_ID
 from ....protocol.session.envelope import claims_envelope
 from ....protocol.wire.framing import Oversized
@@ -119,7 +119,7 @@ class Streams:
                 followed.failed, followed.was_open = 0, True
                 events.restart()
                 await self.read(response, events, followed.post)
-            elif response.status in BUSY:
+            elif response.status in RETRYABLE:
                 followed.failed += 1
                 followed.wait = (retry_after_data(response) or {}).get("retryAfter", 0.0)
             else:

@@ -20,7 +20,7 @@ from ....protocol.http.rules import (
     JSON,
     Refusal,
     dialect_form,
-    find_error_status,
+    find_kind_status,
     refuse,
     stateless_status,
 )
@@ -220,7 +220,7 @@ class _StatelessRequest:
         # JSON if nothing came before it, unless the client accepts only one form.
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
         if answer is not None and (is_json if self._required_type is None else self._required_type == JSON):
-            status_and_headers = find_error_status(answer, self._resource) if isinstance(answer, Failure) else None
+            status_and_headers = find_kind_status(answer, self._resource) if isinstance(answer, Failure) else None
             if status_and_headers is None:  # dialects have no other status
                 status_and_headers = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             data = encode(answer)

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from ....errors import Unavailable
-from ....protocol.http.rules import find_error_status
+from ....protocol.http.rules import find_kind_status
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ..engine.connections import abort_answer, call_when_read
 from .reply import HttpExchange, Reply, Stage, Watch
@@ -73,7 +73,7 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
         await _abort(reply, reader)
         return
     answer, scope_failure = stream.sole_answer, session.missing_scope_failure(reader)
-    status_and_headers = None if scope_failure is None else find_error_status(scope_failure, http.resource)
+    status_and_headers = None if scope_failure is None else find_kind_status(scope_failure, http.resource)
     if answer is not None and status_and_headers is not None:
         await reply.json(status_and_headers[0], answer, status_and_headers[1])
     elif answer is not None:

@@ -18,7 +18,7 @@ from anyio import CancelScope
 from ....concurrency import Signal
 from ....contracts import EventStream, SessionEvents, SessionStore
 from ....errors import InternalError, Unavailable
-from ....protocol.http.rules import REFUSING, Refusal, read_event_id, refuse
+from ....protocol.http.rules import KINDS_WITH_STATUS, Refusal, read_event_id, refuse
 from ....protocol.session.events import Outgoing
 from ....protocol.session.subscriptions import LISTS
 from ....protocol.wire.codec import encode
@@ -284,7 +284,7 @@ class Streams:
             posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
         # These errors have their own HTTP status, which can be sent only before the response starts.
-        if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
+        if isinstance(answer, Failure) and answer.kind in KINDS_WITH_STATUS and stream.is_read:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
             data = encode(answer)

@@ -7,7 +7,7 @@ import pytest
 
 from shared.errors import RpcError
 from shared.protocol.session.client import (
-    MAX_QUESTIONS,
+    MAX_SERVER_REQUESTS,
     MAX_UNSENT_REPLIES,
     ClientIdentity,
     ClientSession,
@@ -15,7 +15,7 @@ from shared.protocol.session.client import (
     first_version,
 )
 from shared.protocol.session.client_events import (
-    MAX_INPUTS,
+    MAX_INPUT_REQUESTS,
     InputWanted,
     Notified,
     ServerRequest,
@@ -106,16 +106,16 @@ DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}
 ANSWERS: list[tuple[Response | Failure | None, OpeningStep]] = [
     (Response(1, DISCOVERED), OpeningStep.STATELESS),
     (Response(1, {"supportedVersions": ["2025-06-18", "2025-03-26"]}), OpeningStep.HANDSHAKE),
-    (Response(1, {"supportedVersions": ["2099-01-01"]}), OpeningStep.NONE),
+    (Response(1, {"supportedVersions": ["2099-01-01"]}), OpeningStep.FAIL),
     (Response(1, {}), OpeningStep.HANDSHAKE),
     (Failure(1, -32601, "no such method"), OpeningStep.HANDSHAKE),
     (Failure(1, -32600, "initialize first"), OpeningStep.HANDSHAKE),
     (Failure(1, 400, "HTTP 400"), OpeningStep.HANDSHAKE),
-    (Failure(1, 401, "HTTP 401"), OpeningStep.NONE),
+    (Failure(1, 401, "HTTP 401"), OpeningStep.FAIL),
     (Failure(1, -32020, "header mismatch"), OpeningStep.STATELESS),
     (Failure(1, -32021, "capability missing"), OpeningStep.STATELESS),
     (Failure(1, -32022, "no", {"supported": ["2025-11-25"], "requested": "2026-07-28"}), OpeningStep.HANDSHAKE),
-    (Failure(1, -32022, "no", {"supported": ["2099-01-01"], "requested": "2026-07-28"}), OpeningStep.NONE),
+    (Failure(1, -32022, "no", {"supported": ["2099-01-01"], "requested": "2026-07-28"}), OpeningStep.FAIL),
     (Failure(1, -32022, "no", {"supported": "2026"}), OpeningStep.HANDSHAKE),
     (None, OpeningStep.HANDSHAKE),
 ]
@@ -247,17 +247,17 @@ def test_discover_is_repeated_only_once_after_a_refused_version() -> None:
     session = _open()
     refusal = Failure(1, -32022, "no", {"supported": ["2026-07-28"]})
     session.discover()
-    assert session.handle_discovery(refusal) is OpeningStep.AGAIN
+    assert session.handle_discovery(refusal) is OpeningStep.RETRY
     session.discover()
-    assert session.handle_discovery(refusal) is OpeningStep.NONE
+    assert session.handle_discovery(refusal) is OpeningStep.FAIL
 
 
 def test_questions_beyond_the_limit_are_refused() -> None:
     session = _open(NEWEST_HANDSHAKE)
-    asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_QUESTIONS + 1)]
-    assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
+    asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_SERVER_REQUESTS + 1)]
+    assert [len(events) for events in asked] == [*[1] * MAX_SERVER_REQUESTS, 0]
     (refusal,) = _sent(session)
-    assert refusal == Failure(MAX_QUESTIONS, -31_000, "too many questions are open at once")
+    assert refusal == Failure(MAX_SERVER_REQUESTS, -31_000, "too many requests are in progress at once")
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
 
@@ -325,7 +325,7 @@ def test_input_required_results_are_events() -> None:
     assert session.receive(Response(id_, result)) == [InputWanted(id_, {}, "")]
 
 
-MANY = {str(number): {"method": "roots/list"} for number in range(MAX_INPUTS + 1)}
+MANY = {str(number): {"method": "roots/list"} for number in range(MAX_INPUT_REQUESTS + 1)}
 UNUSABLE: list[tuple[str, dict[str, Any]]] = [
     *(("tools/call", {"resultType": "input_required", "inputRequests": one}) for one in ({}, {"k": 1}, [1], MANY)),
     ("tools/call", {"resultType": "input_required"}),
@@ -396,11 +396,11 @@ def test_a_cancelled_notification_of_the_server_ends_a_stream() -> None:
 
 def test_second_answers_to_a_question_are_not_sent() -> None:
     session = _open_with_question("q")
-    assert session.open_questions == 1
+    assert session.server_request_count == 1
     session.respond("q", {"roots": []})
     session.fail("q", RpcError("late"))
     assert _sent(session) == [Response("q", {"roots": []})]
-    assert session.open_questions == 0
+    assert session.server_request_count == 0
 
 
 def test_questions_with_an_id_in_use_are_refused() -> None:

@@ -13,9 +13,9 @@ from shared.protocol.session.questions import (
     elicit_url,
     find_missing_capability,
     list_roots,
-    open_round,
     read_answer,
     read_answers,
+    read_round,
     require_capabilities,
     sample,
     sign_state,
@@ -133,14 +133,14 @@ def test_each_kind_of_form_has_a_first_version():
 
 def test_ids_of_questions_are_unique_integers():
     pending = PendingQuestions()
-    assert [pending.enter("a"), pending.enter("a"), pending.enter("b")] == [1, 2, 3]
+    assert [pending.add("a"), pending.add("a"), pending.add("b")] == [1, 2, 3]
 
 
 def test_answers_are_matched_to_their_call_once():
     pending = PendingQuestions()
-    id_ = pending.enter("a")
-    assert [pending.settle(other) for other in (2, "1", None, "")] == [None] * 4
-    assert (pending.settle(id_), pending.settle(id_)) == ("a", None)
+    id_ = pending.add("a")
+    assert [pending.remove(other) for other in (2, "1", None, "")] == [None] * 4
+    assert (pending.remove(id_), pending.remove(id_)) == ("a", None)
 
 
 ADA = Principal("ada")
@@ -154,13 +154,13 @@ def sign_round(round=None, params=PARAMS, *, method="tools/call", principal=ADA,
 
 def open_signed_round(state, answers=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
     request = {**params, "requestState": state, "inputResponses": answers or {}}
-    return open_round(method, request, principal, signer=SIGNER, now=now)
+    return read_round(method, request, principal, signer=SIGNER, now=now)
 
 
 def test_requests_without_a_state_are_the_first_round():
-    assert open_round("tools/call", PARAMS, None, signer=SIGNER, now=0) == Round(1, {})
+    assert read_round("tools/call", PARAMS, None, signer=SIGNER, now=0) == Round(1, {})
     params = {**PARAMS, "inputResponses": {"a": {"x": 1}}}
-    assert open_round("tools/call", params, None, signer=SIGNER, now=0).answers == {"a": {"x": 1}}
+    assert read_round("tools/call", params, None, signer=SIGNER, now=0).answers == {"a": {"x": 1}}
 
 
 def test_a_state_restores_the_earlier_answers():
