@@ -154,11 +154,13 @@ class HttpRequest:
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Return the headers. White space around a value, which some web servers pass on, is removed (RFC 9110, section
     5.5)."""
-    values: dict[str, str] = {}
-    repeated = _NO_NAMES
-    for raw_name, raw_value in raw:
-        # Latin-1 has a character for each byte, so decoding never fails (RFC 9110, section 5.5).
-        name, value = _decode_name(raw_name), raw_value.decode("latin-1").strip(" \t")
+    # Latin-1 has a character for each byte, so decoding never fails (RFC 9110, section 5.5).
+    headers = [(_decode_name(name), value.decode("latin-1").strip(" \t")) for name, value in raw]
+    values = dict(headers)
+    if len(values) == len(headers):
+        return Headers(values)
+    values, repeated = {}, _NO_NAMES
+    for name, value in headers:
         if name not in values:
             values[name] = value
         elif name in _SINGLE or name.startswith(_SINGLE_PREFIX):

@@ -308,7 +308,7 @@ class Connection:
         if self._result_bytes or self._sending_results:
             self.calls.release_memory(self.client, self._sending_results)
             self._sending_results, self._result_bytes = self._result_bytes, 0
-        if self._batch_bytes > self.session.batch_bytes:
+        if self._batch_bytes and self._batch_bytes > self.session.batch_bytes:
             self.calls.release_memory(self.client, self._batch_bytes - self.session.batch_bytes)
             self._batch_bytes = self.session.batch_bytes
         outgoing = self.session.outgoing()
@@ -329,7 +329,10 @@ class Connection:
     @property
     def is_behind(self) -> bool:
         """True if the peer is too slow to read the messages that wait for it."""
-        session, limits = self.session, self.calls.limits
+        session = self.session
+        if not (session.waiting or self.sending):  # most peers read faster than they are served
+            return False
+        limits = self.calls.limits
         return (
             len(session.waiting) + self.sending > limits.waiting_messages
             or session.waiting_bytes + self._sending_bytes > limits.waiting_bytes

@@ -123,7 +123,11 @@ class Connection(HttpToolsProtocol):
         if self._awaited_part == "head":
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
-            HttpToolsProtocol.on_header(self, name, value)  # `super()` takes longer, and this is called most often
+            # This is what uvicorn does; a call would take longer, and this is called most often.
+            name = name.lower()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Called for the last byte of a head."""
@@ -302,8 +306,8 @@ def abort_answer(receive: Callable[..., Any]) -> None:
 
 
 def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
-    """Send an answer with `headers`, which are not checked, and `body` in one step. Returns False if that needs more
-    than a write: then nothing is sent."""
+    """Send an answer with `headers`, which are not checked, its length, and `body` in one step. Returns False if that
+    needs more than a write: then nothing is sent."""
     cycle = getattr(send, "__self__", None)
     if not isinstance(cycle, RequestResponseCycle) or cycle.response_started or cycle.disconnected:
         return False
@@ -311,8 +315,10 @@ def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[by
         return False
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    lines = [b"%b: %b\r\n" % header for header in (*cycle.default_headers, *headers)]
-    cycle.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+    head = _encode_head(status, *cycle.default_headers, *headers)
+    # Head and body are one write already, which need not wait for a turn of the loop.
+    data = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+    cycle.transport.write_through(data)  # type: ignore[attr-defined]
     cycle.message_event.set()
     cycle.on_response()
     return True
@@ -348,6 +354,11 @@ def hand_over(receive: Callable[..., Any], protocol: UpgradedProtocol, answer: b
     return True
 
 
+@lru_cache(64)  # nearly all answers of a second begin in a few ways
+def _encode_head(status: int, *headers: tuple[bytes, bytes]) -> bytes:
+    return b"".join((STATUS_LINE[status], *(b"%b: %b\r\n" % header for header in headers)))
+
+
 @lru_cache(1)
 def _date_header(now: int) -> list[tuple[bytes, bytes]]:
     # Not by `email.utils`, which queries a time zone: that leaves the name of a method in the interpreter's cache,
@@ -379,6 +390,14 @@ class _CorkedTransport:
         self._size += len(data)
         if self._size > _MAX_CORKED_BYTES:
             self._flush()
+
+    def write_through(self, data: bytes) -> None:
+        """Write what is delayed and `data` now."""
+        if self._corked:
+            self.write(data)
+            self._flush()
+        elif not self._transport.is_closing():
+            self._transport.write(data)
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()

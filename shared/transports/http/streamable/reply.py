@@ -93,9 +93,9 @@ class Reply:
                 body = zlib.compress(body, 1, wbits=_GZIP_WBITS)
         if self.spend is not None:
             self._count(len(body))
-        sent.append((b"content-length", b"%d" % len(body)))
         if not headers and send_whole(self._send, status, sent, body):
             return
+        sent.append((b"content-length", b"%d" % len(body)))
         await self._send({"type": "http.response.start", "status": status, "headers": sent})
         await self._send({"type": "http.response.body", "body": body})
 
