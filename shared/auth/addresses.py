@@ -1,11 +1,11 @@
-"""The addresses to which the URLs in a document may point: the metadata of an authorization server or a protected
+"""Decides which addresses a URL may lead to that comes from the metadata of an authorization server or a protected
 resource.
 
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
-name only addresses that are at least as public as its own: a document from the public web must not name an address of
-a private network, and a document from a private network must not name an address of this machine. Link-local
-addresses, where clouds hand out credentials to any client inside, are never allowed. https is required, except within
-one machine.
+only name URLs whose addresses are at least as public as its own: a document from the public web must not name an
+address of a private network, and a document from a private network must not name an address of this machine.
+Link-local addresses, where clouds hand out credentials to any client inside, are never allowed. https is required,
+except within one machine.
 
 (RFC 9728, section 7.7; RFC 8414, section 6.)
 """
@@ -21,9 +21,9 @@ import anyio
 from ..errors import AuthError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host and a port. Raises OSError if there are none."""
+"""Returns the IP addresses of a host, for connections to a port. Raises OSError if there are none."""
 
-# The kinds of addresses, from the most public to the least.
+# The kinds of addresses: the higher, the more private.
 _PUBLIC, _PRIVATE, _LOOPBACK, _FORBIDDEN = range(4)
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -33,13 +33,14 @@ class ForbiddenAddress(AuthError):
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses from the system's resolver."""
+    """Return the IP addresses that the resolver of the system knows for `host`."""
     infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
-def check_scheme(url: str) -> SplitResult:
-    """Return the parts of `url`, which is https, or http on this machine. Raises `ForbiddenAddress`."""
+def parse_allowed_url(url: str) -> SplitResult:
+    """Return the parts of `url`. Raises `ForbiddenAddress` unless it is an https URL, or an http URL of this machine,
+    without a user name or fragment."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -61,25 +62,26 @@ def _is_loopback_name(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return _exposure(host) == _LOOPBACK
+        return _privacy(host) == _LOOPBACK
     except ValueError:
         return False
 
 
-class Addresses:
-    """Returns the addresses to which a connection for a URL is allowed."""
+class AddressFinder:
+    """Finds the addresses of a URL, and checks that they are allowed."""
 
     def __init__(self, resolve: Resolve = resolve) -> None:
         self._resolve = resolve
 
     async def find(self, url: str, referrer: str | None = None) -> Sequence[str]:
-        """Return the addresses to connect to for `url`, which the document from `referrer` names; for a URL from the
-        operator or the user, `referrer` is None, or the URL itself. Empty if a proxy from the environment connects.
+        """Return the addresses to connect to for `url`; empty if a proxy from the environment connects. `referrer` is
+        the URL of the document that names `url`. If the operator or the user has chosen `url`, `referrer` is None or
+        `url` itself.
 
-        Raises `ForbiddenAddress` if the document may not name the address, and OSError if the host has no address.
+        Raises `ForbiddenAddress` if the document must not name that address, and OSError if the host has no address.
         """
-        parts = check_scheme(url)
-        origin = None if referrer is None else check_scheme(referrer)
+        parts = parse_allowed_url(url)
+        origin = None if referrer is None else parse_allowed_url(referrer)
         is_proxied = _is_proxied(parts)
         if origin is not None and parts.scheme == "http" and origin.scheme != "http":
             raise ForbiddenAddress(
@@ -89,14 +91,14 @@ class Addresses:
             return ()
         addresses = await self._resolve_host(parts)
         if origin is not None and origin.hostname != parts.hostname:
-            exposure = max(map(_exposure, addresses))
-            if exposure != _PUBLIC:
-                # Of several addresses the most public counts for the document, and the least public for the URL that
-                # it names: an attacker may choose either.
-                origin_exposure = (
-                    _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._resolve_host(origin)))
+            privacy = max(map(_privacy, addresses))
+            if privacy != _PUBLIC:
+                # If a host has several addresses, assume the worst: the document comes from its most public one, and
+                # the URL leads to its most private one.
+                origin_privacy = (
+                    _PUBLIC if _is_proxied(origin) else min(map(_privacy, await self._resolve_host(origin)))
                 )
-                if exposure > origin_exposure or exposure == _FORBIDDEN:
+                if privacy > origin_privacy or privacy == _FORBIDDEN:
                     raise ForbiddenAddress(
                         f"{parts.hostname} is on a more private network than {origin.hostname}, which refers to it"
                     )
@@ -122,11 +124,11 @@ def _is_ip_address(parts: SplitResult) -> bool:
 
 def _is_proxied(parts: SplitResult) -> bool:
     proxies = getproxies()
-    # A proxy resolves names itself, so addresses resolved here say nothing about where it connects to.
+    # A proxy resolves names itself, and may connect to other addresses than the resolver here returns.
     return (parts.scheme in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
 
 
-def _exposure(text: str) -> int:
+def _privacy(text: str) -> int:
     address = ip_address(text)
     if isinstance(address, IPv6Address):
         # `::ffff:127.0.0.1` and the NAT64 form of an address reach the IPv4 address inside (RFC 6052).

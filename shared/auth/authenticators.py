@@ -1,7 +1,7 @@
 """Authentication of HTTP requests by the token in their header: one of the operator's own, or one from an issuer.
 
-A checked token is cached by its digest for a while, with its grant. Proofs of possession are checked each time.
-Neither answers nor logs contain any part of a token.
+The result of checking a token, its `Grant`, is cached for a while by the token's digest. Proofs of possession are
+checked each time. Neither responses nor logs contain any part of a token.
 
 (RFC 6750; RFC 9449, section 7; 2026-07-28, Authorization, Access Token Usage.)
 """
@@ -33,13 +33,13 @@ _RETRY_AFTER = "30"  # seconds
 
 
 class LocalTokens(Protocol):
-    """The operator's own tokens."""
+    """The operator's own tokens, which no issuer has to check."""
 
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of `token`; None if `token` is not one of these tokens."""
 
 
-class Checker(Protocol):
+class TokenChecker(Protocol):
     """Checks the tokens of issuers."""
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
@@ -49,7 +49,8 @@ class Checker(Protocol):
 @record
 class _SentToken:
     scheme: Literal["bearer", "dpop", "key"]
-    """The scheme; `key` is the header for keys, in which tokens of issuers are not accepted."""
+    """How it was sent: in the Authorization header with the scheme Bearer or DPoP, or in X-API-Key (`key`), where
+    only the operator's own tokens are accepted."""
     token: str
 
 
@@ -58,38 +59,40 @@ class OAuthTokens:
 
     def __init__(
         self,
-        checker: Checker,
+        checker: TokenChecker,
         possession: Possession,
         *,
-        own: LocalTokens | None = None,
-        contact: FirstContact | None = None,
-        keep: float = 300.0,
+        own_tokens: LocalTokens | None = None,
+        first_contact: FirstContact | None = None,
+        cache_seconds: float = 300.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`own` are the operator's own tokens, and `contact` contacts the issuers at the start. A result of `checker`
-        is cached for `keep` seconds."""
+        """`own_tokens` are the operator's own tokens; `first_contact` sends the first requests to the issuers. A
+        result of `checker` is cached for `cache_seconds`."""
         self._checker = checker
         self._possession = possession
-        self._own = own
-        self._contact = contact or FirstContact({})
-        self._keep = keep
+        self._own_tokens = own_tokens
+        self._first_contact = first_contact or FirstContact({})
+        self._cache_seconds = cache_seconds
         self._clock = clock
         self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
         self._locks: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
-        """Return the sender of `request`, or the reason for a refusal."""
+        """Return the sender of `request`, or the refusal to send."""
         resource = request.resource
         sent = _read_token(request)
         if isinstance(sent, Denial):
             return sent
-        own = None if sent is None or sent.scheme == "dpop" or self._own is None else self._own.owner_of(sent.token)
-        if own is not None:
-            return own
+        owner = None
+        if sent is not None and sent.scheme != "dpop" and self._own_tokens is not None:
+            owner = self._own_tokens.owner_of(sent.token)
+        if owner is not None:
+            return owner
         if resource is None:
             return Denial("a bearer token is required", "Bearer")
         if sent is None:
-            if self._possession.needs_bound:
+            if self._possession.requires_bound_tokens:
                 return Denial("a token is required", resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS)))
             return Denial("a token is required", resource.challenge())
         if sent.scheme == "key":
@@ -109,34 +112,39 @@ class OAuthTokens:
 
     async def reach_issuers(self) -> None:
         """Contact each issuer until it has answered once. Never raises."""
-        await self._contact.make()
+        await self._first_contact.reach_issuers()
 
     @property
     def unreached(self) -> str | None:
-        """A description of the issuers if none of them has answered yet; None after the first answer."""
-        return self._contact.unreached
+        """A message that names the issuers while none of them has answered; None after the first answer."""
+        return self._first_contact.unreached
 
     def knows(self, request: HttpRequest) -> bool:
-        """Return True if the sender of `request` is known from the cache alone; proofs are not considered."""
+        """Return True if no request to an issuer is needed to identify the sender of `request`: the grant is cached,
+        the token is one of the operator's own, or there is no valid one. Proofs are not checked."""
         sent = _read_token(request)
         if sent is None or isinstance(sent, Denial):
             return True
-        if self._own is not None and sent.scheme != "dpop" and self._own.owner_of(sent.token) is not None:
+        if (
+            self._own_tokens is not None
+            and sent.scheme != "dpop"
+            and self._own_tokens.owner_of(sent.token) is not None
+        ):
             return True
-        return request.resource is None or self._find_cached(_key(sent, request.resource)) is not None
+        return request.resource is None or self._find_cached(_cache_key(sent, request.resource)) is not None
 
     async def _get_grant(self, sent: _SentToken, resource: ProtectedResource) -> Grant:
-        key = _key(sent, resource)
+        key = _cache_key(sent, resource)
         granted = self._find_cached(key)
         if granted is not None:
             return granted
-        # A program that starts sends several requests at once: the first one checks the token for all of them.
+        # A client that starts sends several requests at once: the first one checks the token for all of them.
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             granted = self._find_cached(key)
             if granted is None:
                 granted = await self._checker.check(sent.token, resource.audiences, self._clock())
-                until, expires = self._clock() + self._keep, granted.principal.expires
+                until, expires = self._clock() + self._cache_seconds, granted.principal.expires
                 self._cache[key] = granted, until if expires is None else min(until, expires)
                 if len(self._cache) > MAX_CACHED:
                     self._cache.popitem(last=False)
@@ -153,20 +161,20 @@ class OAuthTokens:
         return entry[0]
 
 
-def _key(sent: _SentToken, resource: ProtectedResource) -> tuple[bytes, str]:
-    # The digest keeps valid tokens out of the cache. The resource is included because the audience is checked for
-    # each.
+def _cache_key(sent: _SentToken, resource: ProtectedResource) -> tuple[bytes, str]:
+    # A digest instead of the token, so that the cache contains no valid tokens. With the resource, because a token is
+    # checked for the audience of the resource.
     return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
 
 
 def _read_token(request: HttpRequest) -> _SentToken | Denial | None:
-    """Return the token of a request; None if there is none. The token must be in the header, once, and nowhere
-    else."""
+    """Return the token of a request; None if there is none; a refusal if there is a token in the URL, or more than
+    one Authorization header."""
     headers = request.headers
-    # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
+    # Logs and browser histories contain URLs (RFC 6750, section 5.3; 2026-07-28 forbids tokens in them).
     if request.query and _has_token(request.query):
         return _refuse_request("a token must be in the Authorization header, not in the URL", request.resource)
-    # A proxy may have checked the other token.
+    # A proxy in front of this server may have checked another one of them.
     if "authorization" in headers.repeated:
         return _refuse_request("there is more than one Authorization header", request.resource)
     text = headers.get("authorization")
@@ -184,7 +192,7 @@ def _read_token(request: HttpRequest) -> _SentToken | Denial | None:
 
 def _has_token(query: bytes) -> bool:
     try:
-        # A blank token counts, since its sender tries to authenticate there.
+        # A blank token counts too: its sender tries to authenticate by the URL.
         return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     except ValueError:
         return True

@@ -1,7 +1,7 @@
-"""Rules for the claims of a token, which decide whether its sender is a principal.
+"""Checks the claims of a token, and derives from them the principal that sends it.
 
-They apply to the claims of a signed token (RFC 7519, RFC 9068) and to an issuer's answer about any other token (RFC
-7662), whose claims have the same names.
+The same rules apply to the claims in a signed token (RFC 7519, RFC 9068) and to those in an issuer's answer about an
+opaque token (RFC 7662).
 """
 
 import math
@@ -14,42 +14,46 @@ from .jose import BadToken
 from .metadata import canonical
 
 CLIENT = "client:"
-"""The prefix in settings for a client without a user, before its id, since a user may have the same name."""
+"""The prefix of a principal's name, before the client id, if the token belongs to a client without a user. It tells
+such a client from a user of the same name."""
 _MAX_NAME = 512  # characters
 _MAX_SCOPES = 1_024
 
 
 @record
 class ClaimRules:
-    """An operator's rules for the tokens of issuers."""
+    """How the operator has tokens of issuers checked."""
 
     skew: float = 60.0
     """Seconds by which an issuer's clock may differ from this machine's."""
     principal_claim: str = "sub"
     """The claim that contains the principal's name, as used in settings."""
     has_several_issuers: bool = False
-    """True if the principal's name must be combined with the name of its issuer."""
+    """True if several issuers are trusted, so that a principal's name is combined with its issuer."""
 
 
 @record
 class Grant:
-    """The rights that a token grants."""
+    """The result of a successful check of a token."""
 
     principal: Principal
     thumbprint: str | None
-    """The thumbprint of the key to which the token is bound (RFC 9449, section 6.1); None if it is not bound."""
+    """The thumbprint of the key to which the token is bound (RFC 9449, section 6.1); None for a bearer token."""
 
 
-def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
-    """Return the grant of a token of `issuer` with these claims at one of `audiences`. Raises `BadToken`."""
-    # The issuer is compared without any normalization (RFC 9068, section 4). An answer of introspection may lack it,
-    # since it came from the issuer itself.
+def check_claims(
+    claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules
+) -> Grant:
+    """Return the grant of a token with these claims. Raises `BadToken` if it is not from `issuer`, not for one of
+    `audiences`, not valid at `now`, or does not identify a principal."""
+    # The issuer is compared without normalization (RFC 9068, section 4). An answer to token introspection comes from
+    # the issuer itself, and may lack it.
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it was issued by a different issuer")
     audience = claims.get("aud")
     claimed = audience if isinstance(audience, list) else [audience]
     accepted = {canonical(item) for item in audiences}
-    # A token without an audience is refused as well, or one that was stolen at another server would be accepted here
+    # A token without an audience is refused too: otherwise a token for another server would be accepted here
     # (2026-07-28, Authorization, Access Token Usage).
     if not any(isinstance(item, str) and canonical(item) in accepted for item in claimed):
         raise BadToken("it is for a different audience")
@@ -58,7 +62,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     if subject:
         key = f"{issuer}#{subject}"
     elif client:
-        # No issuer has a query, so no subject has this key.
+        # The URL of an issuer has no query, so this can't be the key of a user.
         key = f"{issuer}?client#{client}"
     else:
         raise BadToken("it has neither sub nor client_id")
@@ -68,9 +72,9 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     if not name and rules.principal_claim == "sub":
         name = CLIENT + client
     if not name:
-        # No rule could name this principal, so none would apply.
+        # Without a name, no rule of the operator could apply to this principal.
         raise BadToken("it lacks the claim that identifies its principal")
-    # A subject is unique at its issuer only (RFC 7519, section 4.1.2).
+    # Users of different issuers may have the same name (RFC 7519, section 4.1.2).
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"
     # The scopes of a token (RFC 8693, section 4.2); some issuers call them `scp`.
@@ -99,7 +103,7 @@ def _read_time(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     try:
-        # JSON has integers that no float holds, for which `float` raises.
+        # `float` raises OverflowError for integers that are too large.
         seconds = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
     except OverflowError:
         seconds = math.nan
@@ -109,23 +113,24 @@ def _read_time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _read_name(claims: Mapping[str, Any], name: str) -> str:
-    """Return a claim that contains a name; empty if the claim is missing."""
+    """Return a claim that contains a name; an empty string if the claim is missing."""
     value = claims.get(name)
     if value is None:
         return ""
-    # Names are written to logs.
+    # Logs contain these names, so control characters are not allowed.
     if not isinstance(value, str) or len(value) > _MAX_NAME or not value.isprintable():
         raise BadToken("one of its names is not valid")
     return value
 
 
 def _read_thumbprint(claims: Mapping[str, Any]) -> str | None:
-    """Return the thumbprint of the key to which a token is bound. A token that is bound to anything else can't be
-    checked here."""
+    """Return the thumbprint of the key to which a token is bound; None for a bearer token. Raises `BadToken` if it is
+    bound to anything else."""
     if "cnf" not in claims:
         return None
     bound = claims["cnf"]
-    # For example to a certificate of mutual TLS (`x5t#S256`, RFC 8705): without the check a thief could use it.
+    # Another binding, such as to a TLS certificate (`x5t#S256`, RFC 8705), can't be checked here, and ignoring it
+    # would let a thief use the token.
     if not isinstance(bound, dict) or set(bound) != {"jkt"} or not isinstance(bound["jkt"], str):
         raise BadToken("it is bound in a way that this server can't check")
     return bound["jkt"]

@@ -1,6 +1,6 @@
-"""Proofs that the sender of a token holds the key to which it is bound: made by clients, checked by servers.
+"""Proofs that the sender of a token has the key to which the token is bound. Clients make them, servers check them.
 
-(RFC 9449, DPoP. Keys, signatures and thumbprints are joserfc's.)
+(RFC 9449, DPoP. joserfc handles keys, signatures and thumbprints.)
 """
 
 import secrets
@@ -18,7 +18,7 @@ from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
 WINDOW_SECONDS = 300.0
-"""Maximum difference, in seconds, between the time of a proof and now."""
+"""Maximum difference, in seconds, between the time at which a proof was made and now."""
 
 _TYPE = "dpop+jwt"
 
@@ -31,7 +31,7 @@ class BadProof(Exception):
 
 @record
 class Proof:
-    """The facts that a valid proof proves: its sender holds a key, and made the proof for one request."""
+    """The content of a valid proof: which key its sender has, and when the proof was made."""
 
     thumbprint: str
     """The thumbprint of the key (RFC 7638), which a bound token contains as `cnf.jkt`."""
@@ -49,33 +49,33 @@ def new_key() -> ECKey:
 def make_proof(
     key: ECKey, method: str, url: str, now: float, *, token: str | None = None, nonce: str | None = None
 ) -> str:
-    """Return the DPoP header of a request: with `token` to a resource, without to a token endpoint. `nonce` is the
-    last nonce from this server."""
-    claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": target(url), "iat": int(now)}
+    """Return the DPoP header of a request at the time `now`. `token` is the access token of the request; None for a
+    request to a token endpoint. `nonce` is the last nonce that this server has sent."""
+    claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": htu_of(url), "iat": int(now)}
     if token is not None:
         claims["ath"] = token_hash(token)
     if nonce is not None:
         claims["nonce"] = nonce
-    # The key travels in each proof: the server knows it only by the thumbprint in the token.
+    # Each proof contains the public key, since the token has only the thumbprint of the key.
     header = {"typ": _TYPE, "alg": "ES256", "jwk": key.as_dict(private=False)}
     return jwt.encode(header, claims, key, algorithms=["ES256"])
 
 
 def token_hash(token: str) -> str:
-    """Return the `ath` of an access token (RFC 9449, section 4.2)."""
+    """Return the claim `ath` for an access token, the digest of the token (RFC 9449, section 4.2)."""
     return urlsafe_b64encode(sha256(token.encode()).digest()).rstrip(b"=").decode()
 
 
-def target(url: str) -> str:
-    """Return the `htu` of a request to `url`: without query and fragment (RFC 9449, section 4.2)."""
+def htu_of(url: str) -> str:
+    """Return the claim `htu` for a request to `url`: the URL without query and fragment (RFC 9449, section 4.2)."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "", ""))
 
 
 def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> Proof:
-    """Return the facts proved by the DPoP header of a request of `method` to `url`, which comes with `token`. The
-    caller checks the nonce of the proof, and that the proof was not sent before. Raises `BadProof` (RFC 9449, section
-    4.3)."""
+    """Return the proof `text`, the DPoP header of a request of `method` to `url` with `token`. Raises `BadProof` if
+    it is not valid at the time `now` (RFC 9449, section 4.3). The caller checks the nonce, and that the proof was not
+    sent before."""
     try:
         signed = read_signed(text)
         if signed.header.get("typ") != _TYPE:
@@ -88,14 +88,14 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         raise BadProof(f"the proof is not valid: {error}") from None
     claims = signed.claims
     jti, issued, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
-    # Its digest is stored while the proof is valid, so it must exist and be bounded.
+    # The id is needed in order to detect a repeated proof, and its length must be bounded.
     if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
         raise BadProof("the proof is for a different method")
     if not isinstance(claims.get("htu"), str) or not _is_same_url(claims["htu"], url):
         raise BadProof("the proof is for a different URL")
-    # Clocks differ both ways (RFC 9449, section 11.1).
+    # The client's clock may be fast or slow (RFC 9449, section 11.1).
     if (
         isinstance(issued, bool)
         or not isinstance(issued, int | float)
@@ -106,13 +106,13 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):
         raise BadProof("the proof is for a different token")
-    # The thumbprint of the signing key, not of the one in the token: the caller compares the two.
+    # The thumbprint of the key that has signed the proof. The caller compares it with that in the token.
     return Proof(key.thumbprint(), jti, float(issued), nonce if isinstance(nonce, str) else None)
 
 
 def _is_same_url(claimed: str, url: str) -> bool:
-    """Return True if two URLs are equal according to RFC 3986, section 6.2.2 and 6.2.3."""
+    """Return True if two URLs are equal after normalization (RFC 3986, sections 6.2.2 and 6.2.3)."""
     try:
-        return canonical(target(claimed)) == canonical(target(url))
+        return canonical(htu_of(claimed)) == canonical(htu_of(url))
     except ValueError:
         return False

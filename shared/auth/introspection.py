@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Collection
 from urllib.parse import quote_plus
 
-from .claims import ClaimRules, Grant, grant
+from .claims import ClaimRules, Grant, check_claims
 from .issuers import RETRY_SECONDS, Issuer
 from .jose import BadToken
 from .metadata import MetadataError
@@ -14,11 +14,11 @@ from .web import Answer, Unreachable, Web, WebError
 
 
 class Introspection:
-    """Checks opaque tokens. There is only one issuer, because no other issuer may see its tokens or this server's
-    secret."""
+    """Checks opaque tokens of one issuer. With several issuers, it would be unknown which one to ask, and no issuer
+    may see the tokens of another."""
 
     def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
-        """`client` and `secret` are this server's credentials for the issuer."""
+        """`client` and `secret` are the credentials of this server at the issuer."""
         self._issuer = issuer
         self._client, self._secret = client, secret
         self._rules = rules
@@ -26,29 +26,29 @@ class Introspection:
         self._unreachable_until = -math.inf
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if its issuer can't be
-        reached."""
+        """Return the grant of `token`, which must be for one of `audiences`. Raises `BadToken`, or AuthError if the
+        issuer can't be reached."""
         issuer = self._issuer.url
         endpoint = (await self._issuer.metadata()).introspection_endpoint
         if endpoint is None:
             raise MetadataError(f"the issuer {issuer} does not support token introspection")
         answer = await self._post(endpoint, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
-            # Some issuers give this answer for a token of another kind (RFC 7662 leaves that open).
+            # Some issuers answer with this status if they don't know the token (RFC 7662 leaves that open).
             raise BadToken("its issuer does not recognize it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answered token introspection with HTTP {answer.status}")
-        # "true" as a string or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).
+        # Only the boolean `true` counts, not a string or a number (RFC 7662, section 2.2).
         if answer.document.get("active") is not True:
             raise BadToken("it is not active")
-        return grant(answer.document, issuer, audiences, now, self._rules)
+        return check_claims(answer.document, issuer, audiences, now, self._rules)
 
     async def _post(self, endpoint: str, fields: dict[str, str]) -> Answer:
-        # While the issuer does not answer, requests fail at once; otherwise each would wait for the whole time limit.
+        # After a failure, requests fail at once for a while, so that they don't all wait for the whole timeout.
         if time.monotonic() < self._unreachable_until:
             raise Unreachable(f"the issuer {self._issuer.url} failed to answer a moment ago")
         try:
-            # The two are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
+            # Client id and secret are form-encoded before they are joined (RFC 6749, section 2.3.1).
             pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
             headers = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
             return await self._web.post_form(endpoint, fields, referrer=self._issuer.url, headers=headers)

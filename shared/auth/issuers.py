@@ -1,8 +1,8 @@
 """Issuers of accepted tokens: the metadata and the keys of an authorization server, fetched when needed.
 
-A token names the key that signed it, and anyone can name a key that does not exist. So an unknown name causes the
-keys to be fetched again, but at most every half minute, and by one request for all waiting callers. While the issuer
-can't be reached, its last keys stay valid for a day.
+A token contains the id of the key that has signed it. If the id is unknown, the issuer may have a new key, so the
+keys are fetched again. But anyone can send a token with an invented id. So this happens at most every half minute,
+and with one request for all waiting callers. While the issuer can't be reached, its last keys stay valid for a day.
 """
 
 import logging
@@ -18,7 +18,7 @@ from joserfc.jwk import Key
 from ..errors import AuthError
 from ..protocol.records import record
 from ..text import escape
-from .addresses import ForbiddenAddress, check_scheme
+from .addresses import ForbiddenAddress, parse_allowed_url
 from .jose import public_key
 from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_issuer_metadata
 from .web import Unreachable, Web, WebError
@@ -26,28 +26,29 @@ from .web import Unreachable, Web, WebError
 MAX_KEYS = 100
 """Maximum number of keys of an issuer."""
 REFETCH_SECONDS = 30.0
-"""The minimum number of seconds between two fetches of all keys because of an unknown key."""
+"""Minimum number of seconds between two requests for the keys because of an unknown key id."""
 RETRY_SECONDS = 5.0
-"""The number of seconds before the next request to an issuer after a failed request."""
+"""Seconds after a failed request before the next one is sent to the issuer."""
 STALE_SECONDS = 24 * 3600.0
-"""The number of seconds for which keys stay valid while the issuer can't be reached."""
+"""Seconds for which keys stay valid while the issuer can't be reached."""
 MAX_TRIED_KEYS = 4
-"""Maximum number of keys that are tried for a token that names no key."""
+"""Maximum number of keys that are tried for a token without a key id."""
 MAX_WAITING = 256
-"""Maximum number of requests that wait for one issuer; further ones fail."""
+"""Maximum number of tasks that wait for an answer of one issuer; further ones fail."""
 _FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
-"""Seconds for which keys are fresh if the issuer specifies no time, and the bounds of a time that it specifies."""
+"""Seconds for which keys are fresh: if the issuer does not specify a time, and the bounds of a time that it
+specifies."""
 
 _KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
-"""The types of keys by the first two letters of the algorithm."""
+"""The type of key (`kty`) by the first two letters of the algorithm."""
 
 log = logging.getLogger("shared.auth.issuers")
 
 
 async def find_metadata(web: Web, issuer: str, referrer: str | None = None) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from the first of its well-known URLs that provides the document; `referrer`
-    is the URL of the document that names the issuer. Raises AuthError."""
+    """Return the metadata of `issuer`, from the first of its well-known URLs that has a document. `referrer` is the
+    URL of the document that names the issuer; None if the operator or the user does. Raises AuthError."""
     metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, referrer)
     if metadata is None:
         raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
@@ -55,8 +56,8 @@ async def find_metadata(web: Web, issuer: str, referrer: str | None = None) -> I
 
 
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
-    """Return the first document at one of `urls` that belongs to `issuer`; None if none of them has a document.
-    Raises AuthError, including when all documents belong to other issuers."""
+    """Return the first document at one of `urls` that is the metadata of `issuer`; None if there is no document at
+    any of them. Raises AuthError if a request fails, or if all documents belong to other issuers."""
     mismatch: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, referrer=referrer)
@@ -83,7 +84,7 @@ class Issuer:
 
     def __init__(self, url: str, web: Web, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises `ForbiddenAddress` if `url` is not a valid issuer (RFC 8414, section 2)."""
-        if check_scheme(url).query:
+        if parse_allowed_url(url).query:
             raise ForbiddenAddress("the URL of an issuer must not have a query")
         self.url = url
         self._web = web
@@ -96,14 +97,14 @@ class Issuer:
         self._lock = anyio.Lock()
 
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
-        """Return the keys that may have signed a token that names `kid` and `algorithm`. Raises AuthError if the keys
-        can't be fetched."""
+        """Return the keys that may have signed a token with this algorithm and key id; `kid` is None if the token has
+        none. Raises AuthError if the keys can't be fetched."""
         matching = self._find_keys(kid, algorithm)
         now = self._clock()
-        # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
+        # While another task fetches the keys again, use the old ones, which are most likely unchanged.
         if matching and (now < self._fresh_until or self._lock.locked()):
             return matching
-        # Anyone can send the id of a key that does not exist, which could cause any number of requests to the issuer.
+        # Anyone can send tokens with invented key ids, which must not cause a request to the issuer each time.
         if self._keys is not None and now < min(self._fresh_until, self._tried_at + REFETCH_SECONDS):
             return matching
         await self._refresh(self._attempts)
@@ -129,7 +130,7 @@ class Issuer:
     async def _refresh(self, attempt: int) -> None:
         self._check_waiting()
         async with self._lock:
-            # Otherwise another task has fetched the keys while this one waited.
+            # If the number has changed, another task has fetched the keys while this one waited.
             if self._attempts == attempt:
                 await self._try_load(self._load_keys)
             if self._keys is None:
@@ -140,7 +141,7 @@ class Issuer:
             raise Unreachable(f"too many requests are waiting for the issuer {self.url}")
 
     async def _try_load(self, load: Callable[[], Awaitable[None]]) -> None:
-        """Call `load`, and store its failure. Do nothing soon after a failure."""
+        """Call `load`, and store its error. Do nothing for `RETRY_SECONDS` after an error."""
         now = self._clock()
         if self._fault is not None and now < self._tried_at + RETRY_SECONDS:
             return
@@ -151,11 +152,11 @@ class Issuer:
         except AuthError as error:
             if str(error) != str(self._fault):  # an outage is logged once
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
-            # The metadata, such as the URL of the keys, may be outdated, so it is read again.
+            # The URL of the keys in the metadata may be outdated, so fetch that again too.
             self._fault, self._metadata = error, None
             self._fresh_until = now + REFETCH_SECONDS
-            # An issuer that is down for an hour must not lock everyone out; one that is down for a day may have
-            # revoked keys.
+            # An issuer that is down for an hour must not lock all users out. After a day without an answer, the keys
+            # may have been revoked.
             if now - self._fetched_at > STALE_SECONDS:
                 self._keys = None
         else:
@@ -181,7 +182,7 @@ class Issuer:
         read = [(entry, public_key(entry)) for entry in listed]
         self._keys = [_NamedKey(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
         self._fetched_at = self._clock()
-        # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
+        # The issuer may specify for how many seconds the keys are fresh (RFC 9111, section 5.2.2.1).
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
         self._fresh_until = self._fetched_at + (
             _FRESH_SECONDS if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH)
@@ -191,6 +192,6 @@ class Issuer:
         candidates = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
         if kid is not None:
             return [entry.key for entry in candidates if entry.kid == kid]
-        # A token that names no key is tried with all keys of its type, unless there are many.
+        # A token without a key id is tried with all keys of its type, unless there are too many.
         usable = [entry.key for entry in candidates if entry.key.key_type == _KEY_TYPES.get(algorithm[:2])]
         return usable if len(usable) <= MAX_TRIED_KEYS else ()

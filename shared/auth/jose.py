@@ -1,5 +1,5 @@
-"""Signed tokens, read and verified by joserfc within our own limits. No key is trusted merely because a token names
-it."""
+"""Signed tokens: reads and verifies them with joserfc, within our own limits. A key in the header of a token is never
+trusted just because it is there."""
 
 import json
 import warnings
@@ -18,12 +18,13 @@ ALGORITHMS = frozenset(
         *("EdDSA", "Ed25519", "Ed448"),
     }
 )
-"""Accepted signature algorithms: only asymmetric ones, so that a public key can't sign."""
-MAX_TOKEN = 16 * 1024
+"""Accepted signature algorithms. All are asymmetric: with a symmetric one, an attacker could sign with the issuer's
+public key."""
+MAX_TOKEN_LENGTH = 16 * 1024
 """Maximum length of a token, in characters."""
 
-_FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""Exceptions of joserfc for invalid tokens and keys, including deeply nested ones."""
+_JOSERFC_ERRORS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""Exceptions that joserfc raises for invalid tokens and keys."""
 _MIN_RSA_BITS = 2048
 
 
@@ -33,7 +34,7 @@ class BadToken(Exception):
 
 @record
 class SignedToken:
-    """A token whose signature is still to be verified."""
+    """The parts of a signed token, whose signature has not been verified yet."""
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
@@ -41,11 +42,11 @@ class SignedToken:
 
 
 class _Registry(JWSRegistry):
-    """The rules of joserfc, with room for the keys in the headers of proofs. `EdDSA` is deprecated only as a name,
-    and most issuers still use it."""
+    """The settings of joserfc. The header may be larger than its default, since that of a proof contains a key.
+    `EdDSA` is accepted: the name is deprecated, but most issuers use it."""
 
     max_header_length = 4 * 1024
-    max_payload_length = MAX_TOKEN
+    max_payload_length = MAX_TOKEN_LENGTH
     max_signature_length = 2 * 1024
 
     def get_alg(self, name: str) -> Any:
@@ -55,14 +56,14 @@ class _Registry(JWSRegistry):
 
 
 def read_signed(text: str) -> SignedToken:
-    """Return the parts of a compact JWS of JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
-    if len(text) > MAX_TOKEN:
+    """Return the parts of `text`, a compact JWS with JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
+    if len(text) > MAX_TOKEN_LENGTH:
         raise BadToken("it is too long")
     try:
         raw = extract_compact(text.encode("ascii"), registry=_Registry(strict_check_header=False))
         header: Any = raw.headers()
         claims = json.loads(raw.payload)
-    except _FAULTS:
+    except _JOSERFC_ERRORS:
         raise BadToken("it is not a signed token") from None
     if not isinstance(header, dict) or not isinstance(claims, dict) or not isinstance(header.get("alg"), str):
         raise BadToken("it is not a signed token")
@@ -79,14 +80,15 @@ def verify(token: SignedToken, key: Key, algorithms: Collection[str]) -> None:
         is_signed = validate_compact(
             token.raw, key, registry=_Registry(algorithms=algorithms, strict_check_header=False)
         )
-    except _FAULTS:
+    except _JOSERFC_ERRORS:
         raise BadToken("the signature is not valid") from None
     if not is_signed:
         raise BadToken("the signature is not valid")
 
 
 def public_key(jwk: Any) -> Key | None:
-    """Return the key of a JWK for signatures of the usual kinds; None for any other JWK."""
+    """Return the public key in a JWK. None if it is not a public RSA, EC or OKP key for signatures, or is too
+    short."""
     if not isinstance(jwk, dict):
         return None
     kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
@@ -94,10 +96,10 @@ def public_key(jwk: Any) -> Key | None:
     if kind is None or jwk.get("use", "sig") != "sig":
         return None
     try:
-        with warnings.catch_warnings():  # about keys that are too short, which are refused anyway
+        with warnings.catch_warnings():  # it warns about keys that are too short, which are refused below
             warnings.simplefilter("ignore", SecurityWarning)
             key = kind.import_key(jwk)
         is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _MIN_RSA_BITS)
-    except _FAULTS:
+    except _JOSERFC_ERRORS:
         return None
     return key if is_usable else None

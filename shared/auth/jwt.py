@@ -3,26 +3,26 @@
 from collections.abc import Collection, Sequence
 
 from ..protocol.records import record
-from .claims import ClaimRules, Grant, grant
+from .claims import ClaimRules, Grant, check_claims
 from .issuers import Issuer
 from .jose import ALGORITHMS, BadToken, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _FORBIDDEN_PARAMETERS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
-"""Header parameters that would supply a key, or contain another token."""
+"""Header parameters that supply a key, or mean that the token contains another one."""
 
 
 @record
 class JwtTokens:
-    """Checks JWT access tokens."""
+    """Checks access tokens that are JWTs."""
 
     issuers: Sequence[Issuer]
     rules: ClaimRules
     algorithms: Collection[str] = ALGORITHMS
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if the keys of its
-        issuer can't be loaded."""
+        """Return the grant of `token`, which must be for one of `audiences`. Raises `BadToken`, or AuthError if the
+        keys of its issuer can't be fetched."""
         signed = read_signed(token)
         issuer = next((candidate for candidate in self.issuers if candidate.url == signed.claims.get("iss")), None)
         if issuer is None:
@@ -33,7 +33,7 @@ class JwtTokens:
         if not _FORBIDDEN_PARAMETERS.isdisjoint(signed.header):
             raise BadToken("its header has a parameter that is not allowed")
         # The claims are checked first, so that a refused token causes no request for keys.
-        granted = grant(signed.claims, issuer.url, audiences, now, self.rules)
+        granted = check_claims(signed.claims, issuer.url, audiences, now, self.rules)
         if granted.principal.expires is None:
             raise BadToken("it never expires")
         kid = signed.header.get("kid")

@@ -1,4 +1,4 @@
-"""Metadata documents of authorization servers and protected resources, and their URLs: plain functions.
+"""Metadata documents of authorization servers and protected resources, and the URLs at which they are found.
 
 (RFC 8414, RFC 9728, OpenID Connect Discovery 1.0; 2026-07-28, Authorization, Authorization Server Discovery.)
 """
@@ -60,8 +60,8 @@ def resource_metadata_urls(url: str) -> tuple[str, ...]:
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
     root = f"{origin}/.well-known/oauth-protected-resource"
-    # The path of the server follows the well-known part and does not precede it (RFC 9728, section 3.1); the root is
-    # for servers that own their origin.
+    # The path of the server follows the well-known part (RFC 9728, section 3.1). A server with an origin of its own
+    # may have the document only at the root.
     return (f"{root}{path}", root) if path else (root,)
 
 
@@ -74,14 +74,14 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
     oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
     if not path:
         return (f"{origin}{oauth}", f"{origin}{openid}")
-    # OpenID Connect came first and appends its part to the path; RFC 8414, section 3.1, puts it before. Issuers do
-    # either.
+    # RFC 8414, section 3.1, inserts the well-known part before the path of the issuer; OpenID Connect appends it.
+    # Issuers do either.
     return (f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}")
 
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from which the document's URL was made. Raises `MetadataError`, including
-    when the document belongs to another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
+    """Return the metadata of `issuer` in a document. Raises `MetadataError` if the document is invalid, or belongs to
+    another issuer: the identifiers must be equal character by character (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
         raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
@@ -89,8 +89,8 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
-    """Return the metadata of the protected resource to which `url` belongs. Raises `MetadataError`, including when
-    the document belongs to another resource (RFC 9728, section 3.3)."""
+    """Return the metadata, in a document, of the protected resource to which `url` belongs. Raises `MetadataError` if
+    the document is invalid, or belongs to another resource (RFC 9728, section 3.3)."""
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")
@@ -115,7 +115,7 @@ def _split(url: str, owner: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise fault from None
-    # `urlsplit` removes some of the characters that no URL has.
+    # `urlsplit` silently removes some characters that are not allowed in a URL.
     if not parts.scheme or not parts.hostname or port == 0 or not url.isprintable() or " " in url:
         raise fault
     return parts
@@ -123,8 +123,8 @@ def _split(url: str, owner: str) -> SplitResult:
 
 def canonical(uri: str) -> str:
     """Return `uri` in the form in which resources are compared: scheme and host in lower case, without the default
-    port, a fragment, and one slash at the end (2026-07-28, Authorization, Canonical Server URI). Other strings are
-    returned unchanged."""
+    port, the fragment and a slash at the end (2026-07-28, Authorization, Canonical Server URI). A string that is not
+    a URI with a host is returned unchanged."""
     try:
         parts = urlsplit(uri)
         port = parts.port
@@ -143,7 +143,7 @@ def canonical(uri: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Return True if `url` is `resource`, or is below it. A string that is not a URI covers nothing."""
+    """Return True if `url` is `resource` or is below it; False if either is not a URI."""
     try:
         base, inner = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:

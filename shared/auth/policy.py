@@ -1,13 +1,12 @@
-"""The scopes that a request requires, and the scopes that a principal can have, according to the settings or by
-default.
+"""The scopes that a request requires, and the scopes that a principal can have.
 
-* Needed: `NAME:read`, with the name of the server, for a tool that only reads, a resource or a prompt; `NAME:write`
-  for any other tool, and for everything else.
-* Implied: `X:write` includes `X:read`, `X:*` includes all of X, and `*` includes everything.
+By default, a tool that only reads, a resource and a prompt require the scope `NAME:read`, where NAME is the name of
+the server; any other tool, and every method outside the protocol, requires `NAME:write`. The scope `X:write` includes
+`X:read`, `X:*` includes all scopes that begin with `X:`, and `*` includes all.
 
-The rules of an operator have two parts: other scopes that an object requires, and the maximum scopes that a principal
-can have. An object that a principal could never use does not exist for it; if a further scope would allow it, the
-refusal names that scope.
+The operator can set other scopes for a tool, resource or prompt, and the maximum scopes that a principal can have.
+What a principal can't use with its maximum scopes does not exist for it. If only its token lacks a scope, the refusal
+names the required scopes.
 """
 
 import re
@@ -23,17 +22,17 @@ from ..protocol.identity import Principal
 from ..protocol.records import record
 
 ALL_OTHERS = "*"
-"""The name, in the rules, of all principals without an entry."""
+"""The name in the rules that means all principals without an entry."""
 
 OPERATOR = "operator"
-"""The scope of a token that shows the state of all clients."""
+"""The scope that allows an operator to see the state of all clients."""
 
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _READ, _WRITE = ":read", ":write"
 
 
 class ScopedTool(Protocol):
-    """The declaration of the scopes of a tool."""
+    """A declared tool, as far as scopes depend on it."""
 
     @property
     def read_only(self) -> bool:
@@ -41,7 +40,7 @@ class ScopedTool(Protocol):
 
     @property
     def scopes(self) -> Collection[str] | None:
-        """The scopes that the tool's author declared; None for the scopes that follow from the other options."""
+        """The scopes that the author of the tool has declared; None if the default applies."""
 
 
 @record
@@ -49,9 +48,9 @@ class Entitlement:
     """The rights that the operator grants one principal."""
 
     ceilings: tuple[frozenset[str], ...] = ()
-    """The maximum scopes that the principal can have, whatever its token says: each set must allow a request."""
+    """Sets of maximum scopes, whatever the token grants: a request is allowed only if each of the sets allows it."""
     settings: Any = None
-    """The settings under which the principal is served; None for the general settings."""
+    """The settings with which the server runs for the principal; None for the general settings."""
 
 
 @record
@@ -59,7 +58,8 @@ class Rules:
     """The operator's rules for one server."""
 
     scopes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The scopes needed by `TOOL`, `resource:SCHEME`, `resource:PREFIX` of URIs, and `prompt:NAME`."""
+    """The required scopes. The keys are the name of a tool, `prompt:NAME`, `resource:SCHEME`, or `resource:PREFIX`
+    with the beginning of a URI."""
     principals: Mapping[str, Entitlement] = field(default_factory=dict)
     """The entitlements of principals, by their names; `*` means all other principals."""
 
@@ -67,8 +67,9 @@ class Rules:
         return bool(self.scopes or self.principals)
 
     @property
-    def narrowed(self) -> dict[str, Any]:
-        """The settings of all principals with an entry, None for the general settings; empty if all are None."""
+    def narrowed_settings(self) -> dict[str, Any]:
+        """The settings of each principal with an entry (None: the general ones); empty if no principal has its
+        own."""
         settings = {name: entitlement.settings for name, entitlement in self.principals.items()}
         return settings if any(settings.values()) else {}
 
@@ -80,16 +81,16 @@ class Policy:
         self.server = server
         self.rules = rules or Rules()
         self.read_scopes = frozenset({server + _READ})
-        """The scopes that most clients should request at first."""
+        """The scopes that a client should request first."""
         self._write_scopes = frozenset({server + _WRITE})
         prefixes = [key.removeprefix("resource:") for key in self.rules.scopes if key.startswith("resource:")]
         self._prefixes = sorted(prefixes, key=len, reverse=True)
 
-    # Needed scopes
+    # Required scopes
 
     def scopes_of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
-        """Return the scopes that a call of the tool requires. For a tool that is not declared here, only the name is
-        known."""
+        """Return the scopes that a call of the tool called `name` requires. `tool` is None if the server does not
+        declare it, such as a tool of another server."""
         scopes = self.rules.scopes.get(name)
         if scopes is not None:
             return scopes
@@ -98,10 +99,10 @@ class Policy:
         return self.read_scopes if tool is not None and tool.read_only else self._write_scopes
 
     def scopes_of_resource(self, uri: str) -> frozenset[str]:
-        """Return the scopes needed to read the resource at `uri`, or to be notified of its changes. If the URI has
-        several spellings, return all scopes that any of them needs."""
-        # A rule for `file:///secret/` has to apply to `file:///%73ecret/` and to `file:///a/../secret/`, as the
-        # reader may resolve them.
+        """Return the scopes required to read the resource at `uri`, or to be notified of its changes. They include
+        those that rules require for other spellings of the URI."""
+        # A rule for `file:///secret/` must also apply to `file:///%73ecret/` and `file:///a/../secret/`, since the
+        # server may read the same file for these.
         decoded = unquote(uri)
         return self._scopes_of_uri(uri) | self._scopes_of_uri(decoded) | self._scopes_of_uri(_normalize(decoded))
 
@@ -114,24 +115,24 @@ class Policy:
         return self.read_scopes
 
     def scopes_of_prompt(self, name: str) -> frozenset[str]:
-        """Return the scopes needed to get the prompt, or to complete its arguments."""
+        """Return the scopes required to get the prompt called `name`, or to complete its arguments."""
         return self.rules.scopes.get(f"prompt:{name}", self.read_scopes)
 
     @property
     def other_scopes(self) -> frozenset[str]:
-        """The scopes needed by every method outside the protocol."""
+        """The scopes that methods outside the protocol require."""
         return self._write_scopes
 
     def all_scopes(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
-        """Return all scopes that this server requires anywhere, given the declared `tools`."""
+        """Return all scopes that any request to this server requires. `tools` are the declared ones."""
         needed = [self.read_scopes, *self.rules.scopes.values(), *(self.scopes_of_tool(*tool) for tool in tools)]
         return sorted(frozenset().union(*needed))
 
     # Scopes of principals
 
     def entitlement(self, principal: Principal | None) -> Entitlement | None:
-        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender is treated like
-        all others."""
+        """Return the entitlement of `principal` in the rules; None if the rules contain no principals. An anonymous
+        sender has the entitlement of all other principals."""
         principals = self.rules.principals
         if not principals:
             return None
@@ -139,24 +140,25 @@ class Policy:
         return own or principals.get(ALL_OTHERS)
 
     def restricts(self, principal: Principal | None) -> bool:
-        """Return True if `principal` is restricted in any way."""
+        """Return True if rules or the scopes of its token may restrict `principal`."""
         return bool(self.rules.principals) or (principal is not None and principal.scopes is not None)
 
     def allows(self, principal: Principal | None, needed: Collection[str]) -> bool:
-        """Return True if `principal` could make a request that needs these scopes, with the best token that it can
-        get."""
+        """Return True if the rules allow `principal` to make a request that requires the scopes `needed`, if its
+        token grants them."""
         entitlement = self.entitlement(principal)
-        # Each ceiling must allow the request alone, since a scope that one ceiling lacks can't come from another.
+        # Each set must allow the request by itself: a scope that one set lacks can't come from another one.
         return entitlement is None or all(grants(ceiling, needed) for ceiling in entitlement.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
-        """Raise InsufficientScope, which names all required scopes, if the token of `principal` does not suffice."""
+        """Raise InsufficientScope, which names the scopes `needed`, if the token of `principal` does not grant
+        them."""
         if principal is not None and principal.scopes is not None and not grants(principal.scopes, needed):
             raise InsufficientScope(needed)
 
 
 def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
-    """Return True if the scopes `owned` include all that are `needed`."""
+    """Return True if the scopes `owned` include all scopes that are `needed`."""
     for scope in needed:
         if scope not in owned and not any(sufficient in owned for sufficient in _list_sufficient(scope)):
             return False
@@ -165,7 +167,7 @@ def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
 
 @lru_cache(1_024)  # each call checks scopes, of which a server has few
 def _list_sufficient(scope: str) -> list[str]:
-    """Return all scopes that include `scope`."""
+    """Return `scope`, and all broader scopes that include it."""
     parts = scope.split(":")
     # `*` and `files:*` include `files:read` (2026-07-28, Authorization: a broader scope counts as a narrower one).
     wider = [":".join([*parts[:count], "*"]) for count in range(len(parts))]
@@ -173,8 +175,8 @@ def _list_sufficient(scope: str) -> list[str]:
 
 
 def _normalize(uri: str) -> str:
-    """Return the URI without `.` and `..` in its path, without empty parts, and without a host that means "no
-    host"."""
+    """Return the URI with its path normalized: without `.`, `..` and empty segments. In a file URI, the host
+    `localhost` is removed too."""
     scheme, separator, rest = uri.partition("://")
     if not separator:
         return uri
@@ -184,8 +186,9 @@ def _normalize(uri: str) -> str:
     return f"{scheme}://{host}/{normpath(f'/{path}').strip('/')}{end}"
 
 
-def read_scopes(value: Any) -> frozenset[str]:
-    """Return the scopes of a string, separated by blanks, or of a list. Raises ValueError for an invalid one."""
+def parse_scopes(value: Any) -> frozenset[str]:
+    """Return the scopes in `value`: a string with scopes separated by spaces, or a list. Raises ValueError for an
+    invalid one."""
     scopes = value.split() if isinstance(value, str) else value
     if not isinstance(scopes, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in scopes):
         raise ValueError("must be a scope or a list of scopes")

@@ -1,4 +1,4 @@
-"""Protects proofs of possession against replay, by the proofs that were seen and by nonces of our own."""
+"""Protects proofs of possession against replay: stores the proofs that were used, and issues nonces."""
 
 import hmac
 import secrets
@@ -14,25 +14,26 @@ MAX_PROOFS, MAX_PROOFS_OF_KEY = 131_072, 16_384
 MAX_KEYS, MAX_KEYS_OF_OWNER = 8_192, 64
 """Maximum number of keys with stored proofs, of all principals and of one."""
 SWEEP_SECONDS = 1.0
-"""The number of seconds between two searches for old proofs while the storage is full."""
+"""Minimum number of seconds between two searches for old proofs while the storage is full."""
 _DIGEST_BYTES = 12
 
 
 @dataclass(slots=True)
 class _KeyProofs:
     owner: str
-    """The owner of the key."""
+    """The principal that uses the key."""
     proofs: dict[bytes, float] = field(default_factory=dict)
     """The times at which the key's proofs were made, by shortened digests of their ids, in the order of arrival."""
     floor: float = 0.0
-    """A proof made no later than this is refused, as it may have been sent before."""
+    """Proofs made at or before this time are refused: the older ones are no longer stored, so they may have been
+    used."""
 
 
 class SeenProofs:
-    """The proofs of the last minutes, so that each is accepted once.
+    """The proofs of the last minutes, so that each is accepted only once.
 
-    If a key has made more proofs than can be stored, its older proofs are refused: only that key is affected. A limit
-    on the keys of each principal leaves room for the keys of other principals.
+    If one key makes more proofs than can be stored, its older ones are refused, which affects only that key. The
+    number of keys of each principal is limited too, so that there is room for those of others.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class SeenProofs:
         return self._count
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
-        """Store `proof` from the principal called `owner`. Return False if it was seen before, or can't be stored."""
-        # A search through all proofs takes a while. It is made at most once a second if it could make room, otherwise
-        # once a window.
+        """Store `proof`, which the principal with the key `owner` has sent. Return False if it was sent before, or
+        can't be stored."""
+        # Looking for old proofs takes a while, so this is done once per window, or once per second if there is no
+        # room.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept_at > (SWEEP_SECONDS if lacks_room else WINDOW_SECONDS):
             # Delete the proofs that are too old to be accepted.
@@ -70,41 +72,41 @@ class SeenProofs:
             seen = self._keys[proof.thumbprint] = _KeyProofs(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
-        # Below the floor it is unknown which proofs were sent, so all of them count as sent.
+        # It is no longer known which of the proofs up to the floor were sent, so all of them count as sent.
         if digest in seen.proofs or proof.at <= seen.floor:
             return False
         seen.proofs[digest] = proof.at
         self._count += 1
         if len(seen.proofs) > self._max_of_key:
-            self._forget_first(seen)
+            self._drop_oldest(seen)
         elif self._count > self._max_proofs:
-            self._forget_first(max(self._keys.values(), key=lambda key: len(key.proofs)))
+            self._drop_oldest(max(self._keys.values(), key=lambda key: len(key.proofs)))
         return True
 
     def _is_full(self, owner: str) -> bool:
         return len(self._keys) >= self._max_keys or self._owners[owner] >= MAX_KEYS_OF_OWNER
 
-    def _forget_first(self, seen: _KeyProofs) -> None:
+    def _drop_oldest(self, seen: _KeyProofs) -> None:
         first = next(iter(seen.proofs))
         seen.floor = max(seen.floor, seen.proofs.pop(first))
         self._count -= 1
 
 
 class Nonces:
-    """Nonces for proofs, which need no memory: a time, signed (RFC 9449, section 9)."""
+    """Nonces for proofs. They are signed numbers of time periods, so none has to be stored (RFC 9449, section 9)."""
 
     def __init__(self, secret: bytes | None = None, seconds: float = 300.0) -> None:
-        """`secret` is the same for all servers that accept each other's nonces. A nonce is accepted for at least
-        `seconds`, and at most twice as long."""
+        """`secret` is the same for all servers that accept each other's nonces. A period lasts `seconds`; a nonce is
+        accepted during its period and the next one."""
         self._secret = secret or secrets.token_bytes(32)
         self._seconds = seconds
 
     def current(self, now: float) -> str:
-        """Return the nonce to issue now."""
+        """Return the nonce to send at the time `now`."""
         return self._make_nonce(int(now // self._seconds))
 
-    def is_ours(self, nonce: str | None, now: float) -> bool:
-        """Return True if `nonce` was issued recently."""
+    def is_valid(self, nonce: str | None, now: float) -> bool:
+        """Return True if `nonce` is that of the current period or of the previous one."""
         if nonce is None or not nonce.isascii():
             return False
         period = int(now // self._seconds)

@@ -1,4 +1,4 @@
-"""Static bearer tokens: anyone who holds a token may use the server.
+"""Static bearer tokens: anyone who has a token may use the server.
 
 A token arrives as `Authorization: Bearer …` (RFC 6750) or, from clients that can't send that header, as `X-API-Key`.
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class StaticTokens:
-    """An `Authenticator` for tokens that the operator issues. Without any tokens all clients may use the server,
+    """An `Authenticator` for tokens that the operator issues. If there are no tokens, all clients may use the server
     anonymously."""
 
     def __init__(self, tokens: Iterable[str], *files: "TokensFile") -> None:
-        """The `files` contain further tokens, and may change. Raises ValueError for an empty token, which every
-        client would send."""
+        """`files` contain further tokens, and may change. Raises ValueError for an empty token, since a client with
+        an empty header would match it."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
             raise ValueError("an empty token would let in every client")
@@ -38,7 +38,7 @@ class StaticTokens:
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if it is unknown."""
         digest = sha256(token.encode()).digest()
-        # Every digest is compared, so that the time does not reveal which one came close.
+        # All digests are compared, so that the time reveals nothing about the tokens.
         matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
         if matching:
             return self._principals[matching[0]]
@@ -49,7 +49,7 @@ class StaticTokens:
         return None
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
-        """Return the owner of the token of a request."""
+        """Return the owner of the token in a request, or the refusal to send; None if there are no tokens."""
         if not self:
             return None
         authorization = request.headers.get("authorization")
@@ -63,5 +63,5 @@ class StaticTokens:
         return self.owner_of(token) or Denial("the token is not valid", 'Bearer error="invalid_token"')
 
     def knows(self, request: HttpRequest) -> bool:
-        """Return True: checking a token needs no work."""
+        """Return True: no request has to be sent to identify the sender."""
         return True

@@ -5,9 +5,8 @@
     scopes = ["filesystem:read"]  # everything, if it is missing
     expires = 2027-01-01T00:00:00Z  # never, if it is missing
 
-The file is read again after a change. Its last contents stay valid for a moment if it no longer exists, and for a
-minute if it can't be read or is invalid, since someone may be writing it; then none of its tokens is valid. Both are
-logged.
+The file is read again after a change. If it has been deleted, its tokens stay valid for two seconds; if it can't be
+read or is invalid, for a minute, since someone may be editing it. Then none of them is valid. Both events are logged.
 """
 
 import hmac
@@ -26,16 +25,17 @@ from secrets import token_bytes
 
 from ..protocol.identity import Principal
 from ..protocol.records import record
-from .policy import read_scopes
+from .policy import parse_scopes
 
 log = logging.getLogger("shared.auth")
 
 CHECK_SECONDS = 1.0
-"""Seconds for which the content of the file is used before it is checked again."""
-GONE_SECONDS = 2.0
-"""Seconds for which the tokens of a deleted file are valid: some editors delete it before they write it."""
-WRONG_SECONDS = 60.0
-"""Seconds for which the tokens of a file that can't be read, or is invalid, are valid."""
+"""Seconds between two checks whether the file has changed."""
+DELETED_SECONDS = 2.0
+"""Seconds for which the tokens of a deleted file stay valid: some editors delete a file before they write it
+again."""
+INVALID_SECONDS = 60.0
+"""Seconds for which the last tokens stay valid if the file can't be read or is invalid."""
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TOKEN = re.compile(r"[!-~]+")
@@ -43,17 +43,17 @@ _OTHERS_ACCESS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
 _MAX_TOKEN_LENGTH = 4_096
 
 Stamp = tuple[int, int, int] | None
-"""The time of the last change, size and inode of the file; None if there is no file."""
+"""The time of the last change, the size and the inode of the file; None if there is no file."""
 
 
 @record
 class NamedToken:
-    """The entry of one token in the file."""
+    """The entry of one token in the file, under its name."""
 
     name: str
     digest: str
     scopes: frozenset[str] | None = None
-    """The scopes that the token allows; None for everything."""
+    """The scopes of the token; None if it allows everything."""
     expires: datetime | None = None
 
 
@@ -63,8 +63,8 @@ def digest_of(token: str) -> str:
 
 
 def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
-    """Return the tokens in `text`, by their names. Raises ValueError with a one-line message that begins with
-    `path`."""
+    """Return the tokens in `text`, the content of the file at `path`, by their names. Raises ValueError with a
+    one-line message that begins with `path`."""
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -82,7 +82,7 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
                 raise ValueError("digest must be 'sha256:' and 64 lower-case hexadecimal digits")
             if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
                 raise ValueError("expires must be a time with a time zone, such as 2027-01-01T00:00:00Z")
-            token = NamedToken(name, digest, read_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
+            token = NamedToken(name, digest, parse_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
         except ValueError as error:
             raise ValueError(f"{path}: {name!r}: {error}") from None
         if token.digest in owners:
@@ -92,22 +92,23 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
 
 
 class TokensFile:
-    """The tokens in a file, in its current state."""
+    """The tokens in a file, which is read again when it has changed."""
 
     def __init__(
         self, path: Path, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Raise ValueError with a one-line message if a file can't be read or is invalid."""
+        """Read the file. Raises ValueError with a one-line message if it can't be read or is invalid."""
         self.path = path
-        self.exposed = False
+        self.is_exposed = False
         """True if users other than its owner may read or write it."""
         self._now, self._clock = now, clock
-        # The time of a lookup by keyed digest reveals nothing, since no one outside knows the key.
+        # Tokens are looked up by a digest with this secret key, so that the time of the lookup reveals nothing about
+        # them.
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
         self._checked_at = clock()
         self._invalid_at = math.inf
-        """The time at which the tokens become invalid, by the clock; infinite while the file is valid."""
+        """The time, by `clock`, at which the tokens become invalid; infinite while the file is valid."""
         self._principals: Mapping[bytes, Principal] = self._load()
 
     def owner_of(self, token: str) -> Principal | None:
@@ -116,7 +117,7 @@ class TokensFile:
         if len(token) > _MAX_TOKEN_LENGTH:
             return None
         principal = self._principals.get(self._hash(digest_of(token)))
-        # The file may have been read months ago, so expired tokens are refused here.
+        # The token may have expired since the file was read.
         is_over = principal is not None and principal.expires is not None and principal.expires <= self._now()
         return None if is_over else principal
 
@@ -127,13 +128,13 @@ class TokensFile:
         self._checked_at = now
         stamp = _stamp_of(self.path)
         is_changed, self._stamp = stamp != self._stamp, stamp
-        # A file that could not be read may be readable now without a change: the process may have run out of
+        # After an error, try again even if the file has not changed: the process may have run out of file
         # descriptors.
         if is_changed or self._invalid_at < math.inf:
             try:
                 self._principals, self._invalid_at = self._load(), math.inf
             except ValueError as error:
-                seconds = GONE_SECONDS if stamp is None else WRONG_SECONDS
+                seconds = DELETED_SECONDS if stamp is None else INVALID_SECONDS
                 self._invalid_at = min(self._invalid_at, now + seconds)
                 if is_changed:
                     log.error("%s; its tokens remain valid for %.0f s", error, max(self._invalid_at - now, 0))
@@ -150,7 +151,7 @@ class TokensFile:
             raise ValueError(f"{self.path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise ValueError(f"{self.path} is not UTF-8") from None
-        self.exposed = os.name == "posix" and bool(mode & _OTHERS_ACCESS)
+        self.is_exposed = os.name == "posix" and bool(mode & _OTHERS_ACCESS)
         return self._read(text)
 
     def _read(self, text: str) -> Mapping[bytes, Principal]:
@@ -165,25 +166,25 @@ class TokensFile:
             current = self._principals.get(key)
             return current is None or (current.scopes, current.expires) != (named_token.scopes, expires)
 
-        # The key is made from the name, so that a token can be replaced while its owner's sessions and tasks
-        # continue.
+        # The key is derived from the name, so that its owner keeps sessions and tasks when the operator replaces the
+        # token.
         return Principal(
             f"token:{named_token.name}", named_token.name, named_token.scopes, expires=expires, is_revoked=is_revoked
         )
 
     def _hash(self, digest: str) -> bytes:
-        # BLAKE2 has keys of its own: an HMAC takes three times as long, and each request needs one.
+        # BLAKE2 accepts a key, and takes a third of the time of an HMAC, which matters because each request needs it.
         return blake2b(digest.encode(), key=self._pepper, digest_size=32).digest()
 
 
 class TokenFile(TokensFile):
-    """The single token in a file, in its current state: a new token replaces the old one."""
+    """The single token in a file, which is read again when it has changed: a new token replaces the old one."""
 
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if the file contains another token."""
         self._refresh()
         digest = sha256(token.encode()).digest()
-        # One comparison in constant time costs a tenth of a lookup by keyed digest.
+        # Comparing one digest in constant time takes a tenth of the time of a lookup by keyed digest.
         for stored, owner in self._principals.items():
             if hmac.compare_digest(stored, digest):
                 return owner
@@ -200,7 +201,8 @@ class TokenFile(TokensFile):
 
 
 def read_token(text: str, path: Path) -> str:
-    """Return the token that a file contains. Raises ValueError with a one-line message that begins with `path`."""
+    """Return the token in `text`, the content of the file at `path`. Raises ValueError with a one-line message that
+    begins with `path`."""
     # Editors and `echo` end a file with a newline, which is not part of the token.
     token = text.strip()
     if not token:
@@ -215,6 +217,6 @@ def _stamp_of(path: Path) -> Stamp:
         stat_ = path.stat()
     except OSError:
         return None
-    # Editors replace the file: only the inode differs if the new file has the same size and comes within one tick of
-    # the clock.
+    # The inode is included because a file that an editor replaces may have the same size and, within one tick of the
+    # clock, the same time.
     return stat_.st_mtime_ns, stat_.st_size, stat_.st_ino

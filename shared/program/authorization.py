@@ -38,7 +38,7 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
         files.append(TokenFile(path))
     if options.tokens_file is not None:
         files.append(TokensFile(options.tokens_file))
-        if files[-1].exposed:
+        if files[-1].is_exposed:
             log.warning("--tokens-file: users other than its owner can read or write %s", options.tokens_file)
     return StaticTokens(() if token is None else (token,), *files)
 
@@ -76,13 +76,17 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
-        contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
-        return OAuthTokens(tokens, possession, own=own, contact=contact, keep=_CACHE_SECONDS)
+        first_contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
+        return OAuthTokens(
+            tokens, possession, own_tokens=own, first_contact=first_contact, cache_seconds=_CACHE_SECONDS
+        )
     if has_several_issuers:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
     introspection = Introspection(issuers[0], options.auth_client_id, _read_client_secret(options), rules, web)
-    contact = FirstContact({issuers[0].url: issuers[0].metadata})
-    return OAuthTokens(introspection, possession, own=own, contact=contact, keep=_ANSWER_CACHE_SECONDS)
+    first_contact = FirstContact({issuers[0].url: issuers[0].metadata})
+    return OAuthTokens(
+        introspection, possession, own_tokens=own, first_contact=first_contact, cache_seconds=_ANSWER_CACHE_SECONDS
+    )
 
 
 def issuers_of(options: ProtectionOptions) -> "Issuers | None":

@@ -10,7 +10,7 @@ from ..server.extension import Extension
 
 def rule_extensions(rules: Rules, name: str, *, tokens_have_scopes: bool) -> list[Extension[Any]]:
     """Return the extensions for the server called `name`; empty if there are no rules."""
-    extensions = [narrowing(rules.narrowed)] if rules.narrowed else []
+    extensions = [narrowing(rules.narrowed_settings)] if rules.narrowed_settings else []
     if rules or tokens_have_scopes:
         extensions.append(access(Policy(name, rules)))
     return extensions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from servers.catalog import load_catalog
 from servers.common.machine import state_folder, this_machine
-from shared.auth.policy import OPERATOR, read_scopes
+from shared.auth.policy import OPERATOR, parse_scopes
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error
 from shared.text import nearest, plain
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         usual = Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
         tokens = EditableTokens(args.tokens_file or usual)
         if args.action == "new":
-            scopes = None if args.scope is None else sorted(read_scopes(" ".join(args.scope)))
+            scopes = None if args.scope is None else sorted(parse_scopes(" ".join(args.scope)))
             if not args.custom_scopes:
                 _check_scopes(scopes or ())
             if args.expires is not None and not 1 <= args.expires <= _MAX_DAYS:

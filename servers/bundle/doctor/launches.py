@@ -178,7 +178,7 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
 def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
     """Check that the file can be read, and that others can't change it."""
     try:
-        exposed = TokensFile(path).exposed
+        exposed = TokensFile(path).is_exposed
     except ValueError as error:
         fix = f"correct it, or create one: {program_name()} token new NAME --tokens-file '{path}'"
         yield fault(where, f"the tokens file can't be used: {error}", fix)

@@ -7,7 +7,7 @@ from typing import Protocol
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from ...auth.addresses import check_scheme
+from ...auth.addresses import parse_allowed_url
 from ...auth.metadata import IssuerMetadata
 from ...errors import AuthError
 from ...protocol.records import record
@@ -51,7 +51,7 @@ class Authorization:
             raise AuthError(
                 "the issuer does not declare support for PKCE (S256), without which a login code can be stolen"
             )
-        check_scheme(issuer.authorization_endpoint)
+        parse_allowed_url(issuer.authorization_endpoint)
         challenge = create_s256_code_challenge(self.verifier)  # type: ignore[no-untyped-call]
         try:
             page = prepare_grant_uri(

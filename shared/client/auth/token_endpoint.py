@@ -13,7 +13,7 @@ from authlib.oauth2.rfc7523.client import ASSERTION_TYPE
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from ...auth.addresses import check_scheme
+from ...auth.addresses import parse_allowed_url
 from ...auth.metadata import IssuerMetadata
 from ...auth.web import Answer, Web
 from ...errors import AuthError
@@ -56,7 +56,7 @@ class TokenEndpoint:
             raise AuthError("the issuer has no token endpoint")
         if client is not None and client.issuer not in (None, issuer.issuer):
             raise AuthError("the client is not registered with this issuer")
-        check_scheme(issuer.token_endpoint)
+        parse_allowed_url(issuer.token_endpoint)
         self._url = issuer.token_endpoint
         self._web = web
         self._issuer = issuer

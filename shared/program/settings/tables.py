@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from ...auth.policy import Entitlement, Rules, read_scopes
+from ...auth.policy import Entitlement, Rules, parse_scopes
 from .options import FileValue, read_options
 from .settings_file import parse_settings
 
@@ -103,7 +103,7 @@ def _check_mapping(value: Any, source: str) -> dict[str, Any]:
 
 def _read_scopes_at(value: Any, source: str) -> frozenset[str]:
     try:
-        return read_scopes(value)
+        return parse_scopes(value)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
 

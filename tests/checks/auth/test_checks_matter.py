@@ -26,7 +26,7 @@ KEY, OTHER = new_key(), new_key()
 
 # The module of a check, its source, and what is put in its place; the name that is used of the changed module, and by
 # which modules.
-CLAIMS = ("claims", "grant", ["shared.auth.jwt"])
+CLAIMS = ("claims", "check_claims", ["shared.auth.jwt"])
 JWT = ("jwt", "JwtTokens", ["tests.shared.auth.issuing"])
 JOSE = ("jose", "verify", ["shared.auth.jwt", "shared.auth.dpop"])
 PROOF = ("dpop", "check_proof", ["shared.auth.possession"])

@@ -130,7 +130,7 @@ def trusting(*issuers: FakeIssuer, clock: Clock | None = None, patience: float =
     """An authenticator that accepts tokens of these issuers."""
     ticking = clock or Clock()
     rules = ClaimRules(has_several_issuers=len(issuers) > 1)
-    trusted = [Issuer(one.url, Web(patience=patience), clock=ticking) for one in issuers]
+    trusted = [Issuer(one.url, Web(timeout=patience), clock=ticking) for one in issuers]
     possession = options.pop("possession", None) or Possession()
     return OAuthTokens(JwtTokens(trusted, rules), possession, clock=ticking, **options)
 

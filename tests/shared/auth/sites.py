@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from shared.auth.addresses import Addresses
+from shared.auth.addresses import AddressFinder
 
 
 @dataclass
@@ -59,13 +59,13 @@ class Naming:
 
     def __init__(self, patched: pytest.MonkeyPatch) -> None:
         self.urls: set[tuple[str, str | None]] = set()
-        find = Addresses.find
+        find = AddressFinder.find
 
-        def record(addresses: Addresses, url: str, referrer: str | None = None) -> Awaitable[Sequence[str]]:
+        def record(addresses: AddressFinder, url: str, referrer: str | None = None) -> Awaitable[Sequence[str]]:
             self.urls.add((url, referrer))
             return find(addresses, url, referrer)
 
-        patched.setattr(Addresses, "find", record)
+        patched.setattr(AddressFinder, "find", record)
 
 
 NOT_FOUND = Answer(404, b"not found")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from shared.auth.addresses import Addresses, ForbiddenAddress, check_scheme
+from shared.auth.addresses import AddressFinder, ForbiddenAddress, parse_allowed_url
 
 NAMES = {
     "as.example": ["1.1.1.1", "2606:4700::1111"],
@@ -56,7 +56,7 @@ FORBIDDEN: dict[str | None, list[str]] = {
 
 
 async def test_addresses_are_allowed_or_forbidden_by_their_referrer() -> None:
-    addresses = Addresses(resolve)
+    addresses = AddressFinder(resolve)
     for near, urls in ALLOWED.items():
         for url in urls:
             assert await addresses.find(url, near), (url, near)
@@ -68,17 +68,17 @@ async def test_addresses_are_allowed_or_forbidden_by_their_referrer() -> None:
 
 async def test_with_a_proxy_names_are_not_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    assert await Addresses(resolve).find("https://unknown.example/", "https://as.example") == ()
+    assert await AddressFinder(resolve).find("https://unknown.example/", "https://as.example") == ()
     with pytest.raises(ForbiddenAddress):
-        await Addresses(resolve).find("https://10.0.0.1/", "https://1.1.1.1")
+        await AddressFinder(resolve).find("https://10.0.0.1/", "https://1.1.1.1")
 
 
 async def test_a_name_without_an_address_raises_os_error() -> None:
     with pytest.raises(OSError, match=r"nowhere\.example has no address"):
-        await Addresses(resolve).find("https://nowhere.example/")
+        await AddressFinder(resolve).find("https://nowhere.example/")
 
 
 def test_a_refusal_shows_no_secret_of_the_url() -> None:
     with pytest.raises(ForbiddenAddress) as refused:
-        check_scheme("http://user:secret@as.example/?token=secret")
+        parse_allowed_url("http://user:secret@as.example/?token=secret")
     assert "secret" not in str(refused.value)

@@ -148,7 +148,7 @@ async def test_a_token_cached_for_a_resource_is_denied_for_another() -> None:
 
 async def test_static_tokens_of_the_operator_need_no_issuer() -> None:
     async with issuing() as issuer:
-        tokens = trusting(issuer, own=Own())
+        tokens = trusting(issuer, own_tokens=Own())
         assert await bear(tokens, "own") == Principal("token-own")
         assert await tokens.authenticate(request(x_api_key="own")) == Principal("token-own")
         assert tokens.knows(request(authorization="Bearer own"))

@@ -5,7 +5,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 
-from shared.auth.dpop import BadProof, check_proof, make_proof, new_key, target, token_hash
+from shared.auth.dpop import BadProof, check_proof, htu_of, make_proof, new_key, token_hash
 from tests.shared.auth.issuing import rsa
 
 URL, NOW, TOKEN = "https://rs.example/mcp", 1_800_000_000.0, "the-token"
@@ -83,7 +83,7 @@ def test_urls_are_compared_after_normalization() -> None:
 
 
 def test_the_target_has_a_path_and_no_query() -> None:
-    assert target("https://as.example?x=1#y") == "https://as.example/"
+    assert htu_of("https://as.example?x=1#y") == "https://as.example/"
 
 
 def test_the_thumbprint_matches_the_example_of_the_rfc() -> None:

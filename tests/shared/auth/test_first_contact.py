@@ -26,7 +26,7 @@ async def test_an_issuer_is_requested_until_it_answers() -> None:
     contact = FirstContact({"https://login.example": issuer})
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(contact.make)
+            tasks.start_soon(contact.reach_issuers)
             for count in (1, 2):
                 while issuer.count < count:
                     await anyio.sleep(0)
@@ -41,5 +41,5 @@ async def test_an_answer_of_any_issuer_is_enough() -> None:
     contact = FirstContact({"a": Answers(False), "b": Answers(True)})
     assert contact.unreached == "no answer yet from the issuer a, b"
     with anyio.move_on_after(0.01):
-        await contact.make()
+        await contact.reach_issuers()
     assert contact.unreached is None

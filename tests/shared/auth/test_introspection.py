@@ -19,9 +19,9 @@ from tests.shared.auth.test_issuers import METADATA
 
 
 def introspecting(url: str, clock: Clock, patience: float = 2) -> OAuthTokens:
-    web = Web(patience=patience)
+    web = Web(timeout=patience)
     checker = Introspection(Issuer(url, web, clock=clock), "the server", "a+secret", ClaimRules(), web)
-    return OAuthTokens(checker, Possession(), keep=60, clock=clock)
+    return OAuthTokens(checker, Possession(), cache_seconds=60, clock=clock)
 
 
 async def test_an_opaque_token_is_introspected_once(monkeypatch: pytest.MonkeyPatch) -> None:

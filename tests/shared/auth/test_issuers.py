@@ -10,7 +10,7 @@ from joserfc.jwk import ECKey, RSAKey
 
 from shared.auth.addresses import ForbiddenAddress
 from shared.auth.issuers import Issuer
-from shared.auth.web import MAX_ANSWER, Web
+from shared.auth.web import MAX_ANSWER_BYTES, Web
 from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
 from tests.clock import forward
@@ -40,7 +40,7 @@ MANY = as_json({"keys": [EC.as_dict(private=False) | {"kid": str(n)} for n in ra
 Fault = tuple[str, Callable[[Received], Awaitable[Answer]]]
 FAULTS: dict[str, Fault] = {
     "gone": ("/jwks", drop),
-    "huge": ("/jwks", gives(Answer(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER + b'"}'))),
+    "huge": ("/jwks", gives(Answer(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER_BYTES + b'"}'))),
     "too many keys": ("/jwks", gives(MANY)),
     "no JSON": ("/jwks", gives(Answer(200, b"<html>"))),
     "no keys": ("/jwks", gives(as_json({}))),

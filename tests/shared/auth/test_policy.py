@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.auth.policy import Entitlement, Policy, Rules, grants, read_scopes
+from shared.auth.policy import Entitlement, Policy, Rules, grants, parse_scopes
 from shared.errors import InsufficientScope
 from shared.protocol.identity import Principal
 from shared.server.tools import ToolOptions
@@ -140,7 +140,7 @@ def test_all_scopes_lists_the_scopes_of_tools_and_rules() -> None:
 
 def test_scopes_are_read_from_a_string_or_a_list() -> None:
     for written, found in (("a:read", "a:read"), ("a b", "a b"), (["a", "b"], "a b"), ([], ""), ("", "")):
-        assert read_scopes(written) == scopes(found)
+        assert parse_scopes(written) == scopes(found)
     for wrong in (1, None, ["a", 1], {"a": 1}, ["a b"], ['"'], ["ä"]):
         with pytest.raises(ValueError, match="scope"):
-            read_scopes(wrong)
+            parse_scopes(wrong)

@@ -55,11 +55,11 @@ def test_proofs_of_keys_beyond_the_limit_are_refused() -> None:
 def test_nonces_are_recognized_for_a_limited_time() -> None:
     nonces = Nonces(b"k" * 32, seconds=100)
     nonce = nonces.current(NOW)
-    assert nonces.is_ours(nonce, NOW + 100)
-    assert not nonces.is_ours(nonce, NOW + 200)
-    assert Nonces(b"k" * 32, seconds=100).is_ours(nonce, NOW)
-    assert not Nonces(seconds=100).is_ours(nonce, NOW)
-    assert not any(nonces.is_ours(one, NOW) for one in (None, "", "\u00e9", nonce[:-1]))
+    assert nonces.is_valid(nonce, NOW + 100)
+    assert not nonces.is_valid(nonce, NOW + 200)
+    assert Nonces(b"k" * 32, seconds=100).is_valid(nonce, NOW)
+    assert not Nonces(seconds=100).is_valid(nonce, NOW)
+    assert not any(nonces.is_valid(one, NOW) for one in (None, "", "\u00e9", nonce[:-1]))
 
 
 def test_keys_of_each_owner_are_limited() -> None:

@@ -48,7 +48,7 @@ def test_a_token_gives_its_owner_and_scopes(place: Place) -> None:
     assert bob is not None
     assert bob.scopes is None
     assert ada != bob
-    assert not tokens.exposed
+    assert not tokens.is_exposed
     assert tokens.owner_of("hers") is ada
     others = ("", "nobody's", digest_of("hers"), "hers ", "x" * 100_000)
     assert [tokens.owner_of(token) for token in others] == [None] * len(others)
@@ -172,7 +172,7 @@ def test_a_file_accessible_to_others_is_exposed(place: Place) -> None:
     place.write(ADA)
     for mode in (0o640, 0o604, 0o620, 0o602):
         place.path.chmod(mode)
-        assert TokensFile(place.path).exposed
+        assert TokensFile(place.path).is_exposed
 
 
 def sent(token: str) -> HttpRequest:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared.auth.addresses import ForbiddenAddress
-from shared.auth.web import MAX_ANSWER, Unreachable, Web, WebError
+from shared.auth.web import MAX_ANSWER_BYTES, Unreachable, Web, WebError
 from tests.servers.fetch.authority import authority, certificate
 from tests.shared.auth.sites import Answer, Received, Silence, as_json, serving
 
@@ -74,7 +74,7 @@ async def test_an_answer_that_is_not_json_has_no_document(body: bytes) -> None:
 
 async def test_a_too_large_answer_is_refused() -> None:
     async def huge(received: Received) -> Answer:
-        return Answer(200, b" " * (MAX_ANSWER + 1))
+        return Answer(200, b" " * (MAX_ANSWER_BYTES + 1))
 
     async with serving(huge) as site:
         with pytest.raises(WebError, match="more than"):
@@ -93,7 +93,7 @@ async def test_a_compressed_answer_is_refused() -> None:
 async def test_a_slow_server_is_unreachable() -> None:
     async with serving(Silence()) as site:
         with pytest.raises(Unreachable, match="TimeoutError"):
-            await Web(patience=0.05).get_json(site.url)
+            await Web(timeout=0.05).get_json(site.url)
 
 
 async def test_a_closed_port_is_unreachable() -> None:

@@ -48,7 +48,7 @@ def test_a_token_without_scopes_grants_everything_forever(path: Path, capsys: py
     assert (bob.scopes, bob.expires) == (None, None)
     # Only the owner can read the file.
     assert os.name != "posix" or path.stat().st_mode & 0o777 == 0o600
-    assert not TokensFile(path).exposed
+    assert not TokensFile(path).is_exposed
     assert list(path.parent.iterdir()) == [path]
 
 

@@ -73,7 +73,7 @@ async def test_a_misbehaving_issuer_or_server_gets_no_token_and_one_line_is_rais
 
 
 async def test_a_websocket_is_authorized_in_its_handshake(world: World) -> None:
-    client = OAuth(f"ws{world.url.removeprefix('http')}", AuthorizationCode(Person()), web=Web(patience=5))
+    client = OAuth(f"ws{world.url.removeprefix('http')}", AuthorizationCode(Person()), web=Web(timeout=5))
     assert await world.get(client) == 200
 
 

@@ -125,9 +125,7 @@ class World:
 
     def client(self, grant: Grant | None = None, *, tokens: TokenStore | None = None, **options: Any) -> OAuth:
         given = OAuthOptions(now=lambda: self.now, **options)
-        return OAuth(
-            self.url, grant or AuthorizationCode(Person()), tokens=tokens, options=given, web=Web(patience=5)
-        )
+        return OAuth(self.url, grant or AuthorizationCode(Person()), tokens=tokens, options=given, web=Web(timeout=5))
 
     async def get(self, client: OAuth) -> int:
         async with httpx.AsyncClient(auth=HttpxAuth(client), verify=NO_TLS) as http:

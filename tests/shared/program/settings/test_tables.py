@@ -51,11 +51,11 @@ def test_principals_have_scopes_and_settings(tmp_path: Path) -> None:
     assert (ada.ceilings, others.ceilings) == ((scopes("a:read"),), (scopes(""),))
     assert ada.settings == Settings(roots=[tmp_path / "ada"])
     assert others.settings is None
-    assert found.narrowed == {"ada@example.org": ada.settings, "*": None}
+    assert found.narrowed_settings == {"ada@example.org": ada.settings, "*": None}
 
 
 def test_principals_without_settings_need_no_run_of_their_own(tmp_path: Path) -> None:
-    assert read('[principal.ada]\nscopes = "a"', tmp_path).narrowed == {}
+    assert read('[principal.ada]\nscopes = "a"', tmp_path).narrowed_settings == {}
 
 
 def test_an_empty_file_has_no_rules(tmp_path: Path) -> None:
