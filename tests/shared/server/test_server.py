@@ -1,5 +1,6 @@
 """A server as a declaration, and its independent runs."""
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
@@ -7,6 +8,7 @@ from shared import Context, Features, Opening, Run
 from shared.errors import DeclarationError
 from shared.protocol.identity import Principal
 from shared.server.dispatch.limits import CallLimits, Limits
+from tests.quiet import quiet
 from tests.shared.server.peer import server, talking
 from tests.shared.server.test_prompts import Names, app_from
 from tests.wire import STATELESS
@@ -218,18 +220,34 @@ async def test_hooks_get_their_own_run():
     assert one is not other
 
 
-async def test_a_stream_for_the_resource_list_calls_on_wanted():
-    app, seen = server(), []
+@pytest.mark.parametrize(
+    ("decorator", "requested"),
+    [("on_wanted", {"resourcesListChanged": True}), ("on_subscribe", {"resourceSubscriptions": ["a:b"]})],
+)
+async def test_a_stream_is_acknowledged_once_its_resources_are_watched(decorator, requested):
+    app, watched, called = server(), anyio.Event(), []
     app.resource("a:{b}")(numbered)
 
-    @app.on_wanted
-    async def wanted(running: Run[None]) -> None:
-        seen.append(running)
+    async def watch(*arguments: object) -> None:
+        called.append(arguments)
+        await watched.wait()
 
-    async with app.open() as running, talking(running, STATELESS) as peer:
-        await peer.begin("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+    async def watch_list(running: Run[None]) -> None:
+        await watch(running)
+
+    async def watch_one(ctx: Context[None], uri: str) -> str:
+        await watch(ctx, uri)
+        return uri
+
+    getattr(app, decorator)(watch_list if decorator == "on_wanted" else watch_one)
+    async with talking(app, STATELESS) as peer:
+        await peer.begin("subscriptions/listen", {"notifications": requested})
+        await quiet()
+        await peer.request("resources/read", {"uri": "a:b"})
+        others = list(peer.others)
+        watched.set()
         await peer.other("notifications/subscriptions/acknowledged")
-        assert seen == [running]
+    assert (len(called), others) == (1, [])
 
 
 async def numbered(b: str) -> str:

@@ -149,6 +149,7 @@ def test_a_failed_change_is_removed_from_the_journal(files, root, folder, histor
             write_file(files, files.roots.place("a"), "new", recorder=Recorder(history))
     assert (root / "a").read_text() == "old"
     assert find_changes(history, files, None, 0) == []
+    assert list(history.journal(files).changes()) == []  # nor is it pending for good
 
 
 def no_disk(_descriptor):

@@ -16,6 +16,9 @@ from servers.common.sql.jobs import Job
 from servers.sqlite.engine.connection import Connection
 from servers.sqlite.engine.database import Source, open_databases
 from servers.sqlite.engine.deadline import Limits
+from servers.sqlite.engine.process import WorkerProcess
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
 from tests.wire import PATIENCE
@@ -76,6 +79,20 @@ async def test_the_opening_number_changes_with_the_process(file: Path) -> None:
             await connection.run(partial(ask, "SELECT trim('a')"))
             openings.append(connection.opening_number)
     assert openings[0] == openings[1] != openings[2] == openings[3]
+
+
+async def test_the_process_ends_when_it_was_idle_for_long_since_its_last_statement(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[WorkerProcess] = []
+    monkeypatch.setattr(WorkerProcess, "_end_idle_process", lambda process: ended.append(process))
+    async with connected(file) as connection:
+        for seconds, number in ((30, 0), (30, 0), (20, 1)):
+            if number == 0:
+                await connection.run(partial(ask, "SELECT trim('a')"))
+            forward(seconds)
+            await quiet()
+            assert len(ended) == number
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.database import Database, Source
 from servers.sqlite.engine.deadline import Limits
+from servers.sqlite.query import snapshots as snapshots_module
 from servers.sqlite.query.snapshots import RowsAndCursor, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 
@@ -84,6 +85,20 @@ async def test_open_snapshots_leave_half_of_the_connections_free(file: Path) -> 
             assert not database.readers.is_free
             second = await snapshots.read(database, ALL, TEN, None, last.cursor)
         assert numbers(second) == list(range(10, 20))
+
+
+async def test_a_snapshot_that_can_not_be_ended_gives_its_connection_back(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise SqlError("io_error", "the file is gone")
+
+    async with opened(file, readers=1) as (database, snapshots):
+        await snapshots.read(database, ALL, TEN, None, None)
+        monkeypatch.setattr(snapshots_module, "_close", fail)
+        with pytest.raises(SqlError, match="the file is gone"):
+            await snapshots.release_oldest(database)
+        assert database.readers.is_free
 
 
 async def test_each_database_has_its_own_open_snapshots(file: Path) -> None:

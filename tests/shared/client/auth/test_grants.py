@@ -153,6 +153,21 @@ async def test_dpop_nonces_of_the_issuer_and_the_server_are_remembered(world: Wo
     assert world.issuer.site.count("/token") == 2
 
 
+async def test_a_dpop_nonce_of_a_successful_answer_is_used_next(world: World) -> None:
+    bind_tokens(world)
+    nonces, sent = iter("abc"), []
+
+    def judge(received: Received, token: str) -> Answer:
+        sent.append(claims(received.headers["dpop"]).get("nonce"))
+        return as_json({}, 200, dpop_nonce=next(nonces))
+
+    world.judge = judge
+    client = world.client()
+    for _ in range(3):
+        assert await world.get(client) == 200
+    assert sent == [None, "a", "b"]
+
+
 async def test_the_dpop_key_is_stored_with_its_token(world: World) -> None:
     bind_tokens(world)
     tokens = MemoryTokens()
