@@ -14,7 +14,7 @@ import pytest
 
 from servers.bundle.commands import connect
 from servers.bundle.commands.connect import main
-from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
+from servers.gateway.proxy.bridge_program import BridgeOptions, BridgeProgram
 from servers.gateway.proxy.remote import Remote
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
@@ -139,13 +139,13 @@ def test_a_header_is_separated_by_a_colon_or_an_equals_sign() -> None:
 def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = record(monkeypatch, connect, "BridgeProgram")
     opened: list[Any] = []
-    monkeypatch.setattr(BridgeProgram, "open", lambda _, *given, **more: opened.append((*given, more)))
+    monkeypatch.setattr(BridgeProgram, "run", lambda _, *given, **more: opened.append((*given, more)))
     (tmp_path / "token").write_text("secret")
     (tmp_path / "token").chmod(0o644)
     options = "--header A=b --allow a --deny b --timeout 4 --max-seconds 5"
     main([*options.split(), "--token-file", str(tmp_path / "token"), "https://a.example/mcp"])
     name, connect_remote, limits, advice = given["BridgeProgram"]
-    assert (name, limits, advice) == ("https://a.example/mcp", Limits(allow=["a"], deny=["b"], timeout=4), "")
+    assert (name, limits, advice) == ("https://a.example/mcp", BridgeOptions(allow=["a"], deny=["b"], timeout=4), "")
     assert connect_remote.args == ("https://a.example/mcp",)
     assert connect_remote.keywords["headers"] == {"authorization": "Bearer secret", "a": "b"}
     ((_, common, more),) = opened

@@ -15,7 +15,7 @@ import pytest
 
 from servers.bundle.commands import expose
 from servers.bundle.commands.expose import main
-from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
+from servers.gateway.proxy.bridge_program import BridgeOptions, BridgeProgram
 from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
@@ -135,7 +135,7 @@ def test_unusable_arguments_are_refused_in_one_line(
 def test_every_option_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     given = record(monkeypatch, expose, "BridgeProgram")
     opened: list[Any] = []
-    monkeypatch.setattr(BridgeProgram, "open", lambda *arguments: opened.append(arguments[1:]))
+    monkeypatch.setattr(BridgeProgram, "run", lambda *arguments: opened.append(arguments[1:]))
     monkeypatch.setattr(expose, "log_commands", lambda _: None)
     options = "--shared --processes 3 --env A=1 --allow a --deny b --timeout 4 --max-sessions 5"
     main([*options.split(), "--", sys.executable, "-V"])
@@ -145,5 +145,5 @@ def test_every_option_reaches_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
         ([sys.executable, "-V"],),
         {"env": {"A": "1"}},
     )
-    assert (limits, sessions) == (Limits(allow=["a"], deny=["b"], timeout=4), [True, 3])
+    assert (limits, sessions) == (BridgeOptions(allow=["a"], deny=["b"], timeout=4), [True, 3])
     assert opened[0][1].max_sessions == 5
