@@ -1,1 +1,1 @@
-"""From plain functions to a server: registries, handlers, and the loop that serves a peer."""
+"""Servers made from plain functions: declarations, handlers of methods, and the loop that serves a peer."""

@@ -8,11 +8,11 @@ from ..protocol.types.prompts import CompleteParams, PromptReference
 from .dispatch.context import Context
 
 MAX_VALUES = 100
-"""Maximum number of values in one answer (2025-11-25, Utilities, Completion)."""
+"""Maximum number of values in one result (2025-11-25, Utilities, Completion)."""
 
 Completer = Callable[[Context[Any], str, dict[str, str]], Awaitable[Iterable[str]]]
-"""Accepts the context, the text typed so far and the arguments already chosen; returns the possible values, best
-first."""
+"""A function that completes one argument. It accepts the context, the text typed so far and the arguments already
+set, and returns the possible values, best first."""
 
 
 class Completions:
@@ -25,21 +25,23 @@ class Completions:
         return len(self._completers)
 
     def include(self, other: "Completions") -> None:
-        """Add all of `other`."""
+        """Add all completers of `other`."""
         self._completers.update(other.all())
 
     def all(self) -> dict[tuple[str, str, str], Completer]:
-        """Return all completers, keyed by the kind, name and argument that they complete."""
+        """Return all completers, by the kind ("prompt" or "resource"), the name and the argument that they
+        complete."""
         return dict(self._completers)
 
     def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:
-        """Add a completer for an argument of the prompt, or a variable of the template, called `name`."""
+        """Add a completer for an argument of the prompt `name`, or for a variable of the resource template `name`.
+        Raises DeclarationError for another `kind`."""
         if kind not in ("prompt", "resource"):
             raise DeclarationError(f"only a 'prompt' or a 'resource' can be completed, not a {kind!r}")
         self._completers[kind, name, argument] = completer
 
     async def complete(self, context: Context[Any], params: CompleteParams) -> dict[str, Any]:
-        """Return the requested completion; it is empty if the argument has no completer."""
+        """Return the result of `completion/complete`, which has no values if the argument has no completer."""
         ref = params.ref
         key = ("prompt", ref.name) if isinstance(ref, PromptReference) else ("resource", ref.uri)
         completer = self._completers.get((*key, params.argument.name))
@@ -50,6 +52,7 @@ class Completions:
 
 
 def completion(values: Sequence[str], total: int) -> dict[str, Any]:
-    """Return the result with these values, best first, out of `total`."""
+    """Return a result of `completion/complete` with the first of these `values`; `total` is the number of all
+    values."""
     first_values = list(values[:MAX_VALUES])
     return {"completion": {"values": first_values, "total": total, "hasMore": total > len(first_values)}}

@@ -1,7 +1,7 @@
 """`Declaration`: an author's description of a server, which `Server` opens.
 
-It is frozen once it has been opened: later declarations raise. Differences between runs belong to the lifespan, which
-finds the features of its run in `opening.features`, and may change them while it lasts.
+`Server.open` freezes it: from then on, declarations raise. A run that needs different features changes its own copy,
+`opening.features`, in the lifespan.
 """
 
 import logging
@@ -28,7 +28,7 @@ State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_INSTRUCTIONS = 2_048
-"""Maximum size, in bytes, of the instructions that hosts show their models."""
+"""Maximum size, in bytes, of instructions; hosts cut longer ones off."""
 
 
 class NoSettings(BaseModel, defer_build=True):
@@ -48,10 +48,10 @@ class Declaration(Features[State]):
         include: Sequence[Features[State]] = (),
         extensions: Sequence[Extension[Any]] = (),
     ) -> None:
-        """`instructions` explain the server's use to the model, in at most 2 KiB. `settings` is the model of its
-        options. `capabilities` are declared in addition to those that follow from the features: `logging`,
-        `experimental`, `extensions`. `include` contains features that were declared elsewhere; the features of
-        `extensions` follow all other features, when the server is opened."""
+        """`instructions` explain to the language model how to use the server, in at most 2 KiB. `settings` is the
+        pydantic model of the server's options. `capabilities`, such as `logging` or `experimental`, are declared in
+        addition to those that follow from the features. `include` is features that were declared elsewhere. When the
+        server is opened, the features of `extensions` are added after all others."""
         super().__init__()
         if not isinstance(implementation, Implementation):
             raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')
@@ -65,14 +65,16 @@ class Declaration(Features[State]):
         if len({extension.name for extension in extensions}) < len(self.extensions):
             raise DeclarationError("two extensions have the same name")
         self.budget = CallLimits()
+        """The limits on one call, unless `open` receives others."""
         self.limits = Limits()
-        """The limits on a call and on a peer, unless `open` overrides them."""
+        """The limits on one peer, unless `open` receives others."""
         self.task_limits = TaskLimits()
         """The limits on tasks."""
         self.page_size = 100
+        """The number of entries in a page of a list."""
         self.log_level: LogLevel | None = "info"
-        """The lowest level of log messages sent to clients with a handshake that never set a level; None for no
-        messages."""
+        """The lowest level of log messages that a client with a handshake receives before it sets a level; None for
+        no messages at all."""
         self.subscribe: Callable[[Any, str], Awaitable[str]] | None = None
         self.unsubscribe: Callable[[AnyRun, str], Awaitable[None]] | None = None
         self.wanted: Callable[[AnyRun], Awaitable[None]] | None = None
@@ -87,8 +89,8 @@ class Declaration(Features[State]):
     # Declaring
 
     def include(self, other: Features[State]) -> None:
-        """Add all features of `other`. Raises DeclarationError for duplicates, for a second source of prompts, and
-        for a server with more than features, such as a lifespan."""
+        """Add all features of `other`. Raises DeclarationError for duplicates, for a second source of prompts, and if
+        `other` is a server that has more than features, such as a lifespan."""
         if isinstance(other, Declaration) and (parts := other.list_other_parts()):
             with locate_errors(None):
                 raise DeclarationError(
@@ -99,7 +101,7 @@ class Declaration(Features[State]):
         super().include(other)
 
     def list_other_parts(self) -> list[str]:
-        """Return the names of the parts of this server that are not features."""
+        """Return what this server has besides features, in words."""
         parts = {
             "a lifespan": self._lifespan,
             "settings": self.settings_model is not NoSettings,
@@ -116,11 +118,12 @@ class Declaration(Features[State]):
         return [name for name, part in parts.items() if part]
 
     def lifespan(self, function: F) -> F:
-        """Run this async generator around each run of the server: it accepts an `Opening` and yields the state. It
-        may already be an `@asynccontextmanager`."""
+        """Declare the lifespan of the server: an async generator that accepts an `Opening`, and yields the state of
+        one run. What follows its `yield` is executed when the run ends. It may already be an
+        `@asynccontextmanager`."""
         self._require_first(function, "@lifespan", self._lifespan)
         with locate_errors(function):
-            # A lambda may return another function's generator, like a decorator's wrapper.
+            # A lambda is accepted, because it may return the generator of another function.
             is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
             if isroutine(function) and not (is_generator and _accepts_opening(function)):
                 raise DeclarationError(
@@ -131,45 +134,46 @@ class Declaration(Features[State]):
         return function
 
     def on_subscribe(self, hook: F) -> F:
-        """Call this function to begin a subscription: it accepts the context and the URI, and returns the key under
-        which changes are published. It raises ResourceNotFound for a resource that the server does not serve."""
+        """Declare the function that begins a subscription. It accepts the context and the URI, and returns the key of
+        the resource, with which its changes are published. It raises ResourceNotFound if the server has no such
+        resource."""
         self._require_first(hook, "@on_subscribe", self.subscribe)
         require_coroutine(hook, "@on_subscribe")
         self.subscribe = hook
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
-        """Call this function after the last subscription under a key has ended, with the run and the key."""
+        """Declare the function that is called with the run and a key when the last subscription to that key has
+        ended."""
         self._require_first(hook, "@on_unsubscribe", self.unsubscribe)
         require_coroutine(hook, "@on_unsubscribe")
         self.unsubscribe = hook
         return hook
 
     def on_wanted(self, hook: F) -> F:
-        """Call this function when a client first requests the list of resources. This hook and the following ones
-        receive the run."""
+        """Declare the function that is called with the run when a client first requests the list of resources."""
         self._require_first(hook, "@on_wanted", self.wanted)
         require_coroutine(hook, "@on_wanted")
         self.wanted = hook
         return hook
 
     def on_health(self, hook: F) -> F:
-        """Add the result of this function to the report that `/healthz` gives for every server."""
+        """Declare a function that accepts the run, and returns what `/healthz` reports about this server."""
         self._require_first(hook, "@on_health", self.health)
         self.health = hook
         return hook
 
     def on_ready(self, hook: F) -> F:
-        """Call this function for `/readyz`: it returns the reason that the server can't work now, or None if it can.
-        Only users of the server see the reason; exceptions of the function are logged."""
+        """Declare a function that `/readyz` calls with the run. It returns the reason why the server can't work now,
+        or None if it can. Only users of the server see the reason; an exception of the function is logged."""
         self._require_first(hook, "@on_ready", self.ready)
         require_coroutine(hook, "@on_ready")
         self.ready = hook
         return hook
 
     def error(self, kind: type[Exception]) -> Callable[[F], F]:
-        """Translate errors of the class `kind`, the author's own, with this function, which returns the error for the
-        client."""
+        """Declare the function that translates exceptions of the class `kind`: it accepts one, and returns the error
+        for the client, such as a ToolError."""
 
         with locate_errors(None):
             if Exception not in getattr(kind, "__mro__", ()):
@@ -193,7 +197,8 @@ class Declaration(Features[State]):
             )
 
     def _require_first(self, function: Any, decorator: str, first: Any) -> None:
-        """Raise DeclarationError if the server can't be changed, or has a function for this decorator."""
+        """Raise DeclarationError if the server has been opened, or already has `first` as the function for
+        `decorator`."""
         self.require_changeable()
         if first is not None:
             name = getattr(first, "__name__", type(first).__name__)
@@ -203,11 +208,11 @@ class Declaration(Features[State]):
                 )
 
     def freeze(self) -> None:
-        """End the declarations, because the server is being opened."""
+        """Refuse all further declarations, because the server is being opened."""
         self._is_frozen = True
 
     def open_lifespan(self, opening: Any) -> AbstractAsyncContextManager[State | None]:
-        """Return the lifespan's context manager for the run of this `Opening`, which yields the state."""
+        """Return the context manager of the lifespan, which yields the state of the run of this `Opening`."""
         if self._lifespan is None:
             return nullcontext()
         manager = self._lifespan(opening)
@@ -216,8 +221,9 @@ class Declaration(Features[State]):
     # Errors sent to clients
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """Return the answer to a call that raised `error`: "internal error", unless it was raised for the client, or
-        the author has declared a translation. Raises exceptions that no handler may raise."""
+        """Return the error to answer for a call that raised `error`: "internal error", which is logged, unless
+        `error` was raised for the client, or the author has declared a translation. Exceptions that must end the
+        program are raised again."""
         answer = self.error_for_client(error)
         if answer is not None:
             return answer
@@ -228,9 +234,9 @@ class Declaration(Features[State]):
         return InternalError("internal error")
 
     def error_for_client(self, error: BaseException) -> McpError | InputRequired | None:
-        """Return the error for the client if `error` was raised for it, or if the author has declared a translation;
-        otherwise None."""
-        # The first error of a failed task group counts: authors may raise a ToolError, or ask, in a task.
+        """Return the error for the client, if `error` was raised for the client or the author has declared a
+        translation; otherwise None."""
+        # If a task group failed, its first error counts: an author may raise ToolError in a task of the group.
         error = first_error(error)
         if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
             return error
@@ -240,7 +246,8 @@ class Declaration(Features[State]):
         return None
 
     def _apply_translation(self, kind: type[Any], error: BaseException) -> McpError | None:
-        """Return the author's translation of `error`, which was declared for `kind`; None, logged, if it fails."""
+        """Return the translation of `error` by the function that the author declared for `kind`. If the function
+        fails, log that and return None."""
         try:
             answer = self._translations[kind](error)
         except McpError as raised:
@@ -258,15 +265,16 @@ class Declaration(Features[State]):
 
 
 def _add_note(error: BaseException, note: str) -> None:
-    """End the traceback of `error` with `note`, once: `call` shows the last traceback, and nothing before it."""
+    """Add `note` to the end of the traceback of `error`, unless it has it. The command `call` shows only the last
+    traceback, so a separate log message would not be seen there."""
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
 
 
 def _accepts_opening(function: Callable[..., Any]) -> bool:
-    """Return True if the lifespan can be called with the opening alone."""
+    """Return True if the lifespan can be called with the opening as its only argument."""
     own_signature = signature(function, follow_wrapped=False)
-    # A wrapper, such as that of `asynccontextmanager`, accepts any arguments and passes them on.
+    # A wrapper, such as that of `asynccontextmanager`, accepts any arguments; those of the wrapped function count.
     is_wrapper = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own_signature.parameters.values())
     try:
         (signature(function) if is_wrapper else own_signature).bind(None)

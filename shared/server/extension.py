@@ -1,11 +1,11 @@
-"""`Extension`: methods in addition to those of the protocol, with their capabilities, or other handlers for existing
-methods.
+"""`Extension`: an addition to a server, such as further methods with their capabilities, or other handlers for
+existing methods.
 
     server = Server(..., extensions=[skills(Library())])
 
-It is a `Features` with a name: features are declared on it as on a server, and join those of the server. The methods
-of the protocol are an extension as well, CORE in `handlers`, so both are handled alike. Its lifespan opens what one
-run of the server needs, found in `Run.opened`.
+An extension is a `Features` with a name: features are declared on it as on a server, and are added to those of the
+server. The handlers of the protocol's own methods are an extension too, `CORE` in `handlers/core.py`. The lifespan of
+an extension opens what it needs for one run of the server; the value that it yields is in `Run.opened`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
@@ -22,26 +22,28 @@ from .dispatch.context import Context
 from .features import AnyRun, AtOnce, Features, Handler, State
 
 Around = Callable[[Method, Handler], Handler]
-"""Accepts a method and its handler, and returns the handler to use instead; called when the first peer of a run
-connects."""
+"""A function that accepts a method and its handler, and returns the handler to use instead. It is called when the
+first peer of a run connects."""
 
 Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
-"""Opens the resources that one run needs, before its first peer connects, and closes them before the calls are
-discarded."""
+"""A context manager that opens what the extension needs for one run, before the first peer connects, and closes it
+when the run ends, while calls may still be in progress."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
-"""Sends events to a listen stream, until it is cancelled or there can be no more events."""
+"""A function that sends events to a stream of `subscriptions/listen`, until it is cancelled or there can be no more
+events."""
 ListenHandler = Callable[
     [AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]
 ]
-"""Accepts the filter of a listen stream, and returns the part of the filter that it serves, for the acknowledgement,
-and the function that sends the events; None if it serves no part of the filter."""
+"""A function that accepts the filter of a stream of `subscriptions/listen`. It returns the fields of the filter that
+the extension supports, for the acknowledgement, and the function that sends the events; None if it supports none."""
 
 AroundAtOnce = Callable[[Method, AtOnce], AtOnce]
-"""Accepts a method and its handler that answers at once, and returns the handler to use instead. The result has the
-effects of `Around` if it returns an answer, and no effects otherwise."""
+"""The same as `Around`, for a handler that answers at once. The handler that it returns must do all that the one from
+`Around` does if it returns an answer, and nothing if it returns None."""
 
 Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
-"""Returns the scopes of tokens that a server knows, and those to request at first."""
+"""A function that returns all OAuth scopes that calls of a server may need, and those that a client should request
+first."""
 
 
 @record
@@ -49,16 +51,15 @@ class Capability:
     """A capability that a server may declare."""
 
     path: tuple[str, ...]
-    """The path among the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
+    """The path in the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
     value: Callable[[AnyRun], Mapping[str, Any] | None]
-    """Returns the declared value, or None if this server lacks the capability."""
+    """A function that returns the value to declare, or None if this run does not have the capability."""
     audience: Audience = ALL_PEERS
-    """The versions in which the capability is declared; it is hidden from peers of versions older than its
-    methods."""
+    """The peers to which the capability is declared: not those whose version does not have its methods."""
 
 
 class Extension(Features[State]):
-    """An addition to a server, through `Server(extensions=...)`, or to one of its runs, through `Opening.extend`."""
+    """An addition to a server, with `Server(extensions=...)`, or to one of its runs, with `Opening.extend`."""
 
     def __init__(
         self,
@@ -70,11 +71,11 @@ class Extension(Features[State]):
         declares: Sequence[Capability] = (),
         fallback: Handler | None = None,
     ) -> None:
-        """A server has one extension of each `name`. `methods` say in which versions they exist and which capability
-        they need, `handlers` maps the name of a method or of its `handler` to its handler. `around` is called for all
-        methods of the server; of several extensions the last one is outermost. `fallback` handles all methods that
-        have no other handler and are not defined by the protocol; the call contains the name of the method. Raises
-        DeclarationError for a handler without a method."""
+        """`name` is unique in a server. `methods` are the rows of the extension's methods, and `handlers` their
+        handlers, by `Method.handler`, which is by default the name of the method. `around` may replace the handler of
+        each method of the server. If several extensions do so, the last one added is outermost. `fallback` handles
+        all methods that have no handler and are not part of the protocol; the call contains the name of the method.
+        Raises DeclarationError for a handler without a method."""
         super().__init__()
         unknown = sorted(set(handlers or ()) - {method.handler for method in methods})
         if unknown:
@@ -87,21 +88,22 @@ class Extension(Features[State]):
             self.handlers[FALLBACK] = fallback
         self.around = around
         self.around_at_once: AroundAtOnce | None = None
-        """The counterpart of `around` for handlers that answer at once; without it, requests whose handler `around`
-        replaces are not answered at once."""
+        """The counterpart of `around` for handlers that answer at once. Without it, no request whose handler `around`
+        replaces is answered at once."""
         self.at_once: dict[Handler, AtOnce] = {}
-        """The counterparts of handlers that may answer at once."""
+        """For a handler, the function that may answer its requests at once."""
         self.rank = 0
-        """The extension with the highest value is outermost, in whatever order they were added; among equal values,
-        the last."""
+        """Extensions with a higher rank are further outside, in whatever order they were added. Of those with equal
+        ranks, the last one added is outermost."""
         self.declares = tuple(declares)
         self.hides_tool: Callable[[AnyRun, Principal | None, str], bool] | None = None
-        """Returns True if the tool with that name is hidden from that principal, whatever its token allows."""
+        """A function that returns True if the tool with that name is hidden from that principal, even if its token
+        has all scopes."""
         self.open_resources: Collection[str] = ()
-        """The URIs of public resources, which every client may read."""
+        """The URIs of resources that every client may read, without any scope."""
         self.lifespan: Lifespan | None = None
-        """Opens the resources that one run of the server needs."""
+        """Opens what the extension needs for one run of the server."""
         self.listen: ListenHandler | None = None
-        """Called for each listen stream."""
+        """Handles the filter of each stream of `subscriptions/listen`."""
         self.scopes: Scopes | None = None
-        """Returns the scopes that tokens may need."""
+        """Returns the OAuth scopes of the server."""

@@ -1,4 +1,4 @@
-"""`Features`: the features that a server offers, declared with functions.
+"""`Features`: tools, resources, prompts and other features of a server, declared as functions.
 
     features = Features[Files]()
 
@@ -7,8 +7,8 @@
         \"\"\"Read a text file as UTF-8.\"\"\"
         return await ctx.state.read_text(path)
 
-The decorators return the function unchanged, so a test can call it without a server. A declaration that can't be
-served raises DeclarationError at once, when its module is imported.
+The decorators return the function unchanged, so a test can call it without a server. A declaration that can't work
+raises DeclarationError when its module is imported.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,16 +29,16 @@ State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 Options = TypeVar("Options")
 _STRING_OPTIONS = {"name", "title", "description", "mime_type", "app"}
-"""The options that are strings."""
+"""The options of declarations whose values are strings."""
 
 AnyRun: TypeAlias = Any
-"""A `Run`. It has no type here because its module imports this module."""
+"""A `Run`, whose type can't be named here because its module imports this one."""
 Handler = Callable[[AnyRun, Context[Any], Any], Awaitable[dict[str, Any]]]
-"""Answers a request: accepts the run, the call's context and its validated params, and returns a result of the newest
-version. `Server.translate` handles its exceptions."""
+"""A function that answers requests of a method. It accepts the run, the context of the call and its validated params,
+and returns a result in the form of the newest version. `Server.translate` converts its exceptions."""
 AtOnce = Callable[[AnyRun, Context[Any], Any], dict[str, Any] | None]
-"""Answers the same requests immediately, without waiting. If it returns None or raises, the `Handler` answers the
-request, from the start."""
+"""A function that answers some of the same requests at once: in the same turn of the event loop, without waiting. For
+a request for which it returns None or raises, the `Handler` is called."""
 
 
 class Features(Generic[State]):
@@ -57,8 +57,8 @@ class Features(Generic[State]):
     @overload
     def tool(self, function: None = None, /, **options: Unpack[ToolKeywords]) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Unpack[ToolKeywords]) -> Any:
-        """Make a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
-        of `ToolOptions`."""
+        """Make a function a tool; the decorator works with and without parentheses. A plain `def` is called in a
+        thread. The options are the fields of `ToolOptions`."""
         with locate_errors(None):
             parsed = _check_options(ToolOptions, options, "a tool")
 
@@ -71,8 +71,8 @@ class Features(Generic[State]):
         return declare if function is None else declare(_check_function(function, "@tool(name=...)"))
 
     def resource(self, uri: str, **options: Unpack[ResourceKeywords]) -> Callable[[F], F]:
-        """Make a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
-        options are the fields of `ResourceOptions`."""
+        """Make a function the reader of the resource `uri`, which may be an RFC 6570 template. A plain `def` is
+        called in a thread. The options are the fields of `ResourceOptions`."""
         with locate_errors(None):
             if not isinstance(uri, str):
                 raise DeclarationError('a resource must be declared with its URI: @resource("notes://today")')
@@ -87,7 +87,7 @@ class Features(Generic[State]):
         return declare
 
     def lists_resources(self, lister: Lister) -> Lister:
-        """List the resources that this function returns in `resources/list`, after the fixed resources."""
+        """Make a function the source of further entries in `resources/list`, after those of declared resources."""
         self.require_changeable()
         require_coroutine(lister, "@lists_resources")
         self.resources.listers.append(lister)
@@ -98,8 +98,8 @@ class Features(Generic[State]):
     @overload
     def prompt(self, function: None = None, /, **options: Unpack[PromptKeywords]) -> Callable[[F], F]: ...
     def prompt(self, function: Any = None, /, **options: Unpack[PromptKeywords]) -> Any:
-        """Make a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
-        runs in a thread. The options are the fields of `PromptOptions`."""
+        """Make a function a prompt, whose arguments are the function's parameters; the decorator works with and
+        without parentheses. A plain `def` is called in a thread. The options are the fields of `PromptOptions`."""
         with locate_errors(None):
             parsed = _check_options(PromptOptions, options, "a prompt")
 
@@ -112,13 +112,14 @@ class Features(Generic[State]):
         return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
 
     def prompts_from(self, source: PromptSource) -> None:
-        """Serve the prompts of `source` as well, after the declared ones, and complete their arguments. Raises
-        DeclarationError if there is a source already."""
+        """Also serve the prompts of `source`, which are listed after the declared ones. Raises DeclarationError if
+        there is a source already."""
         self.require_changeable()
         self.prompts.add_source(source)
 
     def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
-        """Complete an argument of the "prompt" or a variable of the "resource" `name` with this function."""
+        """Make a function the completer of an argument of the prompt `name` or, if `kind` is "resource", of a
+        variable of the resource template `name`."""
 
         def declare(completer: Completer) -> Completer:
             self.require_changeable()
@@ -130,7 +131,7 @@ class Features(Generic[State]):
         return declare
 
     def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
-        """Make a function, which accepts the context and the params, the handler of a custom method."""
+        """Make a function the handler of a custom method. It accepts the context and the params."""
 
         def declare(function: F) -> F:
             async def handle(_running: AnyRun, context: Context[Any], values: Any) -> Any:
@@ -164,13 +165,13 @@ class Features(Generic[State]):
 
     def require_changeable(self) -> None:
         """Raise DeclarationError if nothing more can be declared. `Features` always accept declarations; a `Server`
-        does until it runs."""
+        refuses them once it has been opened."""
 
 
 def require_coroutine(function: Any, decorator: str) -> None:
     """Raise DeclarationError, with the author's file and line, if `function` is a plain `def`."""
     with locate_errors(function):
-        # A lambda may return another function's coroutine, like a decorator's wrapper.
+        # A lambda is accepted, because it may return the coroutine of another function.
         if isroutine(function) and not iscoroutinefunction(unwrap(function)) and function.__name__ != "<lambda>":
             raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
 

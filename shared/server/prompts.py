@@ -1,10 +1,10 @@
-"""The prompts of a server: their list for `prompts/list`, and their rendering.
+"""The prompts of a server: the entries of `prompts/list`, rendering, and completion.
 
-Most are declared functions. Prompts from elsewhere, such as files that come and go while the server runs, belong to a
-source:
+Most prompts are declared functions. Other prompts, such as files that are added and removed while the server runs,
+come from a source:
 
     class Library:
-        async def page(self, context, after, most): ...
+        async def page(self, context, after, limit): ...
         async def get(self, context, name, arguments): ...
         async def complete(self, context, name, argument, settled): ...
 
@@ -32,16 +32,16 @@ _MESSAGE_NAMES = "return text, content blocks, or messages"
 
 
 class PromptSource(Protocol):
-    """A source of prompts without declared functions. `context` is the context of the request; its `state` is the
-    value that the lifespan yielded.
+    """A source of prompts that are not declared functions. `context` is the context of the request; its `state` is
+    the value that the lifespan yielded.
 
-    `get` and `complete` are called for any name that a client sends. For invalid arguments, they raise InvalidParams.
-    A declared prompt hides a prompt of the source with the same name.
+    `get` and `complete` are called with any name that a client sends, except those of declared prompts. They raise
+    InvalidParams for invalid arguments.
     """
 
     async def page(self, context: Context[Any], after: str, limit: int) -> Sequence[Prompt]:
-        """Return the first `limit` prompts whose names follow `after` in a fixed order of names; "" precedes all
-        names. Fewer than `limit` prompts mean that there are no more."""
+        """Return the first `limit` prompts whose names come after the name `after`, in a fixed order of names; ""
+        comes before all names. If there are fewer than `limit`, return all of them."""
 
     async def get(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
         """Return the rendered prompt; None if there is no prompt with that name."""
@@ -49,13 +49,14 @@ class PromptSource(Protocol):
     async def complete(
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
-        """Return the values that may complete the text of an argument, best first, given the values `settled` for
-        others, and their total number; at most a hundred are sent. None if there is no prompt with that name."""
+        """Return the values that may complete the text of an argument, best first, and their total number; at most a
+        hundred are sent. `settled` is the values of arguments that are already set. None if there is no prompt with
+        that name."""
 
 
 @record
 class PromptOptions:
-    """The options of a declaration, in addition to the function."""
+    """The options of `@prompt`."""
 
     name: str | None = None
     title: str | None = None
@@ -69,20 +70,21 @@ class PromptKeywords(TypedDict, total=False):
 
 
 class PromptSourceAtOnce(PromptSource, Protocol):
-    """A source that answers some requests immediately, without waiting. Where these methods return None or raise, the
-    other methods are called."""
+    """A source that answers some requests at once: in the same turn of the event loop, without waiting. If one of
+    these methods returns None or raises, the corresponding method of `PromptSource` is called."""
 
     def get_at_once(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
-        """Return the rendered prompt, if that takes no more than a moment."""
+        """Return the rendered prompt if that is possible at once, otherwise None."""
 
     def complete_at_once(
         self, context: Context[Any], name: str, argument: CompletionArgument
     ) -> tuple[Sequence[str], int] | None:
-        """Return the values like `complete`, if that takes no more than a moment."""
+        """Return the same as `complete` if that is possible at once, otherwise None."""
 
 
 class RegisteredPrompt:
-    """One prompt, read from its function. Its arguments arrive as strings, but may have types."""
+    """A declared prompt. Its arguments arrive as strings, and are converted to the types of the function's
+    parameters."""
 
     def __init__(self, function: Callable[..., Any], options: PromptOptions) -> None:
         self.function = Function(function, "prompt", Context)
@@ -130,7 +132,7 @@ def _to_messages(value: Any) -> list[dict[str, Any]]:
 
 
 class Prompts:
-    """A server's prompts by name, in the order of their declaration, followed by the prompts of the source."""
+    """The prompts of a server: the declared ones, and those of the source."""
 
     def __init__(self) -> None:
         self.source: PromptSource | None = None
@@ -163,22 +165,22 @@ class Prompts:
         return len(self._prompts)
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the declared prompts as `prompts/list` shows them."""
+        """Return the entries of the declared prompts for `prompts/list`."""
         return [prompt.entry for prompt in self._prompts.values()]
 
     async def page(
         self, context: Context[Any], source: PromptSource, position: int | str, limit: int
     ) -> tuple[list[dict[str, Any]], int | str | None]:
-        """Return the prompts from `position` on, those of `source` after the declared ones, and the position of the
-        next page; None at the end. A numeric position is an index into the declared prompts; a name is the last
-        prompt of the source before the page."""
+        """Return at most `limit` entries from `position` on, with those of `source` after the declared prompts, and
+        the position of the next page; None if there is none. A position that is a number is an index of declared
+        prompts; one that is a string is the name of the source's last prompt on the page before."""
         entries, after = [], position
         if isinstance(position, int):
             entries, after = self.entries()[position : position + limit], ""
             if position + limit < len(self):
                 return entries, position + limit
         room = limit - len(entries)
-        # One more prompt than the page shows, to detect a next page.
+        # One more prompt than the page has room for is requested, to detect whether there is a next page.
         prompts = await source.page(context, str(after), room + 1)
         entries += [prompt.to_wire() for prompt in prompts[:room] if prompt.name not in self._prompts]
         if len(prompts) <= room:
@@ -203,7 +205,7 @@ class Prompts:
         return result.to_wire()
 
     def render_at_once(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any] | None:
-        """Return the rendered prompt of a source that renders it immediately; otherwise None."""
+        """Return the rendered prompt if the source can render it at once; otherwise None."""
         if self._source_at_once is None or name in self._prompts:
             return None
         result = self._source_at_once.get_at_once(context, name, arguments)
@@ -212,7 +214,8 @@ class Prompts:
     def suggest_at_once(
         self, context: Context[Any], name: str, argument: CompletionArgument
     ) -> tuple[Sequence[str], int] | None:
-        """Return the values of a source that has them immediately; otherwise None."""
+        """Return the source's values for an argument, and their total number, if it has them at once; otherwise
+        None."""
         if self._source_at_once is None or name in self._prompts:
             return None
         return self._source_at_once.complete_at_once(context, name, argument)
@@ -220,7 +223,7 @@ class Prompts:
     async def suggest(
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
-        """Return the source's values for an argument and their total number; None for a declared prompt. Raises
+        """Return the source's values for an argument, and their total number; None for a declared prompt. Raises
         UnknownName if there is no prompt with that name."""
         if self.source is None or name in self._prompts:
             self.find(name)

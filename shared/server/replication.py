@@ -1,7 +1,9 @@
-"""`Replication`: the state that one run of a server shares with its replicas, other runs in other processes.
+"""`Replication`: what one run of a server shares with the other replicas, which are runs of the same server in other
+processes.
 
-A run that serves only some principals, with their own settings, is part of the run that was opened with the stores:
-the other replicas see all parts as one, and each change carries the name of its part.
+The operator may give principals their own settings. A separate run then serves them, which is a part of the main run,
+the one that was opened with the stores. To the other replicas, all parts are one replica; a change contains the name
+of its part.
 """
 
 import secrets
@@ -18,36 +20,38 @@ if TYPE_CHECKING:
 
 
 class Replication:
-    """The replica of one run, if it has one, and the name of the part that this run represents."""
+    """The connection of one run to the other replicas, if there are any."""
 
     def __init__(self, changes: Changes) -> None:
         self.replica: Replica | None = None
-        """The connection to the other replicas; None if there are none."""
+        """The view of the shared stores; None if this is the only process."""
         self.name = ""
-        """The name of the principals that the run was narrowed to; "" for all."""
+        """The name of the principals that this run serves, if it is a part; "" for the main run."""
         self.questions = count(1)
-        """The ids of requests to peers, which replicas share."""
+        """The numbers in the ids of questions to peers, which all sessions of this replica share."""
         self.changes = changes
         self._parts: dict[str, Changes] = {}
 
     def join(self, replica: "Replica") -> None:
-        """Publish changes to the other replicas as `replica`, which belongs to this run."""
+        """Make this run, the main run, part of the replicas: it publishes changes through `replica`, and receives
+        those of the others."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
         replica.bus.listen(self._on_change)
         replica.watch(self)
 
     def narrow(self, name: str, part: "Replication") -> None:
-        """Serve principals with that name through `part`, which may be this run itself."""
+        """Make `part`, which may be this run itself, the run for principals with that name."""
         self._parts[name] = part.changes
         if part is not self:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                self.replica.bus.listen(self._on_change)  # replaces the handler of the part, which has joined too
+                # The part has joined too, and has made its own handler that of the bus; this replaces it.
+                self.replica.bus.listen(self._on_change)
 
     def blobs(self) -> Blobs | None:
-        """Return the data that the replicas store for each other; None if there are no replicas."""
+        """Return the store for data that the replicas share; None if this is the only process."""
         return None if self.replica is None else _PartBlobs(self, self.replica.blobs)
 
     def _on_change(self, name: str, change: Change) -> None:
@@ -58,39 +62,39 @@ class Replication:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
     def on_lost(self) -> None:
-        """Ignore the loss: changes from other replicas merely stop arriving."""
+        """Do nothing: changes of other replicas no longer arrive."""
 
     def on_return(self) -> None:
-        """Report everything as changed: changes from other replicas arrive again, but some were missed."""
+        """Report everything as changed: changes of other replicas arrive again, but some were missed."""
         for changes in self._all_changes():
             changes.notify_all()
 
     def on_departure(self) -> None:
-        """Ignore the loss of another replica."""
+        """Do nothing."""
 
 
 class _PartBlobs:
-    """`Blobs` of one run. Runs for different principals do not see each other's data: they may have different
-    settings, such as credentials."""
+    """The `Blobs` of one part. Parts do not see each other's data, because they may have different settings, such as
+    credentials."""
 
     def __init__(self, part: Replication, blobs: Blobs) -> None:
         self._part = part
         self._blobs = blobs
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
+        """Store `data` for `seconds`, and return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
-        await self._blobs.put(data, seconds, self._full_name(name))
+        await self._blobs.put(data, seconds, self._qualified_name(name))
         return name
 
     async def get(self, name: str) -> bytes | None:
         """Return the data stored under that name; None if there is none."""
-        return await self._blobs.get(self._full_name(name))
+        return await self._blobs.get(self._qualified_name(name))
 
     async def claim(self, name: str, seconds: float) -> bool:
         """Claim that name for `seconds`. Return False if it was claimed before."""
-        return await self._blobs.claim(self._full_name(name), seconds)
+        return await self._blobs.claim(self._qualified_name(name), seconds)
 
-    def _full_name(self, name: str) -> str:
-        # The principals of a run are set after it has opened, so this is computed each time. A name has no NUL.
+    def _qualified_name(self, name: str) -> str:
+        # Computed each time, since a run receives its name only after it has opened. No name contains a NUL.
         return f"run:{self._part.name}\0{name}"

@@ -1,4 +1,4 @@
-"""The resources of a server: fixed ones, templates, and their lists."""
+"""The resources and resource templates of a server: the entries of their lists, and reading."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -21,14 +21,15 @@ log = logging.getLogger("shared.server.resources")
 _READABLE = (str, bytes, NoneType, TextResourceContents, BlobResourceContents)
 _READABLE_NAMES = "return text, bytes, or resource contents"
 _MAX_UNLISTED = 100
-"""Maximum number of resources without a URI that are logged."""
+"""Maximum number of resources that were logged because their URIs are invalid."""
 
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
+"""A function that returns resources to list in addition to the declared ones."""
 
 
 @record
 class ResourceOptions:
-    """The options of a declaration, in addition to the function and the URI."""
+    """The options of `@resource`, in addition to the URI."""
 
     name: str | None = None
     title: str | None = None
@@ -38,7 +39,7 @@ class ResourceOptions:
     meta: Meta | None = None
     at_once: Callable[..., Any] | None = None
     """A plain function that accepts the same arguments as the resource's function, and returns the same value if that
-    is possible immediately, without waiting. Otherwise it returns None, and the resource's function is called."""
+    is possible at once, without waiting. If it returns None, the resource's function is called."""
 
 
 class ResourceKeywords(TypedDict, total=False):
@@ -54,7 +55,7 @@ class ResourceKeywords(TypedDict, total=False):
 
 
 class RegisteredResource:
-    """One resource, or one family of them under a URI template."""
+    """A declared resource, or a declared template for many resources."""
 
     def __init__(self, uri: str, function: Callable[..., Any], options: ResourceOptions) -> None:
         self.function = Function(function, "resource", Context)
@@ -87,7 +88,7 @@ class RegisteredResource:
             "meta": options.meta,
         }
         self.entry = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
-        """The entry for lists."""
+        """The entry for `resources/list` or `resources/templates/list`."""
 
     @property
     def is_template(self) -> bool:
@@ -95,8 +96,8 @@ class RegisteredResource:
         return bool(self.template.names)
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
-        """Return the contents at `uri`. Raises ResourceNotFound, including when a function that may return None
-        does so, and the exceptions of the function."""
+        """Return the contents of the resource `uri`; `variables` are those of the template. Raises ResourceNotFound
+        if the function returns None and its annotation allows that, and the exceptions of the function."""
         value = await self.function.call(**self.function.bind_text(variables, context))
         if value is None and self._may_be_missing:
             raise ResourceNotFound(uri)
@@ -104,7 +105,8 @@ class RegisteredResource:
         return {"contents": [self._to_contents(uri, item) for item in values]}
 
     def read_at_once(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any] | None:
-        """Return the contents at `uri` if they can be read immediately, otherwise None. Raises the same errors."""
+        """Return the same as `read` if that is possible at once, otherwise None. Raises the exceptions of the
+        function."""
         if self._at_once is None:
             return None
         value = self._at_once(**self.function.bind_text(variables, context))
@@ -123,7 +125,7 @@ class RegisteredResource:
 
 
 class Resources:
-    """A server's resources in the order of their declaration."""
+    """The resources and templates of a server, in the order of their declaration."""
 
     def __init__(self) -> None:
         self._resources: dict[str, RegisteredResource] = {}
@@ -148,8 +150,8 @@ class Resources:
         return len(self._resources) + len(self.listers)
 
     async def page(self, context: Context[Any], start: int, limit: int) -> list[Resource]:
-        """Return up to `limit` resources, beginning with number `start`: the fixed resources, followed by the
-        resources of the listers. Listers beyond the page are not called."""
+        """Return at most `limit` resources, from index `start` on, of all: the declared resources, followed by those
+        of the listers. Listers whose resources come after the page are not called."""
         part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
         page = part[start : start + limit]
         for lister in self.listers:
@@ -161,11 +163,11 @@ class Resources:
         return page
 
     def _can_be_listed(self, resource: Resource) -> bool:
-        """Return True if clients can read its URI."""
+        """Return True if the URI of `resource` is valid, so that clients can read it."""
         uri = resource.uri
         if is_uri(uri):
             return True
-        # A resource that clients can't read must not hide all others, so it is omitted, and logged once.
+        # A client that checks URIs would refuse the whole list, so the resource is left out, and logged once.
         if uri not in self._unlisted and len(self._unlisted) < _MAX_UNLISTED:
             self._unlisted.add(uri)
             log.error(
@@ -174,22 +176,23 @@ class Resources:
         return False
 
     def templates(self) -> list[dict[str, Any]]:
-        """Return the templates as `resources/templates/list` shows them."""
+        """Return the entries for `resources/templates/list`."""
         return [resource.entry.to_wire() for resource in self._resources.values() if resource.is_template]
 
     def template(self, uri: str) -> UriTemplate | None:
-        """Return the template with that exact text in its declaration; None if there is none."""
+        """Return the template that was declared with exactly the text `uri`; None if there is none."""
         resource = self._resources.get(uri)
         return resource.template if resource is not None and resource.is_template else None
 
     def is_declared(self, uri: str) -> bool:
-        """Return True if `uri` is a template or a resource of this server, exactly as declared."""
+        """Return True if a resource or a template was declared with exactly the text `uri`."""
         return uri in self._resources
 
     def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:
-        """Return the resource that serves `uri`, and the template's variables. Raises ResourceNotFound."""
+        """Return the declaration that serves `uri`, and the variables if it is a template. Raises ResourceNotFound if
+        there is none."""
         exact = self._resources.get(uri)
-        # A resource declared by its whole URI takes precedence over a template that happens to match.
+        # A resource that was declared with this URI takes precedence over a template that matches it too.
         if exact is not None and not exact.is_template:
             return exact, {}
         for resource in self._resources.values():

@@ -1,10 +1,11 @@
-"""Converts the return values of tools' functions to a `CallToolResult`.
+"""Converts the return values of tools' functions to results of `tools/call`.
 
-There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
-`content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict, a
-list or a number: complete `structuredContent` under an output schema, and a text form with the same facts, since
-hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is text
-with notes for the program beside the model.
+There are two kinds of results. If **text is the payload**, the function returns a string or content blocks. The
+result has only `content`, and the tool has no output schema. If **data is the payload**, the function returns a
+model, a dataclass, a typed dict, a list or a number. The result has the data in `structuredContent`, which the output
+schema describes, and the same facts as text in `content`, since some hosts show the model only the one, and some only
+the other. A function that returns `Data(value, text)` chooses that text. `Text(text, meta)` is a text payload with
+`_meta` for the client program.
 """
 
 from collections.abc import Mapping
@@ -24,31 +25,33 @@ from .functions.output import Output, make_refusal
 Value = TypeVar("Value")
 
 MAX_VIEW = 100_000
-"""Maximum size, in bytes of JSON, of `_meta.view` of a result: data for its page only."""
+"""Maximum size, in bytes of JSON, of `_meta.view` in a result. It is additional data for the tool's app (see
+`extensions/apps.py`), which the model does not see."""
 _MAX_ESCAPE_BYTES = 6
 """Maximum number of bytes that one character of text takes in JSON."""
 
 
 @record
 class Data(Generic[Value]):
-    """Data with a separate text form, which must contain the same facts."""
+    """Data as the payload, with its text form, which must contain the same facts."""
 
     value: Value
     text: str
     is_json: bool = False
-    """True if the value consists of JSON types, so that it needs no conversion."""
+    """True if `value` consists of JSON types only, so that it needs no conversion."""
 
 
 @record
 class Text:
-    """Text as the payload, with the result's `_meta`, which programs read and models don't see."""
+    """Text as the payload, with the `_meta` of the result, which the client program reads, and the model does not
+    see."""
 
     text: str
     meta: Meta
 
 
 class Result:
-    """Converts the values of one tool's function to results."""
+    """Converts the return values of one tool's function to results."""
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
@@ -66,17 +69,16 @@ class Result:
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the data; None if text is the payload. Raises DeclarationError for a type that can't be
-        sent."""
+        """The output schema; None if text is the payload. Raises DeclarationError for a type that has no schema."""
         return self._output.schema if self._is_data else None
 
     def to_wire(self, value: Any, limit: int, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return `value` as a result of the newest version, with the data for its page if there is room. Raises
-        ToolError if the value is not of the declared type, or takes more than `limit` bytes as JSON: hosts drop
-        larger results."""
+        """Return `value` as a result in the form of the newest version, with `view` if there is room for it. Raises
+        ToolError if the value does not have the declared type, or if the result takes more than `limit` bytes as
+        JSON: hosts drop larger results."""
         if view is not None:
             return add_view(self.to_wire(value, limit), view, limit)
-        # A text that fits however it is escaped need not be encoded to measure it.
+        # A text that would fit even if each character needed the longest escape is not encoded to measure it.
         if self._is_text and isinstance(value, str) and len(value) * _MAX_ESCAPE_BYTES < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _MAX_ESCAPE_BYTES < limit:
@@ -109,7 +111,7 @@ class Result:
 
 
 def content_of(value: Any) -> list[dict[str, Any]]:
-    """Return a string, a content block, or a list of them, as blocks. None has no blocks."""
+    """Return the content blocks of a string, a content block, a list of these, or None, which has no blocks."""
     match value:
         case str():
             return [{"type": "text", "text": value}]
@@ -124,7 +126,8 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _any_to_content(value: Any) -> list[dict[str, Any]]:
-    """Return a value that is declared as `Any`, or consists of such values, as blocks. Data becomes text, as JSON."""
+    """Return the content blocks of a value whose declared type is `Any` or contains it. Data becomes text, as
+    JSON."""
     if isinstance(value, list | tuple) and any(isinstance(item, Wire) for item in value):
         return [block for item in value for block in _any_to_content(item)]
     try:
@@ -134,7 +137,8 @@ def _any_to_content(value: Any) -> list[dict[str, Any]]:
 
 
 def limit_size(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool, with its JSON. Raises ToolError if the JSON has more than `limit` bytes."""
+    """Return the `result` of a tool together with its JSON. Raises ToolError if the JSON has more than `limit`
+    bytes."""
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
@@ -145,16 +149,17 @@ def limit_size(result: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def add_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool, which is within `limit` bytes, with the data for its page if there is room."""
+    """Return the `result` of a tool with `view` in its `_meta` if it then has at most `limit` bytes; otherwise
+    unchanged."""
     size = len(json_of(view))
-    # The page is optional, so its data is left out rather than the result.
+    # The app is optional, so its data is left out rather than the result.
     if size > MAX_VIEW or size + len(json_of(result)) > limit:
         return result
     return {**result, "_meta": {**result.get("_meta", {}), "view": view}}
 
 
 def drop_large_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool, without the data for its page if it would exceed `limit` bytes with the data."""
+    """Return the `result` of a tool without the `view` in its `_meta` if it has more than `limit` bytes with it."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= limit:
         return result

@@ -1,11 +1,11 @@
-"""`Run`: one run of a server, as handlers, extensions, telemetry and transports see it.
+"""`Run`: one run of a server, the object that handlers, extensions, telemetry and transports use.
 
-One declaration may run several times at once. Each run has its own features, a copy of the declared ones, and its own
-state, limits, changes and calls. It lives in one event loop.
+A declared server may run several times at once. Each run has its own state, limits, changes and calls, and its own
+features, which begin as a copy of the declared ones. A run belongs to one event loop.
 
-`running.py` assembles it, and is the only module that knows all its parts. Other code observes a run by its `hooks`,
-`replication` is the state shared with other processes, and `parts` are the runs that serve some principals only. A
-run imports declarations, contexts, connections and calls, and none of these imports a run: so there are no circular
+`running.py` assembles a run from its components. Other code observes the run with `hooks`; `replication` is what it
+shares with other processes, and `parts` are the runs for principals with their own settings. This module imports
+declarations, contexts, connections and calls, and none of these imports this module, so there are no circular
 imports.
 """
 
@@ -38,16 +38,18 @@ if TYPE_CHECKING:
 
 
 class Reopen(Protocol):
-    """Opens the server of a run a second time, with other settings and the same limits and extensions."""
+    """A function that opens the server of a run a second time, with other settings but the same limits and
+    extensions."""
 
     def __call__(
         self, settings: BaseModel, stores: "Stores | None", *, without: str
     ) -> "AbstractAsyncContextManager[Run[Any]]":
-        """Open the second run for the duration of the block, without the extension named `without`."""
+        """Return a context manager that opens the second run for its block, without the extension called
+        `without`."""
 
 
 class Run(Generic[State]):
-    """A running server, created by `Server.open`. One process may serve many peers with it."""
+    """One run of a server, created by `Server.open`. It may serve many peers."""
 
     def __init__(self, server: "Declaration[State]", settings: Any) -> None:
         self.server = server
@@ -61,20 +63,21 @@ class Run(Generic[State]):
         self.changes = Changes()
         self.conditions = Conditions(server.implementation.name, self.changes.announce)
         self.calls: Calls
+        """The calls in progress."""
         self.hooks = Hooks()
         self.replication = Replication(self.changes)
         self.parts = Parts(self)
         self.is_log_warned = False
-        """True once the author has been warned about log messages that no client receives."""
+        """True once the author has been warned that the log messages of handlers reach no client."""
 
     # Its identity and its handlers
 
     @cached_property
     def signer(self) -> Signer:
-        """Sign cursors and request states: with MCP_STATE_KEY, which several processes of this server may share,
-        with the key of its stores, or with a key of this run only."""
+        """The signer of cursors and request states. Its key is that of the environment variable MCP_STATE_KEY, which
+        several processes of this server may share; or else that of the stores; or else a key of this run only."""
         key = os.environ.get("MCP_STATE_KEY", "")
-        # A signature of one server is invalid for another one with the same key.
+        # The name of the server is part of the key, so a signature of one server is invalid for another.
         if key:
             return Signer(f"{self.server.implementation.name}\0{key}".encode())
         replica = self.replication.replica
@@ -82,7 +85,7 @@ class Run(Generic[State]):
 
     @cached_property
     def identity(self) -> Identity:
-        """The description of the server for clients."""
+        """The server's description of itself for clients."""
         capabilities: dict[str, Any] = dict(self.server.capabilities)
         audiences: dict[tuple[str, ...], Audience] = {}
         for capability in (capability for extension in self.extensions for capability in extension.declares):
@@ -96,31 +99,32 @@ class Run(Generic[State]):
         return Identity(server.implementation, server.instructions, capabilities, audiences, server.log_level, active)
 
     def present(self, identity: Identity) -> None:
-        """Present `identity` to later clients instead of the declared one. It may be called again."""
+        """Present `identity` to clients that connect from now on."""
         self.identity = identity
         self.__dict__.pop("method_table", None)
 
     @cached_property
     def method_table(self) -> MethodTable:
-        """The methods that the server serves."""
+        """The methods that the server supports."""
         return method_table(self.identity, self.features.methods)
 
     @cached_property
     def handlers(self) -> dict[str, Handler]:
-        """The handler of each method; fixed, like everything that depends on it, when the first peer connects."""
+        """The handler of each method, wrapped by the extensions. It is computed once, when the first peer
+        connects."""
         layers = self._layers
         return {name: layers[name][-1][1] if layers[name] else own for name, own in self.features.handlers.items()}
 
     @cached_property
     def _layers(self) -> dict[str, list[tuple[Extension[Any], Handler]]]:
-        """The extensions that wrap the handler of each method, innermost first, with the wrapped handlers.
-        `Extension.around` is called once per method, because some extensions count their runs with it."""
+        """For each method, the extensions that wrap its handler, innermost first, each with the handler that results.
+        `Extension.around` is called only once per method, because some extensions rely on that."""
         methods = {method.handler: method for method in self.features.methods}
         return {name: self._wrap(methods[name], handler) for name, handler in self.features.handlers.items()}
 
     def _wrap(self, row: Method, handler: Handler) -> list[tuple[Extension[Any], Handler]]:
         layers: list[tuple[Extension[Any], Handler]] = []
-        for extension in sorted(self.extensions, key=lambda extension_: extension_.rank):
+        for extension in sorted(self.extensions, key=lambda other: other.rank):
             outer_handler = handler if extension.around is None else extension.around(row, handler)
             if outer_handler is not handler:
                 layers.append((extension, outer_handler))
@@ -128,13 +132,13 @@ class Run(Generic[State]):
         return layers
 
     def wrap(self, row: Method, handler: Handler) -> Handler:
-        """Return `handler`, which serves the method of `row`, wrapped by the extensions."""
+        """Return `handler`, a handler for the method `row`, wrapped by the extensions."""
         layers = self._wrap(row, handler)
         return layers[-1][1] if layers else handler
 
     def wrap_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
-        """Return `at_once`, which answers instead of the handler for the method of `row`, wrapped by the extensions;
-        None if an extension must wait."""
+        """Return `at_once`, which answers requests of the method `row` at once, wrapped by the extensions; None if an
+        extension can't answer at once."""
         for extension, _ in self._layers[row.handler]:
             wrap = extension.around_at_once
             at_once = None if wrap is None or at_once is None else wrap(row, at_once)
@@ -143,9 +147,9 @@ class Run(Generic[State]):
     # Its peers
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
-        """Create the connection of a new peer, which is anonymous if there is no `principal`. `due` is called
-        whenever messages may wait for the peer. `client` is the client's name among the clients that share the
-        server; "" means that there is only one."""
+        """Return the connection for a new peer, which is anonymous if there is no `principal`. `due` is called
+        whenever there may be messages to send to the peer. `client` is the name under which the peer's use is
+        counted; "" if the server has only one client."""
         run = self.parts.for_principal(principal)
         if run is not self:
             run.hooks.copy_from(self.hooks)
@@ -161,47 +165,46 @@ class Run(Generic[State]):
         return Connection(self.calls, self.changes, session, due, client)
 
     def stop(self) -> None:
-        """Prepare to stop: nothing more is read from clients, and work that belongs to no client ends now."""
+        """Prepare to stop: read nothing more from clients, and end work that belongs to no client."""
         self.hooks.stop()
 
 
 class Parts(Generic[State]):
-    """The runs that serve only principals with certain names, under their own settings, and the whole run to which
-    they belong."""
+    """The main run of a server, and the runs for principals with their own settings, which belong to it."""
 
-    def __init__(self, whole: Run[State]) -> None:
+    def __init__(self, main: Run[State]) -> None:
         self.reopen: Reopen
-        self._whole = whole
+        self._main = main
         self._by_name: dict[str, Run[State]] = {}
 
     def narrow(self, name: str, run: Run[State]) -> None:
-        """Serve principals with that name through `run`: the whole run, or another run that is open as long. `*`
-        means all names without their own run, which the whole run serves by default."""
+        """Make `run` the run for principals with that name: the main run, or another one that stays open as long. The
+        name `*` stands for all names without a run, which are served by the main run by default."""
         self._by_name[name] = run
-        self._whole.replication.narrow(name, run.replication)
-        if run is not self._whole:
-            self._whole.hooks.stoppers.append(run.stop)
+        self._main.replication.narrow(name, run.replication)
+        if run is not self._main:
+            self._main.hooks.stoppers.append(run.stop)
 
     def for_principal(self, principal: Principal | None) -> Run[State]:
-        """Return the run that serves `principal`: the whole run or a narrowed one."""
+        """Return the run that serves `principal`."""
         return self.for_name("" if principal is None else principal.name)
 
     def for_name(self, name: str) -> Run[State]:
         """Return the run that serves principals with that name."""
         if not self._by_name:
-            return self._whole
+            return self._main
         run = self._by_name.get(name) if name else None
-        return run or self._by_name.get(ALL_OTHERS, self._whole)
+        return run or self._by_name.get(ALL_OTHERS, self._main)
 
     @property
     def all(self) -> list[Run[State]]:
-        """The whole run, and the narrowed runs."""
-        return [self._whole, *(run for run in self._by_name.values() if run is not self._whole)]
+        """The main run, followed by the others."""
+        return [self._main, *(run for run in self._by_name.values() if run is not self._main)]
 
 
 def _merge_capability(
     capabilities: Mapping[str, Any], path: Sequence[str], value: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return these capabilities with `value` at `path`."""
+    """Return `capabilities` with `value` at `path`."""
     name, rest = path[0], path[1:]
     return {**capabilities, name: _merge_capability(capabilities.get(name, {}), rest, value) if rest else value}

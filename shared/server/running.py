@@ -1,9 +1,9 @@
-"""Assembly of a run of a server, and the interface for its lifespan while it is opened.
+"""The assembly of a run, and `Opening`, the interface of a run to its lifespan.
 
-    Declaration ──▶ prepare: a `Run` with features, changes, hooks, and `Calls`, whose work is a `Dispatch`
-       ──▶ the lifespan: its state ──▶ the extensions: their state ──▶ peers may connect
+    Declaration ──▶ prepare: a `Run` with features, changes, hooks, and `Calls` with a `Dispatch`
+       ──▶ the lifespan yields the state ──▶ the extensions yield their values ──▶ peers may connect
 
-Only this module knows all of these: handlers, extensions, telemetry and transports see the `Run`.
+Only this module knows all these components: handlers, extensions, telemetry and transports use the `Run`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,8 +37,8 @@ State = TypeVar("State")
 def prepare(
     server: Declaration[State], settings: Any, limits: Limits, budget: CallLimits, added: Sequence[Extension[Any]]
 ) -> Run[State]:
-    """Return a run with everything declared and the `added` extensions, without peers yet. Raises DeclarationError
-    if these conflict."""
+    """Return a run of `server`, with the extensions `added` by the program, to which no peers can connect yet. Raises
+    DeclarationError if features conflict."""
     run = Run(server, settings)
     _extend(run, CORE)
     run.features.include(server)
@@ -62,7 +62,7 @@ def prepare(
 
 
 def _check_completions(features: Features[Any]) -> None:
-    """Raise DeclarationError if a completer completes an argument that does not exist."""
+    """Raise DeclarationError if a completer is for an argument that does not exist."""
     prompts = {prompt.name: prompt.function.names() for prompt in features.prompts.all()}
     templates = {resource.uri: resource.template.names for resource in features.resources.all()}
     for (kind, name, argument), completer in features.completions.all().items():
@@ -87,7 +87,7 @@ def _extend(run: Run[Any], extension: Extension[Any]) -> None:
 
 
 class Opening:
-    """The interface of a lifespan to the run that it opens."""
+    """What a lifespan can see and change of the run that it opens."""
 
     def __init__(self, run: Run[Any]) -> None:
         self._run = run
@@ -99,18 +99,17 @@ class Opening:
 
     @property
     def changes(self) -> Changes:
-        """The change bus, to publish changes."""
+        """The object with which to publish changes of lists and resources."""
         return self._run.changes
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions, for reporting problems that prevent this run from working as its user expects."""
+        """The object with which to report problems that prevent this run from working as its user expects."""
         return self._run.conditions
 
     @property
     def features(self) -> Features[Any]:
-        """The features of this run. They may be changed while the run lasts; announce each change through
-        `changes`."""
+        """The features of this run, which may be changed at any time. Publish each change with `changes`."""
         return self._run.features
 
     @property
@@ -130,13 +129,13 @@ class Opening:
 
     @property
     def blobs(self) -> Blobs | None:
-        """The data that the replicas store for each other, available once the lifespan has yielded; None if there are
-        no replicas."""
+        """The store for data that replicas share; None if there are no replicas. It can be used after the lifespan
+        has yielded."""
         return self._run.replication.blobs()
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:
-        """The addresses and ports that the HTTP transport listens on, once it does."""
+        """The addresses and ports on which the HTTP transport listens; empty before it does."""
         return self._run.hooks.endpoints
 
     def describe(
@@ -148,9 +147,9 @@ class Opening:
         audiences: Mapping[tuple[str, ...], Audience] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
-        """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
-        instead of the declared ones. It may be called again. `audiences` is as in `Identity`; `log_level` is the
-        lowest level of messages that clients receive before they set a level, if it differs from the server's."""
+        """Present these capabilities and instructions to clients that connect from now on, instead of the declared
+        ones, and `info` as the name and version of the server. `audiences` is as in `Identity`; `log_level` is the
+        lowest level of messages that clients receive before they set a level, by default the server's."""
         server, active = self._run.server, self._run.conditions.active
         implementation = server.implementation
         if info is not None:
@@ -167,10 +166,11 @@ class Opening:
         self._run.hooks.greeters.append(greeter)
 
     def represent_remote(self, is_reachable: Callable[[], bool]) -> None:
-        """Declare that the server behind this run is remote: `is_reachable` returns True if that server can be
+        """Declare that this run forwards to a remote server. `is_reachable` returns True if that server can be
         reached, and neither waits nor raises."""
         self._run.hooks.is_reachable = is_reachable
 
     def extend(self, extension: Extension[Any]) -> None:
-        """Add `extension` to this run, before the lifespan yields. Raises DeclarationError for duplicates."""
+        """Add `extension` to this run, which is possible until the lifespan yields. Raises DeclarationError for
+        duplicates."""
         _extend(self._run, extension)

@@ -1,4 +1,4 @@
-"""`Server`: an author's declaration of a server. Each `open` runs it once, with its own settings.
+"""`Server`: an author's declaration of a server. Each call of `open` begins a run of it, with its own settings.
 
     server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
 
@@ -7,8 +7,8 @@
         async with Files.open(opening.settings.roots, opening.changes.resource) as files:
             yield files
 
-The first `open` freezes it: later declarations raise. Differences between runs belong to the lifespan, which finds
-the features of its run in `opening.features`, and may change them while it lasts.
+The first `open` freezes the declaration: from then on, declarations raise. A run that needs different features
+changes its own copy, `opening.features`, in the lifespan.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -31,8 +31,7 @@ __all__ = ["NoSettings", "Server"]
 
 
 class Server(Declaration[State]):
-    """A declaration: the definition of the server, its features, and the state they share. It may be open several
-    times at once, with different settings."""
+    """A server as its author declares it. It may be open several times at once, with different settings."""
 
     @asynccontextmanager
     async def open(
@@ -44,10 +43,11 @@ class Server(Declaration[State]):
         stores: "Stores | None" = None,
         extensions: Sequence[Extension[Any]] = (),
     ) -> AsyncIterator[Run[State]]:
-        """Run the server until the end of the block, with `settings` or the defaults: enter the lifespan, and leave
-        it when all calls are over. Raises the exceptions of the lifespan. All runs that are open with the same
-        `stores` are replicas: each serves the sessions of all. The program's `extensions` are added to those that the
-        author declared."""
+        """Run the server until the end of the block, with `settings` or the default ones, and yield the run. The
+        lifespan is entered first, and left when all calls have ended; its exceptions are raised here. `limits` and
+        `budget` are the limits on one peer and on one call, by default those of the declaration. Runs that are open
+        with the same `stores` are replicas, each of which serves the sessions of all. `extensions` are added to those
+        that the author declared."""
         self.freeze()
         settings = self.settings_model() if settings is None else settings
         run = prepare(self, settings, limits or self.limits, budget or self.budget, extensions)

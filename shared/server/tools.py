@@ -1,4 +1,4 @@
-"""The tools of a server: their list for `tools/list`, and the data that a call needs."""
+"""The tools of a server: the entries of `tools/list`, and what a call of a tool needs."""
 
 import logging
 import re
@@ -20,16 +20,16 @@ log = logging.getLogger("shared.server.tools")
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
-"""Maximum size, in bytes, of a description that hosts show their models; the rest is cut off."""
+"""Maximum size, in bytes, of a description; hosts cut longer ones off."""
 
 Unavailable = Callable[[Any], str | None]
-"""Accepts the settings, and returns the reason that a tool is not offered, or None if it is offered."""
+"""A function that accepts the settings, and returns the reason why a tool is not offered, or None if it is."""
 
 
 @record
 class ToolOptions:
-    """The options of a declaration, in addition to the function itself. The defaults of the hints are the cautious
-    values."""
+    """The options of `@tool`. The defaults of the hints (`read_only` to `open_world`) are the cautious values, except
+    `open_world`."""
 
     name: str | None = None
     title: str | None = None
@@ -41,17 +41,18 @@ class ToolOptions:
     icons: list[Icon] | None = None
     meta: Meta | None = None
     task: TaskSupport | None = None
-    """Task support: the tool may run as a task, for clients that support tasks, or runs only as a task."""
+    """Whether the tool may run as a task ("optional"), or runs only as a task ("required"). None means that it
+    can't."""
     scopes: Collection[str] | None = None
-    """The scopes that a principal's token needs for a call; None for the server's reading or writing scope."""
+    """The OAuth scopes that a token needs for a call; None for the server's scope for reading or writing."""
     input_schema: dict[str, Any] | None = None
     app: str | None = None
-    """The URI of the page that shows the tool's results in clients that show pages (see `extensions/apps`)."""
+    """The URI of the app that shows the tool's results in hosts that support MCP Apps (see `extensions/apps.py`)."""
     unavailable: Unavailable | None = None
     at_once: Callable[..., Any] | None = None
     """A plain function that accepts the same arguments as the tool's function, and returns the same value if that is
-    possible immediately, without waiting. Otherwise it returns None, and the tool's function is called. It can't be
-    cancelled, and blocks other calls."""
+    possible at once, without waiting. If it returns None, the tool's function is called. It can't be cancelled, and
+    blocks other calls while it runs."""
 
 
 class ToolKeywords(TypedDict, total=False):
@@ -75,7 +76,7 @@ class ToolKeywords(TypedDict, total=False):
 
 
 class RegisteredTool:
-    """One tool, read from its function and its options."""
+    """A declared tool."""
 
     def __init__(self, function: Callable[..., Any], options: ToolOptions) -> None:
         self.function = Function(function, "tool", Context)
@@ -98,7 +99,8 @@ class RegisteredTool:
             raise DeclarationError(f"tool {self.name!r}: task={options.task!r} is unknown; available: {known}")
         self._description = description
         if not is_own(function):
-            # A type may refer to a type that is not defined yet.
+            # The entry is made now, to find errors at the declaration. It is made later if a type of the function
+            # refers to a class that is not defined yet.
             try:
                 _ = self.entry
                 self.function.check()
@@ -108,7 +110,7 @@ class RegisteredTool:
 
     @cached_property
     def entry(self) -> dict[str, Any]:
-        """The entry for `tools/list`. Raises DeclarationError for types that have no schema."""
+        """The entry for `tools/list`. Raises DeclarationError if a type has no schema."""
         options = self.options
         tool = Tool(
             name=self.name,
@@ -125,13 +127,13 @@ class RegisteredTool:
 
 
 def _make_annotations(options: ToolOptions) -> ToolAnnotations:
-    """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and third
-    hints have no meaning for a tool that only reads."""
+    """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations). The destructive and
+    idempotent hints have no meaning for a tool that only reads."""
     open_world = None if options.open_world else False
     if options.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
     return ToolAnnotations(
-        # Server directories require this hint, even if it is the default.
+        # Directories of servers require this hint, even if it has its default value.
         destructive_hint=options.destructive,
         idempotent_hint=True if options.idempotent else None,
         open_world_hint=open_world,
@@ -139,12 +141,13 @@ def _make_annotations(options: ToolOptions) -> ToolAnnotations:
 
 
 class Tools:
-    """A server's tools by name, in the order of their declaration."""
+    """The tools of a server, in the order of their declaration. Some may be offered only under certain settings."""
 
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
-        self.always: dict[str, RegisteredTool] = {}
-        """The tools that are offered under any settings: nearly all calls are for these."""
+        self.always_offered: dict[str, RegisteredTool] = {}
+        """The tools that are offered under all settings, by name. Nearly all calls are for these, which need no
+        further check."""
         self.at_once: set[str] = set()
         """The names of the tools that may answer at once."""
         self.tasks_only: set[str] = set()
@@ -156,7 +159,7 @@ class Tools:
             raise DeclarationError(f"there is already a tool {tool.name!r}")
         self._tools[tool.name] = tool
         if tool.options.unavailable is None:
-            self.always[tool.name] = tool
+            self.always_offered[tool.name] = tool
         if tool.options.at_once is not None:
             self.at_once.add(tool.name)
         if tool.options.task == "required":
@@ -164,7 +167,7 @@ class Tools:
 
     def remove(self, name: str) -> bool:
         """Remove a tool; return False if there was none."""
-        self.always.pop(name, None)
+        self.always_offered.pop(name, None)
         self.at_once.discard(name)
         self.tasks_only.discard(name)
         return self._tools.pop(name, None) is not None
@@ -176,16 +179,15 @@ class Tools:
         return name in self._tools
 
     def get(self, name: str) -> RegisteredTool | None:
-        """Return the tool with that name, on offer or not; None if there is none."""
+        """Return the tool with that name, even if it is not offered; None if there is none."""
         return self._tools.get(name)
 
     def all(self) -> list[RegisteredTool]:
-        """Return every tool, on offer or not."""
+        """Return every tool, including those that are not offered."""
         return list(self._tools.values())
 
     def entries(self, settings: Any) -> list[dict[str, Any]]:
-        """Return the tools on offer under `settings`, as `tools/list` shows them. A tool without a schema is omitted,
-        and logged."""
+        """Return the entries for `tools/list` under `settings`. A tool that has no schema is left out, and logged."""
         tools = self.find_offered(settings)
         try:
             return [tool.entry for tool in tools]
@@ -193,7 +195,7 @@ class Tools:
             return [tool.entry for tool in tools if _has_schema(tool)]
 
     def find_offered(self, settings: Any) -> list[RegisteredTool]:
-        """Return the tools on offer under `settings`."""
+        """Return the tools that are offered under `settings`."""
         return [
             tool
             for tool in self._tools.values()
@@ -201,7 +203,7 @@ class Tools:
         ]
 
     def task_support(self, name: str) -> TaskSupport | None:
-        """Return the task support of the tool with that name; None if none is declared, or there is no such tool."""
+        """Return the task support of the tool with that name; None if it declares none, or does not exist."""
         tool = self._tools.get(name)
         return None if tool is None else tool.options.task
 
@@ -211,7 +213,7 @@ class Tools:
         if tool is None:
             raise UnknownTool(f"unknown tool: {name[:100]}")
         if tool.options.unavailable is not None:
-            # The model, which may have seen the tool in an earlier list, reads only errors of tools.
+            # A ToolError, which the model reads: it may know the tool from an earlier list.
             reason = tool.options.unavailable(settings)
             if reason is not None:
                 raise ToolError(reason)
@@ -234,8 +236,8 @@ def make_function(
     parameters: Iterable[Parameter],
     returns: Any,
 ) -> Callable[..., Any]:
-    """Return a function called `name` with these keyword parameters, which calls `run` with the call's context and
-    the arguments. The result can be declared, and is then listed and checked like any handwritten function."""
+    """Return a function called `name` with these keyword parameters and that return annotation. It calls `run` with
+    the context and the arguments, and can be declared as a tool like any other function."""
 
     async def call(_context: Context[Any], **arguments: Any) -> Any:
         return await run(_context, arguments)

@@ -1,1 +1,2 @@
-"""The path from a peer's messages to an author's functions, and back: calls, their connection and context."""
+"""The path from a peer's messages to handlers, and back: connections, calls in progress, and the context of a
+call."""

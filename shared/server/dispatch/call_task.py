@@ -1,4 +1,4 @@
-"""The interface that turns a call into a task."""
+"""The interface of the object that can turn a call into a task of the protocol."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,24 +7,25 @@ from ...protocol.session.questions import Question
 
 
 class CallTask(Protocol):
-    """Turns one call into a task, and replaces its peer from then on: the task outlives the request."""
+    """Can turn one call into a task, which continues after the request was answered. From then on this object takes
+    the place of the call's peer."""
 
     is_detached: bool
-    """True if the call is a task: its peer has received the id, and reports of the call concern the task."""
+    """True if the call has become a task."""
 
     async def detach(self) -> bool:
-        """Turn the call into a task, and answer the call with it. Return False if the call can't become a task now,
-        or is over."""
+        """Turn the call into a task, and answer the request with the task. Return False if the call can't become a
+        task now, or is over."""
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress of the call."""
+        """Record the progress of the call as the status message of the task."""
 
     def say(self, text: str) -> None:
-        """Set the status message of the task to `text`, soon. Never waits."""
+        """Set the status message of the task to `text`, after this call returns. Never waits."""
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress like `report`. Never waits."""
+        """Record the progress like `report`, after this call returns. Never waits."""
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Return the raw answers to the questions of a task, by key. Raises MissingCapability for a capability that
-        the peer has not declared, and PeerError if the peer answers with an error."""
+        """Ask the client the `questions` of the task, and return its raw answers, by key. Raises MissingCapability
+        for a capability that the client did not declare, and PeerError if the client answers with an error."""

@@ -1,10 +1,11 @@
-"""Calls in progress in a running server: each call is one task, which starts only here.
+"""The calls in progress of a run. Each call is one asyncio task, which is started only here.
 
-begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
+    begin ──▶ waits for a slot of its link ──▶ a task with scope, deadline and handler ──▶ outlet.finish ──▶ next call
 
-A call belongs to the link on which it arrived: it counts towards the limits of the link, and is cancelled when the
-peer disconnects. A detached call belongs to the server only, and its result is sent elsewhere. Code that ends a call
-holds the call itself, since its id may have been reused by then.
+A call belongs to the link on which it arrived, which is the connection of its peer: it counts towards the limits of
+the link, where it takes a slot while it runs, and is cancelled when the peer disconnects. A detached call, which has
+become a task of the protocol, belongs to no link, and its outcome goes to that task. Code that ends a call refers to
+the `Call` object, not to its id, because another call may use the same id by then.
 """
 
 import asyncio
@@ -33,30 +34,37 @@ from .turns import Turns
 
 _TOOL = "tools/call"
 _MAX_LIGHT_BYTES = 16_384
-"""Calls of at most this many bytes are not accounted for while they run, because their number is bounded."""
+"""The memory of calls of at most this many bytes is not counted while they run, because their number is limited."""
 _CALL_BYTES = 1_024
-"""Bytes that a call takes in addition to its arguments."""
+"""The memory in bytes that a call takes in addition to its arguments."""
 
 _STOPS = (KeyboardInterrupt, GeneratorExit)
-"""The exceptions that stop the program. All others are answered: `sys.exit()` in a tool must not end the server."""
+"""The exceptions that end the program. All others are answered with an error: even `sys.exit()` in a tool must not
+end the server."""
 
 
 class Outlet(Protocol):
-    """The receiver of the outcome of a call: its session, or the task for which it was detached."""
+    """The receiver of the outcome of a call: its session or, if it was detached, its task."""
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Receive the outcome of `call`; a cancelled call has none. Never waits or raises."""
+        """Receive the outcome of `call`. Not called for a cancelled call. Neither waits nor raises."""
 
 
 class Link(Protocol):
-    """The source of calls: a `Connection`, which imports this module and so is not named here."""
+    """The connection on which calls arrive: a `Connection`, which can't be named here because it imports this
+    module."""
 
     session: ServerSession
     client: str
+    """The name under which the client's use is counted; empty if there is only one client."""
     running: int
+    """The number of calls that run."""
     streams: int
+    """The number of open streams of `subscriptions/listen`."""
     sending: int
+    """The number of messages that are being sent."""
     queue: deque[Call] | None
+    """The calls that wait for a slot; None before the first one."""
 
     @property
     def is_behind(self) -> bool:
@@ -66,17 +74,18 @@ class Link(Protocol):
         """Wait until the peer has read enough of the waiting messages."""
 
     def count_result(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that must wait, and return the result, or an error if there is no room."""
+        """Count a result that has to wait before it is sent. Return it, or an error if such results take too much
+        memory."""
 
     async def wait_for_progress(self) -> None:
         """Wait until a call has ended, or something was sent."""
 
-    def free_place(self, call: Call) -> None:
-        """Give the place of `call`, which has ended, to the next waiting call."""
+    def release_slot(self, call: Call) -> None:
+        """Give the slot of `call`, which has ended, to the next waiting call."""
 
 
 class Work(Protocol):
-    """Answers calls, each in its own context. Its implementation imports this module."""
+    """Answers calls: a `Dispatch`, which can't be named here because it imports this module."""
 
     @property
     def tools_at_once(self) -> Collection[str]:
@@ -84,34 +93,35 @@ class Work(Protocol):
 
     @property
     def at_once(self) -> Container[str]:
-        """The methods that may be answered at once."""
+        """The methods whose calls may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Answer a call of one of these methods on its link; return None if the call needs `answer`. Raises the same
-        errors as a handler."""
+        """Return the result of a call of one of these methods; None if the call needs `answer`. Raises the exceptions
+        of the handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
-        """Answer `call`. Raises the exceptions of the handler."""
+        """Return an awaitable for the result of `call`. It raises the exceptions of the handler."""
 
     async def add_nearest_name(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
-        """Return the error of `call`, with the nearest name that its client may see."""
+        """Return `error`, that of `call`, with the most similar name that the client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """Return the error for the client. Raises exceptions that no handler may raise."""
+        """Return the error to send for an exception of a handler. Exceptions that end the program are raised
+        again."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Pause:
-    """The state of a call whose clock is stopped."""
+    """A call whose time limits are suspended because it waits for the user."""
 
     pending: int = 0
-    """The number of answers from the user for which it waits."""
+    """The number of answers for which it waits."""
     remaining: dict[CancelScope, float] = field(default_factory=dict)
-    """The remaining seconds of each limit of the call."""
+    """The remaining seconds of each time limit."""
 
 
 class Calls:
-    """The calls of one run, for one event loop. It ends with `close`."""
+    """The calls of one run, in one event loop, until `close`."""
 
     def __init__(self, limits: Limits, budget: CallLimits, hooks: Hooks, work: Work) -> None:
         self.limits = limits
@@ -119,52 +129,55 @@ class Calls:
         self.budget = budget
         """The limits of each call."""
         self.turns, self.brief_turns = Turns(), Turns()
-        """The turns for work in threads, and for such work that takes less than a second."""
+        """The turns of clients for work in threads: for work in general, and for work that takes less than a
+        second."""
         self._memory = Portions(limits.call_bytes)
         self.room = Room(limits.call_bytes // 2)
-        """The room for large results on the way to clients."""
+        """The memory of large results that are being sent to clients."""
         self.hooks = hooks
-        """Callbacks that limit the number of calls, and are notified of refused ones."""
+        """The callbacks of the run, some of which limit the number of calls, or count refused ones."""
         self._work = work
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        # A call whose scope is cancelled at its deadline is answered with a timeout error.
+        # When the time of a call is up, its scope is cancelled, and `_run` answers with CallTimeout.
         self._deadlines = ExpiryQueue(budget.seconds, lambda call: call.scope.cancel())
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
-        self._narrow_scopes: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever have narrowed limits
+        self._narrow_scopes: dict[Call, tuple[CancelScope, ...]] = {}
+        """The scopes of `limit_time`, which few calls use."""
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
-        """True if waiting calls will never get a place."""
+        """True if no more calls begin."""
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[Call]:
-        """Iterate over the calls in progress, in the order in which they began."""
+        """Yield the calls in progress, in the order in which they began."""
         return iter(self._tasks)
 
     def begin(self, link: Link, call: Call, *, at_once: bool = True) -> None:
-        """Begin `call`, queue it until its link has a place for it, or refuse it. It may be answered `at_once`."""
-        if call.is_over:  # it was cancelled in its own batch, or while it waited
+        """Begin `call`, or queue it until its link has a slot for it, or refuse it. With `at_once`, it may be
+        answered before this returns."""
+        if call.is_over:  # it was cancelled by another message of its batch, or while it waited
             return
         limits = self.limits
-        # A call that is detached later has no link, and another outlet.
+        # If the call is detached later, it has no link, and another outlet.
         call.link, call.outlet = link, link.session
         if call.weight > _MAX_LIGHT_BYTES:
-            # The task of a heavy call validates its arguments in turns of their own.
+            # Validating the arguments of a heavy call takes many turns of the event loop, so it needs a task.
             at_once = at_once and call.weight < HEAVY_BYTES
             if not self._reserve_for_call(link, call):
                 return
         if call.method.is_stream:
-            # Streams stay open for hours by design, so they have a separate limit and no deadline.
+            # Streams may stay open for hours, so they have a limit of their own, and no deadline.
             if link.streams >= limits.streams:
                 link.session.finish(call, InternalError(f"{limits.streams} streams are open, which is the limit"))
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:
             quota = self.hooks.quota
-            # The quota counts the calls on all connections of a client; `link.running` those on one connection.
+            # `quota` counts the calls on all connections of the client, `link.running` only those on this one.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 self._refuse(link, call, refusal)
@@ -178,14 +191,14 @@ class Calls:
         if at_once and is_eligible and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()
-        # A task in a task group costs four times as much.
+        # Not in a task group, which would cost four times as much.
         self._tasks[call] = self._loop.create_task(self._run(call), context=call.origin_context)
         call.origin_context = None
 
     def _answer_at_once(self, link: Link, call: Call) -> bool:
-        """Answer a call if no task is needed, which would cost as much as a small answer. After any error, a task
-        answers instead."""
-        # A call that has waited for its place is answered in turn.
+        """Answer `call` now if it needs no task, whose creation costs as much as a small answer. Return False if it
+        needs one, also after any error."""
+        # A call that has waited for its slot began in the context of another call, so it needs a task.
         if call.origin_context is not None or link.is_behind:
             return False
         if self.room.used and not self.room.is_free(link.client):
@@ -199,13 +212,13 @@ class Calls:
             return False
         if result is None:
             return False
-        call.began = 0.0  # its clock is never read, but without a time it would be reported as unhandled
+        call.began = 0.0  # no clock is read here; without a time, `finish` would report the call as unhandled
         link.session.finish(call, link.count_result(call, result) if link.session.waiting else result)
-        link.free_place(call)
+        link.release_slot(call)
         return True
 
     def cancel(self, call: Call) -> None:
-        """Cancel `call`, and any work on it that has begun; nothing more is sent about the call."""
+        """Cancel `call`, and its work if that has begun. Nothing more is sent for the call."""
         if call.link is not None:
             call.link.session.cancel(call)
         call.outlet = None
@@ -213,8 +226,8 @@ class Calls:
             call.scope.cancel()
 
     def detach(self, call: Call, outlet: Outlet) -> None:
-        """Detach `call`, which is already answered, from its request and its connection: it releases its place there,
-        and its time limits stop. `outlet` receives the outcome. The call ends on its own, by `cancel`, or with the
+        """Detach `call`, whose request was already answered, from its connection: it gives its slot back, and has no
+        time limits any more. `outlet` receives the outcome. The call ends by itself, by `cancel`, or with the
         server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
@@ -222,22 +235,24 @@ class Calls:
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
             pause.remaining.clear()
-        if call.release is not None:  # the work on the call holds its arguments until the work ends
+        if call.release is not None:  # the memory of the arguments is counted until the work has ended
             self._tasks[call].add_done_callback(lambda _: call.end())
         if link is not None:
-            link.free_place(call)
+            link.release_slot(call)
 
     @contextmanager
     def pause_clock(self, call: Call) -> Iterator[None]:
-        """Stop the clock of a call while it waits for the user, even for several answers at once. Afterwards the call
-        has its own timer, because it is no longer the last to end."""
+        """Suspend the time limits of a call during the block, in which it waits for the user. Blocks for several
+        answers may overlap."""
+        # Afterwards the deadline is set in the scope of the call. It can't return to `_deadlines`, which must be in
+        # the order of expiry.
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.pending += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
         clocks += [(scope, scope.deadline) for scope in self._narrow_scopes.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
-                # A person may think for an hour; the tool does no work during that time.
+                # A person may take an hour to answer, and the tool does no work meanwhile.
                 pause.remaining[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
@@ -250,8 +265,8 @@ class Calls:
 
     @contextmanager
     def limit_time(self, call: Call, seconds: float) -> Iterator[None]:
-        """Limit `call` to `seconds` of wall time during the block, in addition to its other limit; both stop with its
-        clock. Raises CallTimeout with that number when they have passed."""
+        """Limit the block, which is part of `call`, to `seconds`, in addition to the other time limits of the call.
+        `pause_clock` suspends this limit too. Raises CallTimeout when the time is up."""
         outer = self._narrow_scopes.get(call, ())
         with CancelScope(deadline=self._loop.time() + seconds) as scope:
             self._narrow_scopes[call] = (*outer, scope)
@@ -266,8 +281,8 @@ class Calls:
 
     @contextmanager
     def admit_guest(self) -> Iterator[CancelScope]:
-        """Yield a scope in which a call of another server uses the resources of this server. When this server closes,
-        the scope is cancelled and awaited."""
+        """Yield a cancel scope for the block, in which a call of another run uses this run. When this run closes, it
+        cancels the scope, and waits for the end of the block."""
         with CancelScope() as scope:
             self._guests.add(scope)
             try:
@@ -280,7 +295,7 @@ class Calls:
                     self._ended.wake()
 
     async def drain(self, link: Link | None = None) -> None:
-        """Wait for the end of all calls, or of the calls of one link."""
+        """Wait until all calls have ended, or with `link` only its calls."""
         if link is None:
             while self._tasks or self._guests:
                 self._ended = self._ended or Signal()  # few tasks ever wait
@@ -290,34 +305,33 @@ class Calls:
                 await link.wait_for_progress()
 
     async def close(self) -> None:
-        """Cancel the calls in progress, and wait for their end, shielded. Waiting calls never begin."""
+        """Cancel the calls in progress, and wait until they have ended. Calls that wait for a slot never begin."""
         self.is_closing = True
         for call in tuple(self._tasks):
             self.cancel(call)
         for scope in tuple(self._guests):
             scope.cancel()
-        # The wait is shielded because the caller is most likely cancelled, and the lifespan must not end before the
-        # last call that uses it.
+        # Shielded, because the caller is most likely being cancelled, and the lifespan must not end before the last
+        # call that uses it.
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
 
     async def _run(self, call: Call) -> None:
-        """Run one call. This is the only place where exceptions become answers."""
+        """Run `call` and answer it. Only here, exceptions become answers."""
         link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
-        outcome: Any = None  # an author's handler may return anything
+        outcome: Any = None  # a custom handler may return anything
         try:
             with call.scope:
                 if not (is_stream or call.is_over) and (link.is_behind or self.room.used):
                     await self._wait_for_peer(link, call)
-                if call.is_over:  # it may have been cancelled just when its wait ended
+                if call.is_over:  # it may have been cancelled when the wait above had just ended
                     return
                 call.began = self._loop.time()
                 if not is_stream:
-                    # The time of a call begins with its first step, since a call that waits for its place does no
-                    # work.
+                    # The time limit starts only now, since the call did nothing while it waited.
                     deadlines[call] = call.began + deadlines.seconds
-                # One timer serves all calls, since their limits are equal: the first to begin is the first to end.
+                # One timer is enough for all calls, since their time limits are equal.
                 if deadlines.timer is None:
                     deadlines.arm()
                 try:
@@ -325,14 +339,14 @@ class Calls:
                 except UnknownName as error:
                     raise await self._work.add_nearest_name(link, call, error) from None
                 if outcome is None:
-                    # None would be treated as a timeout.
+                    # Below, an outcome of None means that the time was up.
                     raise TypeError(f"the handler of {call.method.name} returned None")
             if call.outlet is not None:
-                # A call without an outcome that was not cancelled has used up its time.
+                # The scope was cancelled, but not by `cancel`, which removes the outlet. So the time was up.
                 _finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except BaseException as error:
-            # `translate` raises errors that stop the program. The scope of a call catches its own cancellation; any
-            # other cancellation comes from a task that the function has awaited.
+            # `translate` raises exceptions that end the program. A cancellation of this call was caught by its scope,
+            # so a CancelledError here comes from another task, for which the handler has waited.
             answer = self._work.translate(error)
             _drop_references(error)
             if call.outlet is not None:
@@ -342,15 +356,15 @@ class Calls:
             del self._tasks[call]
             call.task = None
             if call.link is not None:
-                call.link.free_place(call)
+                call.link.release_slot(call)
             if self._ended is not None:
                 self._ended.wake()
 
     async def _wait_for_peer(self, link: Link, call: Call) -> None:
-        """Wait until the peer has read enough of what was sent to it, on all its connections."""
+        """Wait until the client has read enough of the results that were sent to it, on all its connections."""
         if link.is_behind:
             await link.wait_writable()
-        # The results of a batch are sent together, so its calls must not wait for each other.
+        # The results of a batch are sent together, so a call in a batch must not wait until results are read.
         if not (self.room.is_free(link.client) or link.session.is_in_batch(call)):
             await self.room.wait(link.client)
 
@@ -362,20 +376,21 @@ class Calls:
             return
         if link.queue is None:
             link.queue = deque()
-        call.origin_context = copy_context()  # the call will begin in the task of another call
+        call.origin_context = copy_context()  # it will be begun by code that runs in the context of another call
         link.queue.append(call)
 
     def reserve_memory(self, client: str, size: int) -> bool:
-        """Reserve `size` bytes for `client` until `release_memory`. Return False if too little memory is left."""
+        """Count `size` bytes for `client` until `release_memory`. Return False if the client may not use so much."""
         return self._memory.reserve(client, size)
 
     def release_memory(self, client: str, size: int) -> None:
-        """Release `size` bytes of `client`."""
+        """Stop counting `size` bytes for `client`."""
         self._memory.release(client, size)
 
     def _reserve_for_call(self, link: Link, call: Call) -> bool:
-        """Reserve the memory of `call` until it is over. Refuse the call and return False if too little is left."""
-        if call.release is not None:  # the memory was reserved before the call waited for its place
+        """Count the memory of `call` until it is over. If the client may not use so much, refuse the call and return
+        False."""
+        if call.release is not None:  # counted already, before the call waited for its slot
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
         if not self._memory.reserve(link.client, size):
@@ -391,22 +406,22 @@ class Calls:
 
 
 def _finish(call: Call, outcome: Outcome) -> None:
-    """Answer `call`, which has an outlet."""
+    """Pass the outcome of `call` to its outlet."""
     link = call.link
-    # The answer waits behind other answers, or for the rest of its batch.
+    # If the answer will have to wait for other messages, or for the rest of its batch, its memory is counted.
     if link is not None and (link.sending or link.session.waiting or link.session.is_in_batch(call)):
         outcome = link.count_result(call, outcome)
     call.outlet.finish(call, outcome)
 
 
 def _drop_references(error: BaseException) -> None:
-    """Remove the references from `error` and its causes to the call that is over."""
+    """Remove the references from `error` and its causes to the arguments of the call, which is over."""
     pending: list[BaseException] = [error]
     while pending:
         exception = pending.pop()
-        # A traceback holds the frames that the exception left, and these hold the arguments of the call. If a frame
-        # holds the exception as well, by a name or by the future that it came from, only the garbage collector would
-        # ever free them: it counts objects, and a call of a few objects may have megabytes of arguments.
+        # A traceback refers to the frames that the exception has left, and these refer to the arguments of the call.
+        # If a frame also refers to the exception, only the garbage collector could free this cycle. It runs after a
+        # number of objects, and a call with few objects may have megabytes of arguments.
         traceback.clear_frames(exception.__traceback__)
         exception.__traceback__ = None
         pending += filter(None, (exception.__cause__, exception.__context__))

@@ -1,12 +1,13 @@
-"""The change bus, which notifies listeners of changes, at most once per pause.
+"""The changes of a run's lists and resources: they are published here, and passed on to the connections.
 
-Changes in quick succession are reported once: a change whose notification is pending is not added again. A peer that
-reads slowly does not delay other peers, and its pending notifications are bounded by the number of its subscriptions.
+A connection reports changes in quick succession once: a change that still waits to be sent is not added again. So a
+peer that reads slowly does not delay others, and the number of its waiting changes is bounded by that of its
+subscriptions.
 
-Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
-the key under which changes to the resource are published; `on_unsubscribe` is called when the last subscription under
-a key ends. `on_wanted` is called once, when a client first lists resources or listens to that list: from then on
-clients may be interested in its changes.
+A server watches resources while clients subscribe to them. `on_subscribe` is called for each subscription, and
+returns the key of the resource, with which its changes are published; `on_unsubscribe` is called when the last
+subscription to a key ends. `on_wanted` is called once, when a client first lists resources or listens to changes of
+that list; before, no client needs to know its changes.
 """
 
 import logging
@@ -24,7 +25,7 @@ from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
 MAX_SUBSCRIPTIONS = 10_000
-"""Maximum number of subscriptions of all clients combined."""
+"""Maximum number of subscriptions of all clients together."""
 
 Share = Callable[[Change], None]
 OnSubscribe = Callable[[Any, str], Awaitable[str]]
@@ -36,28 +37,29 @@ log = logging.getLogger("shared.server.dispatch.changes")
 
 
 class Listener(Protocol):
-    """A receiver of changes. Its methods neither wait nor raise."""
+    """A receiver of changes, such as a connection. Its methods neither wait nor raise."""
 
     def on_change(self, change: Change) -> None:
         """Receive a change."""
 
     def announce(self, message: LogMessage) -> None:
-        """Receive a message that concerns everyone."""
+        """Receive a log message that belongs to no call."""
 
 
 class Changes:
-    """Passes changes on to the listeners that are interested."""
+    """The changes of one run."""
 
     def __init__(self) -> None:
         self.on_subscribe: OnSubscribe | None = None
         self.on_unsubscribe: OnUnsubscribe | None = None
         self.on_wanted: OnWanted | None = None
         self.share: Share | None = None
-        """Notifies other replicas of the server of a change; None if there are no other replicas."""
+        """A function that publishes a change to the other replicas; None if there are none."""
         self.on_remote_change: OnRemoteChange | None = None
-        """Returns the keys whose subscribers are notified here when a resource has changed in another replica,
-        instead of the key of the change: for a `written` change, all keys that it concerns. A server that detects
-        changes itself then looks for them, and returns no keys. The function neither waits nor raises."""
+        """A function that is called with a change of a resource that another replica has published, and returns the
+        keys whose subscribers to notify here. Without it, that is the key of the change. For a change called
+        "written" (see `wrote`), it returns all keys that are concerned. A server that detects changes itself may
+        instead look for changes, and return no keys. The function neither waits nor raises."""
         self._is_wanted = False
         self._has_warned = False
         self._listeners: dict[Listener, None] = {}
@@ -78,23 +80,23 @@ class Changes:
         self._publish(Change("resources"))
 
     def resource(self, key: str, part: str | None = None) -> None:
-        """Publish a change to the resource of `key`, or to its `part` with this URI. A read must return the new
-        content from now on."""
+        """Publish a change to the resource with that key or, if given, to its part with the URI `part`. Reads must
+        return the new content from now on."""
         if self.on_subscribe is None and not self._has_warned:
             self._has_warned = True
             log.warning("no one can be notified that %s changed: the server has no `on_subscribe`", key)
-        # A client of another replica may have subscribed, even if nobody here has.
+        # Without subscribers here, clients of other replicas may have subscribed.
         if key in self._subscribers or self.share is not None:
             self._publish(Change("resource", key, part))
 
     def wrote(self, key: str) -> None:
-        """Notify other replicas that this server itself has written the resource of `key`: on a network volume, they
-        may not detect the change themselves. The server's own clients are notified by the watch on the resource, as
-        for any other change."""
+        """Notify other replicas that this server has written the resource with that key, because they may not detect
+        changes on a network volume themselves. Subscribers here are not notified by this, but when the server detects
+        the change, as any other."""
         self._notify_replicas(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
-        """Pass a message that concerns everyone on to all listeners."""
+        """Pass a log message that belongs to no call on to all listeners."""
         for listener in tuple(self._listeners):
             listener.announce(message)
 
@@ -112,24 +114,26 @@ class Changes:
         self._listeners.pop(listener, None)
 
     async def call_on_wanted(self) -> None:
-        """Call `on_wanted` if this is the first client that is interested in the list of resources."""
+        """Call `on_wanted`, unless it was called before."""
         if not self._is_wanted:
             self._is_wanted = True
             if self.on_wanted is not None:
                 await self.on_wanted()
 
     async def subscribe(self, context: Any, uri: str, client: str = "") -> str:
-        """Begin a subscription of `client` to `uri`, for the call of `context`; return its key.
+        """Begin a subscription of `client` to `uri`, and return the key of the resource. `context` is that of the
+        call.
 
-        Raises ResourceNotFound if the URI does not allow subscriptions, and InvalidParams if the client's share is
-        used up.
+        Raises ResourceNotFound if nobody can subscribe to the URI, and InvalidParams if the client has too many
+        subscriptions.
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
-        # A disconnected client must not begin the rest of its subscriptions.
+        # If the client has disconnected, the call was cancelled, and must not begin further subscriptions.
         await checkpoint_if_cancelled()
-        # A client may have as many subscriptions as remain for others: half of all if it is alone, a third if there
-        # are two such clients, and so on. The only client of a server has no name, and may have all.
+        # A client may have at most as many subscriptions as remain for others: half of all if there is one such
+        # client, a third each if there are two, and so on. If a server can have only one client, its name is empty,
+        # and it may have all.
         remaining = MAX_SUBSCRIPTIONS - self._total
         if remaining <= 0 or (client and self._by_client.get(client, 0) >= remaining):
             raise InvalidParams(
@@ -146,9 +150,9 @@ class Changes:
         return key
 
     async def unsubscribe(self, keys: Iterable[str], client: str = "") -> None:
-        """End one subscription of `client` to each of `keys`, even if cancelled, and even if the server's own code
+        """End one subscription of `client` to each of `keys`, even if the caller is cancelled or `on_unsubscribe`
         raises."""
-        # The stack releases every key, even if the release of another key raises.
+        # With the stack, all keys are handled even if one of them raises.
         async with AsyncExitStack() as stack:
             for key in reversed(tuple(keys)):
                 stack.push_async_callback(self._unsubscribe, key, client)
@@ -170,16 +174,16 @@ class Changes:
                 await self.on_unsubscribe(key)
 
     def has_subscribers(self, key: str) -> bool:
-        """Return True if a client subscribes to the resource of `key`."""
+        """Return True if a client has subscribed to the resource with that key."""
         return key in self._subscribers
 
     @property
     def subscribed_resources(self) -> int:
-        """The number of resources with subscriptions."""
+        """The number of resources to which clients have subscribed."""
         return len(self._subscribers)
 
     def receive(self, change: Change) -> None:
-        """Notify the listeners of a change that another replica has published."""
+        """Handle a change that another replica has published: notify the listeners."""
         if change.uri is None:
             self._notify_listeners(change)
             return
@@ -190,7 +194,7 @@ class Changes:
 
     def notify_all(self) -> None:
         """Notify the listeners that anything may have changed."""
-        # It is unknown which changes were missed. An unnecessary read is better than outdated content.
+        # Changes may have been missed. Reading something again unnecessarily is better than keeping outdated content.
         for name in LISTS:
             self._notify_listeners(Change(name))
         for key in tuple(self._subscribers):

@@ -1,12 +1,15 @@
-"""The connection to one peer: its messages become calls, and messages for the peer wait until they are fetched.
+"""The connection to one peer: it turns the peer's messages into calls, and holds messages for the peer until they are
+fetched and sent.
 
-    messages ──▶ receive ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored
-    calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
+    the transport ──▶ receive ──▶ session.receive ──▶ calls.begin, calls.cancel, or an answer is stored
+    a call ends ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
-A connection is driven by the owner of the peer: `serve` drives one with a stream of messages; an HTTP session, or a
-single HTTP request, drives its own. An idle connection is an object without a task. Its calls end with it.
+A connection is a passive object: its driver passes messages to `receive`, and sends those that `outgoing` returns.
+`serve` is the driver for a stream of messages; over HTTP, a session or a single request drives its connection. So an
+idle connection needs no task. When it closes, its calls are cancelled.
 
-`serve` stops reading only while a peer does not read its answers, so cancellations always get through.
+`serve` reads from the peer even while calls are in progress, so that cancellations are received. It stops reading
+only while the peer does not read its answers.
 """
 
 import asyncio
@@ -44,14 +47,15 @@ if TYPE_CHECKING:
     from .limits import CallLimits
 
 MANY_CHANGES = 1_000
-"""The number of waiting changes for one peer at which parts of resources are no longer distinguished."""
+"""If at least this many changes wait for one peer, a change of a part of a resource is reported as one of the
+resource."""
 _MIN_COUNTED_BYTES = 4_096
-"""The minimum size in bytes of a result that is counted; smaller results are bounded by the number of waiting
+"""The minimum size in bytes of a result whose memory is counted; smaller ones are limited by the number of waiting
 messages."""
 _MAX_ANSWERED_AT_ONCE = 25
 """Maximum number of calls of one batch that are answered at once."""
 _NO_ANSWER = Failure(None, -32603, "the client ended its stream")
-"""The answer used for a client that will no longer answer."""
+"""The answer that replaces the one of a client that will no longer answer."""
 
 
 class Watcher(Protocol):
@@ -61,25 +65,25 @@ class Watcher(Protocol):
         """Handle the peer's notification that its roots have changed."""
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """Handle a notification from the peer that this package does not know."""
+        """Handle a notification from the peer whose method this package does not know."""
 
     def on_close(self) -> None:
-        """Handle the departure of the peer."""
+        """Handle the end of the connection."""
 
 
-class Host(Protocol):
-    """The server side of a connection: a `Run`, which imports this module and so is not named here."""
+class Acceptor(Protocol):
+    """Accepts peers: a `Run`, which can't be named here because it imports this module."""
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> "Connection":
-        """Create a connection; `due` is called whenever messages wait for the peer."""
+        """Return the connection for a new peer (see `Run.connect`)."""
 
 
 async def serve(
-    running: Host, transport: "Transport", *, principal: Principal | None = None, client: str = ""
+    running: Acceptor, transport: "Transport", *, principal: Principal | None = None, client: str = ""
 ) -> None:
-    """Serve one peer on a stream of messages until the stream ends; then the calls in progress finish, or are
-    cancelled if the peer has disconnected. `client` is the client's name among the clients that share the server.
-    Never raises for an error of the peer."""
+    """Serve one peer on a stream of messages until the stream ends. If the peer has ended it cleanly, the calls in
+    progress are finished; if it has disconnected, they are cancelled. `client` is the name under which the client's
+    use is counted. Never raises because of an error of the peer."""
     stream = _Stream(transport)
     connection = stream.connection = running.connect(principal, stream.due, client)
     # The method of a `PromptReceiver`.
@@ -89,8 +93,8 @@ async def serve(
     writing = CancelScope()
 
     async def write() -> None:
-        # The scope is inside the task, because the frames of a cancelled task, and all they hold, are freed only by
-        # the garbage collector.
+        # The scope is cancelled instead of the task, because the frames of a cancelled task, and all objects in them,
+        # are freed only by the garbage collector.
         with writing, suppress(anyio.BrokenResourceError):
             await stream.write()
         tasks.cancel_scope.cancel()
@@ -100,7 +104,7 @@ async def serve(
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
                 await stream.read()
-                # The peer has ended its side cleanly, and may still read the answers to its requests.
+                # The peer has ended the stream cleanly, and may still read the answers to its requests.
                 await connection.drain()
             writing.cancel()
     finally:
@@ -108,7 +112,7 @@ async def serve(
 
 
 class _Stream:
-    """The messages that a connection and its transport exchange."""
+    """The exchange of messages between a connection and its transport."""
 
     connection: "Connection"
 
@@ -118,7 +122,7 @@ class _Stream:
         self._try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
         self._ready = asyncio.Event()
         self._unsent: list[Outgoing] = []
-        """Messages that were fetched from the connection, but not sent yet."""
+        """Messages that were fetched from the connection, but could not be sent yet."""
         self._is_receiving = False
 
     def due(self) -> None:
@@ -139,8 +143,8 @@ class _Stream:
                 await self.connection.wait_writable()
 
     def receive(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Receive messages that arrived together, and send their answers, as far as they are ready, in one write.
-        Return the rest of the messages if the peer is too slow to read the answers."""
+        """Handle messages that arrived together, and send those answers that are ready in one write. Return the
+        messages that were not handled, because the peer is too slow to read the answers."""
         connection, self._is_receiving = self.connection, self._try_send is not None
         try:
             for number, message in enumerate(messages):
@@ -156,14 +160,14 @@ class _Stream:
         """Send messages whenever any are waiting. Raises BrokenResourceError when the peer has disconnected."""
         while await self._ready.wait():
             self._ready.clear()
-            # Messages that `_write_at_once` has fetched but the transport did not accept are sent first.
+            # First come the messages that `_write_at_once` has fetched, and the transport could not send at once.
             while unsent := self._unsent or self.connection.outgoing():
                 self._unsent = unsent
                 await self._transport.send(unsent)
                 self._unsent = []
 
     def _write_at_once(self) -> None:
-        """Send waiting messages without a turn of the event loop, if the transport supports that."""
+        """Send waiting messages in this turn of the event loop, if the transport supports that."""
         while self._try_send is not None and not self._unsent and (outgoing := self.connection.outgoing()):
             if not self._try_send(outgoing):
                 self._unsent = outgoing
@@ -171,19 +175,18 @@ class _Stream:
 
 
 class Answers:
-    """The client's answers to the questions of one connection, stored until they are read."""
+    """The client's answers to the questions of one connection, which are stored until they are read."""
 
     __slots__ = ("_arrived", "_by_id", "is_finished")
 
     def __init__(self) -> None:
-        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections ever ask
+        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections have questions
         self._arrived: Signal | None = None
         self.is_finished = False
         """True if the client will no longer answer."""
 
     def expect(self, ids: Iterable[int]) -> None:
-        """Store the answers to the requests `ids`, which were sent to the peer, from now on, in any order, until
-        `forget`."""
+        """Begin to store answers to the requests `ids`, which were sent to the peer, until `forget`."""
         self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
 
     def forget(self, ids: Collection[int]) -> None:
@@ -202,7 +205,7 @@ class Answers:
         self._wake()
 
     async def wait(self, id: int) -> Response | Failure:
-        """Wait for the answer to the request `id`, which was sent to the peer and is expected."""
+        """Wait for the answer to the request `id`, for which `expect` was called, and return it."""
         while (answer := (self._by_id or {})[id]) is None:
             if self.is_finished:
                 return _NO_ANSWER
@@ -216,7 +219,8 @@ class Answers:
 
 
 class Connection:
-    """One peer of a run, created by `Run.connect`. It ends with `close`. Never raises for an error of the peer."""
+    """The connection of one peer to a run, created by `Run.connect`, until `close`. Never raises because of an error
+    of the peer."""
 
     __slots__ = (
         "_batch_bytes",
@@ -248,38 +252,40 @@ class Connection:
         self.calls = calls
         """The calls of the connection's run."""
         self.client = client
-        """A name for the client: an address and a principal; empty if there is only one client."""
+        """The name under which the client's use is counted, made of its address and principal; empty if there is only
+        one client."""
         self.session = session
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self.sending = 0
-        """The numbers of running calls, of open listen streams, and of messages being sent."""
+        """The number of calls that run, of open streams of `subscriptions/listen`, and of messages that are being
+        sent."""
         self._sending_bytes = self._result_bytes = self._sending_results = self._batch_bytes = 0
-        """The bytes of the notifications being sent, and of the counted results that wait, that are being sent, and
-        that wait for the rest of their batches."""
+        """Sizes in bytes: of the notifications that are being sent, and of the counted results that wait to be sent,
+        that are being sent, and that wait for the rest of their batches."""
         self.queue: deque[Call] | None = None
-        """The calls that wait for a place; None until the first such call."""
+        """The calls that wait for a slot; None before the first one."""
         self.budget: CallLimits | None = None
-        """The limits of each call, set by the first call."""
+        """The limits on each call, set by the first call."""
         self.answers = Answers()
         self._bus = changes
         self._changes: dict[Change, None] | None = None
         self._progress: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
-        """The receivers of the connection's events. Replace the tuple to change them."""
+        """The receivers of the connection's events. To change them, replace the tuple."""
         self._observer = calls.hooks.make_observer()
         changes.join(self)
 
     # For the driver
 
     def receive(self, message: Message) -> None:
-        """Receive a message, and begin the call that it requests."""
+        """Handle one message from the peer."""
         if self._observer is not None:
             self._observer.on_received(message)
         for number, event in enumerate(self.session.receive(message)):
             if isinstance(event, Call):
-                # A thousand answers at once, to the calls of a batch, would block the event loop.
+                # Answering all calls of a large batch at once would block the event loop.
                 self.calls.begin(self, event, at_once=number < _MAX_ANSWERED_AT_ONCE)
             elif isinstance(event, Cancelled):
                 self.calls.cancel(event.call)
@@ -294,13 +300,13 @@ class Connection:
             self._due()
 
     def outgoing(self) -> list[Outgoing]:
-        """Return the messages that wait for the peer. They are considered being sent until the next call of this
-        method."""
+        """Return the messages that wait for the peer. They count as being sent until the next call of this method."""
         if self.calls.hooks.before_sending is not None:
             self.calls.hooks.before_sending()
-        # If too many messages are waiting, the peer must catch up before it is notified of changes.
+        # While too many messages are waiting, no notifications of changes are added.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
-            # Changes are fetched late, so that ten changes to a list while the peer was slow are reported as one.
+            # Notifications are made only now, so that ten changes to a list while the peer was slow are reported as
+            # one.
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
@@ -328,9 +334,9 @@ class Connection:
 
     @property
     def is_behind(self) -> bool:
-        """True if the peer is too slow to read the messages that wait for it."""
+        """True if more messages wait for the peer than the limits allow, because it is too slow to read them."""
         session = self.session
-        if not (session.waiting or self.sending):  # most peers read faster than they are served
+        if not (session.waiting or self.sending):  # true for most peers, which read faster than they are served
             return False
         limits = self.calls.limits
         return (
@@ -350,21 +356,21 @@ class Connection:
         return bool(self.running or self.streams or self.session.subscriptions.subscribed)
 
     async def wait_writable(self) -> None:
-        """Wait until the peer has read enough of its waiting messages."""
+        """Wait while `is_behind` is true."""
         while self.is_behind:
             await self.wait_for_progress()
 
     def finish(self, *, still_answers: bool = False) -> None:
-        """Record that the peer sends nothing more here: its listen streams end, and open questions stay unanswered,
-        unless the peer `still_answers` elsewhere."""
+        """Record that the peer sends nothing more on this connection, and end its streams of `subscriptions/listen`.
+        Its unanswered questions get no answer, unless it `still_answers` on another connection of its session."""
         if not still_answers:
             self.answers.finish()
         if self._closing is not None:
             self._closing.wake()
 
     async def drain(self, *, still_answers: bool = False) -> None:
-        """Call `finish`, and wait until the calls in progress have ended and all messages were sent, within
-        limits."""
+        """Call `finish`, and wait until the calls in progress have ended and all messages were sent, for at most
+        `Limits.drain_seconds`."""
         self.finish(still_answers=still_answers)
         with anyio.move_on_after(self.calls.limits.drain_seconds):
             await self.calls.drain(self)
@@ -372,7 +378,8 @@ class Connection:
                 await self.wait_for_progress()
 
     def begin_close(self) -> bool:
-        """Cancel the calls in progress. Return True if there were none, in which case `close` need not wait."""
+        """Cancel the calls in progress. Return True if there were none, and no subscriptions, so that nothing needs
+        to be awaited."""
         if self.calls.hooks.before_sending is not None:  # nothing will be sent anymore
             self.calls.hooks.before_sending()
         watchers, self.watchers = self.watchers, ()
@@ -388,7 +395,7 @@ class Connection:
         return not self.is_busy
 
     async def close(self) -> None:
-        """Call `begin_close`, wait for the end of the calls in progress, and end the subscriptions; shielded from
+        """Cancel the calls in progress, wait until they have ended, and end the subscriptions. This is shielded from
         cancellation."""
         if not self.begin_close():
             with CancelScope(shield=True):
@@ -398,8 +405,8 @@ class Connection:
     # For calls, their handlers and the change bus
 
     def count_result(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that waits behind other messages, or for the rest of its batch. Return the result, or an
-        error if the waiting results take too much memory."""
+        """Count the memory of a result that has to wait for other messages, or for the rest of its batch. Return the
+        result, or an error if waiting results take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
         if size < _MIN_COUNTED_BYTES:
             return outcome
@@ -412,13 +419,13 @@ class Connection:
         return outcome
 
     def on_change(self, change: Change) -> None:
-        """Queue `change`, unless the same change already waits. If many changes are waiting, changes of parts are
-        reported as a change to the whole resource."""
+        """Queue `change`, unless the same change already waits. If many changes wait, one of a part of a resource
+        becomes one of the resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
         if change.part is not None and len(self._changes) >= MANY_CHANGES:
-            # The number of subscriptions is bounded, but not that of their parts, so the whole resource is reported.
+            # The number of subscribed resources is limited, but not the number of their parts.
             change = replace(change, part=None)
         self._changes[change] = None
 
@@ -429,17 +436,17 @@ class Connection:
             self._loop.call_soon(self._due)
 
     def send_soon(self) -> None:
-        """Send waiting messages soon, without waiting."""
+        """Make the driver send waiting messages soon. Does not wait."""
         self._due()
 
     async def flush(self) -> None:
-        """Send waiting messages; wait while the peer is too slow to read them."""
+        """Make the driver send waiting messages soon, and wait while the peer is too slow to read them."""
         self._due()
         if self.is_behind:
             await self.wait_writable()
 
     async def ask_standalone(self, question: Question) -> Response | Failure:
-        """Return the peer's answer to a question that belongs to no call. Raises the same errors as
+        """Ask the peer a question that belongs to no call, and return its answer. Raises the same errors as
         `ServerSession.ask_standalone`."""
         id_ = self.session.ask_standalone(question)
         self.answers.expect([id_])
@@ -452,13 +459,13 @@ class Connection:
             self._due()
 
     async def wait_for_closing(self) -> None:
-        """Wait until the server ends the listen streams."""
+        """Wait until the server ends the streams of `subscriptions/listen`."""
         while not self.answers.is_finished:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 
-    def free_place(self, call: Call) -> None:
-        """Give the place of `call`, which is over or detached, to the next waiting call."""
+    def release_slot(self, call: Call) -> None:
+        """Give the slot of `call`, which is over or detached, to the next waiting call."""
         if call.method.is_stream:
             self.streams -= 1
         else:
@@ -480,4 +487,4 @@ class Connection:
 
 
 def _do_nothing() -> None:
-    """Do nothing: this replaces `due` after the peer has disconnected."""
+    """Do nothing. This function replaces `due` after the peer has disconnected."""

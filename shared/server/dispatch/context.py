@@ -1,4 +1,4 @@
-"""The context of a handler: to report progress, ask the client and announce changes."""
+"""`Context`: what a handler uses to report progress, ask the client, and publish changes."""
 
 import logging
 import secrets
@@ -54,66 +54,67 @@ _WITHOUT_CONFIRM = ", or have the operator start the server without --confirm"
 
 @record
 class Answer(Generic[Form]):
-    """The user's answer to a form; `data` is set if it was accepted."""
+    """The user's answer to a form. `data` contains the values if `action` is "accept"."""
 
     action: Literal["accept", "decline", "cancel"]
     data: Form | None = None
 
 
 class _Agreement(BaseModel, defer_build=True):
-    """A form without fields: accepting it means agreement."""
+    """A form without fields, with which the user agrees by accepting it."""
 
 
 @record
 class Context(Generic[State]):
-    """The interface of one call to its server and its client."""
+    """The interface of a handler to its call, its server and its client. A new context is made for each call."""
 
     call: Call
     link: "Connection"
-    """The connection. Like `call`, it is for the handlers of this package, not for authors."""
+    """The connection of the client. `link` and `call` are for the handlers of this package, not for authors."""
     running: Any
-    """The `Run`. It has no type here because its module imports this module."""
+    """The `Run`, whose type can't be named here because its module imports this one."""
     state: State
     """The value that the server's lifespan yielded."""
     budget: CallLimits
-    """The limits of the call."""
+    """The limits on the call."""
 
     @property
     def id(self) -> RequestId:
-        """The client's id of the call, valid until it is over."""
+        """The id that the client has given the call, valid until the call is over."""
         return self.call.id
 
     @property
     def peer(self) -> Peer:
-        """The caller. Only the protocol layer uses its version."""
+        """The caller. Authors should not depend on its protocol version."""
         return self.call.peer
 
     @property
     def may_be_task(self) -> bool:
-        """True if the call is a task, or becomes one if it takes long; it may then use all seconds of `budget`."""
+        """True if the call is a task, or becomes one if it takes long. Then a tool need not return early, before its
+        time limit."""
         return self.call.task is not None
 
     @property
     def settings(self) -> Any:
-        """The operator's settings: an instance of the server's model."""
+        """The operator's settings: an instance of the server's settings model."""
         return self.running.settings
 
     @property
     def changes(self) -> Changes:
-        """The change bus, to publish changes."""
+        """The object with which to publish changes of lists and resources."""
         changes: Changes = self.running.changes
         return changes
 
     @property
     def owner(self) -> str:
-        """The owner of data stored for later calls: the authenticated principal, the session or, without a session,
+        """The owner of data that is stored for later calls: the authenticated principal, or else the session, or else
         the client's address. Empty if there is only one client."""
         return self.call.peer.owner or self.link.client
 
     @require_await
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Report progress to the client, if the client requested it; `progress` must increase with each report. In a
-        task, the report becomes the status of the task."""
+        """Report progress to the client, if it requested that; `progress` must increase with each report. In a task,
+        the report also becomes the status message of the task."""
         if self.call.task is not None:
             await self.call.task.report(progress, total, message)
         self.link.session.progress(self.call, progress, total, message)
@@ -121,8 +122,8 @@ class Context(Generic[State]):
 
     @require_await
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send the client a log message, if the client requested that level, and if the server declares
-        `capabilities={"logging": {}}`. Never put secrets in `data`. Raises ValueError for an unknown level."""
+        """Send the client a log message, if it wants that level, and the server declares `capabilities={"logging":
+        {}}`. `data` must not contain secrets. Raises ValueError for an unknown level."""
         if level not in _LEVELS:
             raise ValueError(f"ctx.log has no level {level!r}; levels: {', '.join(_LEVELS)}")
         if not self.running.identity.has(("logging",)) and not self.running.is_log_warned:
@@ -132,40 +133,43 @@ class Context(Generic[State]):
         await self._send_waiting()
 
     def wants_log(self, level: LogLevel) -> bool:
-        """Return True if the client receives messages of that level. Check this before expensive work."""
+        """Return True if the client receives log messages of that level. Check this before you compute an expensive
+        message."""
         return self.link.session.wants_log(self.call, level)
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
-        """Wait for this client's turn for work in a thread, or for a turn of the client `of`, and hold it during the
-        block.
+        """Return a context manager that waits for this client's turn to work in a thread, and holds the turn during
+        its block. `of` is a queue of turns of the author's own.
 
-        The waiting time counts towards the budget of the call. Work is `brief` if it is bounded to less than a
-        second; it then waits only for other brief work. Work of at most a millisecond needs no turn.
+        The call's time limit continues while it waits. `brief` says that the work takes less than a second; it then
+        waits only for other brief work. Work of at most a millisecond needs no turn.
         """
         calls = self.link.calls
         return (of or (calls.brief_turns if brief else calls.turns)).acquire(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
-        """Disconnect the client while the call continues: the client reconnects for the answer after `retry_ms`.
+        """Disconnect the client while the call continues. The client reconnects after `retry_ms` milliseconds to
+        receive the answer.
 
-        Use this for long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this:
-        on other transports, in versions before 2025-11-25, and without sessions.
+        Use this in long calls, which then occupy no HTTP connection. Does nothing where this is impossible: on other
+        transports, in versions before 2025-11-25, and without a session.
         """
         self.link.session.pause(self.call, retry_ms)
         await self._send_waiting()
 
     async def _send_waiting(self) -> None:
-        # Nothing is sent for an answered call, so it need not wait for a peer that is slow or gone.
+        # Nothing more is sent for a call that is over, so it need not wait for a slow peer.
         if not self.call.is_over:
             await self.link.flush()
 
     @require_await
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
-        """Ask the user to fill in a form; `key` names the question within this call.
+        """Ask the user to fill in a form. `key` identifies the question within this call.
 
-        Waits for the answer if the protocol allows it, or if the call has become a task. Otherwise the call ends, and
-        finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability if the
-        client has no forms, and DeclarationError if `key` named another question in this call.
+        In a session with a handshake, and in a task, this waits for the answer. Otherwise the call ends here, and the
+        client calls again with the answer, which this then returns. So the function runs twice: **ask before you
+        act**. Raises MissingCapability if the client does not support forms, and DeclarationError if `key` was used
+        for another question in this call.
         """
         schema = form_schema(form)
         answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
@@ -178,16 +182,16 @@ class Context(Generic[State]):
 
     @require_await
     async def confirm(self, message: str, *details: object) -> Literal[True]:
-        """Ask the user to agree to the act described by `message`. Returns True, since authors write `if await
-        ctx.confirm(...)`; raises ToolError if the user does not agree, or can't be asked. **Confirm before you
-        act**, and check afterwards that things are still as described.
+        """Ask the user to agree to the act that `message` describes. Raises ToolError if the user does not agree, or
+        can't be asked; otherwise returns True, since authors write `if await ctx.confirm(...)`. **Confirm before you
+        act**, and check afterwards that everything is still as described.
 
-        `details` holds further values that define the act, such as the version of a file that is replaced and its new
-        contents: consent to one act is not consent to another, even if the client repeats the call with the answer.
-        The values are compared by `repr`.
+        `details` are further values that define the act, such as the version of a file to replace, and its new
+        contents. If the client calls again with the user's consent, and a value has changed, the consent does not
+        apply. The values are compared by `repr`.
         """
-        # The client sends the key back with its consent. The key identifies the act, since an "accept" for one file
-        # must not apply to another.
+        # The client sends the key back with the consent. So the key must identify the act: the consent to change one
+        # file must not apply to another.
         key = digest(repr((message, details)))[:16]
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
@@ -200,14 +204,15 @@ class Context(Generic[State]):
 
     @require_await
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
-        """Ask the user to open `url`. Acceptance means that the page was opened, not that anything was done there."""
+        """Ask the user to open `url`. "accept" means only that the page was opened, not that the user has done
+        anything there."""
         question = elicit_url(message, url, secrets.token_urlsafe(16))
         result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
     @require_await
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
-        """Ask the client's model to complete a conversation; `params` are as in `sampling/createMessage`."""
+        """Ask the client's model to complete a conversation, with the `params` of `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 
@@ -218,22 +223,21 @@ class Context(Generic[State]):
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask several questions at once, and return the answers as models, by key. Raises the same errors as `ask`,
-        PeerError if the client answers with an error, AnswerTimeout if no answer arrives, and DeclarationError if a
-        key named another question in this call."""
+        PeerError if the client answers with an error, and AnswerTimeout if an answer does not arrive in time."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
         asked = self.call.questions = self.call.questions or {}
         for key, question in questions.items():
-            # The id of an elicitation is new each time.
+            # The id of an elicitation is another one each time, so it is not compared.
             params = {name: value for name, value in question.params.items() if name != "elicitationId"}
             if asked.setdefault(key, (question.method, params)) != (question.method, params):
-                # In 2026-07-28 the client's answer to the first question would be used for the second.
+                # In the stateless era, the answer to the first question would be used for the second one.
                 raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
         async with self._send_questions(questions) as answers_by_key:
             for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
-                    continue  # the call included the answer
+                    continue  # the answer came with the call
                 answer = await self._wait_for_answer(id_)
                 if isinstance(answer, Failure):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
@@ -242,7 +246,7 @@ class Context(Generic[State]):
 
     @property
     def _task(self) -> CallTask | None:
-        """The task that replaces the client, if the call has become a task."""
+        """The task that answers instead of the client, if the call has become one."""
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
 
@@ -256,11 +260,12 @@ class Context(Generic[State]):
     async def forward_questions(
         self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any
     ) -> dict[str, Any]:
-        """Ask the client the questions of another server, by key the method and params, and return the raw answers.
+        """Ask the client the questions of another server, and return the raw answers. `requests` is the method and
+        params of each question, by key.
 
-        Waits for the answers if the protocol allows it. Otherwise the call ends, and the next round finds the answers
-        in `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the same errors as
-        `inputs`, and RpcError with the error of the client.
+        In a session with a handshake, and in a task, this waits for the answers. Otherwise the call ends here. When
+        the client calls again, the answers are in `call.round.answers`, and `carried`, which is not None, is in
+        `call.round.carried`. Raises the same errors as `inputs`; PeerError contains the client's error.
         """
         questions = {key: read_question(*request) for key, request in requests.items()}
         if (task := self._task) is not None:
@@ -276,7 +281,8 @@ class Context(Generic[State]):
 
     @asynccontextmanager
     async def _send_questions(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
-        """Ask the client. Yield, by key, the id of each question, or its answer if the call included one."""
+        """Ask the client the questions. Yield, by key, the id of each question, or its answer if that came with the
+        call. At the end of the block, unanswered questions are withdrawn."""
         session = self.link.session
         ids_or_answers = session.ask(self.call, questions)
         sent = [value for value in ids_or_answers.values() if isinstance(value, int)]
@@ -288,10 +294,10 @@ class Context(Generic[State]):
             for id_ in sent:
                 session.withdraw(id_)
             if sent:
-                self.link.send_soon()  # the call may be over, and send nothing else
+                self.link.send_soon()  # the withdrawals, since a call that is over sends nothing else
 
 
-# A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)
+# Conversion of a pydantic model to the flat schema that a form may have (2025-11-25, Elicitation, Requested Schema)
 
 _TYPES = ("string", "number", "integer", "boolean")
 _FORMATS = (None, "email", "uri", "date", "date-time")
@@ -300,13 +306,13 @@ _NUMBER = {"minimum", "maximum"}
 _ARRAY = {"items", "minItems", "maxItems"}
 _KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _ARRAY
 _ALTERNATIVES = {"exclusiveMinimum": "use ge=", "exclusiveMaximum": "use le="}
-"""Advice for each keyword that a form expresses in another way."""
+"""Advice for keywords that a form does not allow, but can express in another way."""
 
 
 def form_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of `form`, which must not be changed. Raises DeclarationError for a form that is not a model,
-    and for fields that no form can show: they must be strings, numbers, booleans, or choices of strings, one or
-    several, and bounds must be inclusive."""
+    """Return the schema of `form`; the caller must not change it. Raises DeclarationError if `form` is not a model,
+    or has a field that a form can't show. Fields may be strings, numbers, booleans, and single or multiple choices of
+    strings; bounds must be inclusive."""
     value: object = form  # an author without a type checker may pass anything
     if not (isinstance(value, type) and issubclass(value, BaseModel)):
         raise DeclarationError(
@@ -327,9 +333,10 @@ def _make_form_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _check_form_field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field in the keywords that forms allow. Raises DeclarationError."""
+    """Return the schema of a field with keywords that a form allows. Raises DeclarationError if that is
+    impossible."""
     if "const" in field:
-        # The forms of elicitation have no `const`; a choice with one value means the same.
+        # Forms have no `const`; a choice with one value means the same.
         field = {"type": "string", "enum": [field.pop("const")], **field}
     items = field.get("items", {})
     is_choice_list = field.get("type") == "array" and ("enum" in items or "anyOf" in items)

@@ -1,5 +1,5 @@
-"""Coroutines of a context that must be awaited. If a coroutine is never awaited, its call fails: a tool that forgets
-to await a question would otherwise act without consent."""
+"""Methods of `Context` whose coroutines must be awaited. If the author forgets that, the call fails: otherwise a tool
+that does not await `ctx.confirm(...)` would act without consent."""
 
 import logging
 from collections.abc import Callable, Coroutine, Generator
@@ -28,7 +28,8 @@ Method = Callable[Concatenate[Owner, Args], Coroutine[Any, Any, Value]]
 
 
 def require_await(method: Method[Owner, Args, Value]) -> Method[Owner, Args, Value]:
-    """Make the call of an object fail if a coroutine of this method is never awaited."""
+    """Decorate a method of an object that has a call: if a coroutine of the method is never awaited, the call
+    fails."""
 
     @wraps(method)
     def start(owner: Owner, /, *args: Args.args, **keywords: Args.kwargs) -> Coroutine[Any, Any, Value]:
@@ -57,14 +58,15 @@ class _CheckedCoroutine(Coroutine[Any, Any, Value]):
         self._work.close()
 
     def __await__(self) -> Generator[Any, Any, Value]:
-        # As a generator, this method keeps the object alive while the caller waits.
+        # This method is a generator so that its frame keeps this object alive while the caller waits.
         return (yield from self._work.__await__())
 
     def __del__(self) -> None:
         if getcoroutinestate(self._work) != CORO_CREATED:
             return
         self._work.close()
-        # The feature is named as in "tool 'move'"; once the call is over, only its method is known.
+        # The message names the feature, as in "tool 'move'". A call that is over has no params, so only its method is
+        # known.
         params, method = self._call.params, self._call.method.name
         name = getattr(params, "uri" if method == "resources/read" else "name", None)
         log.error(
@@ -78,7 +80,7 @@ class _CheckedCoroutine(Coroutine[Any, Any, Value]):
 
 
 class _FailingOutlet:
-    """The outlet of a call that has already failed, regardless of its outcome."""
+    """The outlet of a call that fails, whatever its outcome is."""
 
     def __init__(self, outlet: Any) -> None:
         self._outlet = outlet

@@ -1,6 +1,6 @@
-"""`Hooks`: callbacks into the program, the transports and the extensions around one run of a server.
+"""`Hooks`: the callbacks with which the program, the transports and the extensions observe one run of a server.
 
-They are set after the run is created. No callback waits or raises, unless its documentation says so.
+They are set after the run was created. None of them waits or raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,41 +17,41 @@ class Hooks:
 
     def __init__(self) -> None:
         self.trace: Observer | None = None
-        """An observer of all messages of all connections, if there is one."""
+        """An observer of the messages of all connections, or None."""
         self.meter: Callable[[], Observer] | None = None
-        """Creates an observer that counts for a new connection, if counts are needed."""
+        """A function that creates the observer of one new connection, to count its messages; or None."""
         self.quota: Quota | None = None
         """Limits the number of calls that each client may have in progress; None for no limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
-        """Called with each call that is refused before any handler, to count it."""
+        """Called with the error of each call that is refused because of a limit."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with each request that ends before it reaches a handler."""
         self.before_sending: Callable[[], None] | None = None
-        """Called before messages are sent to a client, and when one leaves, if something must be done first."""
+        """Called before messages are sent to a client, and when a client leaves."""
         self.greeters: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""
         self.is_reachable: Callable[[], bool] = lambda: True
-        """Returns True if the remote server behind the run, if any, can be reached."""
+        """Returns False if the run forwards to a remote server that can't be reached."""
         self.stoppers: list[Callable[[], None]] = []
         """Called when the run is about to stop, while its clients are still connected."""
         self.endpoints: list[tuple[str, int]] = []
-        """The addresses and ports that its HTTP transport listens on."""
+        """The addresses and ports on which the HTTP transport listens."""
         self._is_stopping = False
 
     def copy_from(self, other: "Hooks") -> None:
-        """Copy the callbacks that a program and its transports have set on the whole run, of which this run is a
+        """Copy the callbacks that the program and its transports have set on the main run, of which this run is a
         part."""
         self.trace, self.meter, self.quota = other.trace, other.meter, other.quota
         self.on_refused, self.endpoints = other.on_refused, other.endpoints
 
     def make_observer(self) -> Observer | None:
-        """Return the observer of all messages of a new connection, if there is one."""
+        """Return the observer of a new connection; None if nothing observes it."""
         if self.meter is None:
             return self.trace
         return self.meter() if self.trace is None else _TwoObservers(self.trace, self.meter())
 
     def stop(self) -> None:
-        """Announce, only once, that the run is about to stop."""
+        """Call the stoppers, unless that was done before."""
         if not self._is_stopping:
             self._is_stopping = True
             for stop in self.stoppers:
@@ -59,7 +59,7 @@ class Hooks:
 
 
 class _TwoObservers:
-    """Two observers as one."""
+    """An observer that passes messages to two others."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers

@@ -1,7 +1,8 @@
-"""The amount of a result that hosts show their models. They cut longer results, and lose the cursor to the rest.
+"""How much of a result hosts show to their models. They cut longer results, and the model does not see the end, with
+the cursor of the next page.
 
-Each row was measured with the program itself or taken from `source`, on `date`. Unknown hosts receive as much as the
-operator allows.
+A host is a program with a model that uses tools. Each row of `HOSTS` was measured with the host, or taken from its
+`source`, on the `date`. Unknown hosts receive as much as the operator allows.
 """
 
 from dataclasses import replace
@@ -15,16 +16,16 @@ SIZE_KEY = "anthropic/maxResultSizeChars"
 
 
 class HostLimit(NamedTuple):
-    """The limit of one host, a program whose model uses tools."""
+    """The limits of one host."""
 
     name: str
-    """The host's name in `clientInfo.name`, or a prefix of the name."""
+    """The beginning of the host's `clientInfo.name`."""
     text_bytes: int
-    """Bytes of text in one result, as JSON, that the host's model receives whole."""
+    """Maximum size, in bytes of JSON, of the text in a result that the model receives without cuts."""
     source: str
     date: str
     result_characters: int | None = None
-    """The value to send as `SIZE_KEY`, if the host needs it to show that many characters."""
+    """The value to send as `SIZE_KEY`, if the host supports it: the number of characters to show."""
 
 
 HOSTS = (
@@ -38,22 +39,22 @@ HOSTS = (
 
 
 _MAX_NAME_LENGTH = 100
-"""Characters of a client's name that are compared."""
+"""The number of characters of a client's name that are compared."""
 
 
 def find_host(info: dict[str, Any] | None) -> HostLimit | None:
-    """Return the limit of the host with that `clientInfo`; None if the host is unknown."""
+    """Return the limits of the host with the `clientInfo` in `info`; None if the host is unknown."""
     name = (info or {}).get("name")
     return _find_by_name(name[:_MAX_NAME_LENGTH]) if isinstance(name, str) else None
 
 
-@lru_cache(256)  # without a session, each request names its client
+@lru_cache(256)  # in the stateless era, each request contains the name of its client
 def _find_by_name(name: str) -> HostLimit | None:
     return next((host for host in HOSTS if name.startswith(host.name)), None)
 
 
 def budget_for(info: dict[str, Any] | None, budget: CallLimits) -> CallLimits:
-    """Return `budget` with the text size that the client's model receives whole, unless the operator has set a text
-    size."""
+    """Return `budget` with the text size that the host of `info` shows to its model without cuts. If the operator has
+    set a text size, or the host is unknown, return it unchanged."""
     host = None if budget.text_bytes is not None else find_host(info)
     return budget if host is None else replace(budget, text_bytes=host.text_bytes)

@@ -7,51 +7,54 @@ from ...protocol.records import record
 
 @record
 class Limits:
-    """Caps per connection or HTTP session, unless noted otherwise."""
+    """Limits per connection, or per HTTP session, unless noted otherwise."""
 
     concurrent_calls: int = 64
-    """Maximum number of calls running at once; further calls wait their turn."""
+    """Maximum number of calls that run at the same time; further calls wait."""
     waiting_calls: int = 100_000
     """Maximum number of waiting calls; further calls are refused."""
     call_bytes: int = 128 * 1_048_576
-    """Memory of the arguments of all calls in progress and waiting, and of results that wait for slow peers, on all
-    connections. One client may use at most half of it if there may be other clients."""
+    """Maximum memory in bytes of the arguments of all calls, and of results that wait for slow peers, on all
+    connections. If there may be several clients, each may use at most half of it."""
     subscriptions: int = 10_000
-    """Resource subscriptions."""
+    """Maximum number of resource subscriptions."""
     streams: int = 64
-    """Listen streams open at once, together with the results of tasks that are waited for."""
+    """Maximum number of open streams of `subscriptions/listen`, together with requests that wait for the result of a
+    task."""
     waiting_messages: int = 256
-    """Messages that a slow peer may leave unread before the server stops reading from it."""
+    """The number of unread messages of a slow peer beyond which the server reads nothing more from it."""
     waiting_bytes: int = 4 * 1_048_576
-    """Bytes of progress, log messages and other notifications among the unread messages."""
+    """The size in bytes of unread notifications (progress, log messages and others) beyond which it does so."""
     result_bytes: int = 16 * 1_048_576
-    """Bytes of results among the unread messages; a lower limit would slow down a client that sends many calls at
-    once."""
+    """The size in bytes of unread results beyond which it does so. A lower limit would slow down clients that send
+    many calls at the same time."""
     roots_seconds: float = 10.0
-    """Seconds for a client to list its roots, if the server works only in the roots."""
+    """The number of seconds that a client has to list its roots, if the server works only in these."""
     question_seconds: float = 600.0
-    """Seconds for the user of a client to answer a question, and for its model to complete a conversation."""
+    """The number of seconds that a user has to answer a question, or a client's model to complete a conversation."""
     drain_seconds: float = 5.0
-    """Seconds for calls in progress to finish when the peer ends its stream or the server stops."""
+    """The number of seconds that calls in progress have to finish when the peer ends its stream, or the server
+    stops."""
 
 
 @record
 class CallLimits:
-    """Caps for one call. The operator sets them; a model's arguments can only lower them.
+    """Limits on one call. The operator sets them; arguments of a model can only lower them.
 
-    The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over 60
-    seconds by its older builds.
+    The defaults are below what hosts accept: Claude Desktop drops results of more than 1 MB, and its older builds
+    calls of more than 60 seconds.
     """
 
     result_bytes: int = 900_000
-    """Bytes of the whole result as JSON."""
+    """Maximum size of the whole result, in bytes of JSON."""
     text_bytes: int | None = None
-    """Bytes of the text in the result; None for the size that the host is known to show its model without cuts (see
-    `hosts`)."""
+    """Maximum size of the text in the result, in bytes; None for the size that the host is known to show to its model
+    without cuts (see `hosts.py`)."""
     page_bytes: int = field(init=False, default=0)
-    """Bytes of a page of text, including everything that accompanies the page."""
+    """Maximum size of a page of text, in bytes, with all other text of the result: the lower of the two limits
+    above."""
     seconds: float = 45.0
-    """Wall time until the call is stopped."""
+    """The number of seconds after which the call is stopped."""
     entries: int = 10_000
     """Maximum number of list entries, rows or matches."""
 
@@ -64,5 +67,5 @@ class CallLimits:
         return replace(self, seconds=seconds)
 
     def limit_entries(self, requested: int | None) -> int:
-        """Return `requested`, or the cap if that is less or `requested` is None."""
+        """Return `requested`, but at most the maximum number of entries; the maximum if `requested` is None."""
         return self.entries if requested is None else min(requested, self.entries)

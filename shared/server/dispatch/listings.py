@@ -7,16 +7,17 @@ from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
 
 FRESH_MS = 60_000
-"""Milliseconds for which a client may keep a list of tools, prompts or templates; changes are announced as well."""
+"""The number of milliseconds for which a client may cache a list of tools, prompts or templates. It is also notified
+of changes."""
 
 _Entries = list[dict[str, Any]]
 _NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
 
 
 class Listings:
-    """The pages of the lists that are the same for every caller: each is built once, and reused while the entries are
-    the same. The entries are compared each time, so changes need not be reported. There are as many pages as issued
-    cursors."""
+    """The pages of lists that are the same for every caller. A page is built once, and used again while the entries
+    are the same; they are compared each time, so a change need not be reported. Pages are stored for issued cursors
+    only, so their number is limited."""
 
     def __init__(self) -> None:
         self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}

@@ -1,9 +1,9 @@
-"""A quantity that clients share; part of it always remains available to other clients."""
+"""A limited quantity, such as memory, that clients share, so that a part of it always remains for further clients."""
 
 
 class Portions:
-    """The portion of `limit` that each client holds: at most as much as remains for other clients, so a single client
-    can hold half of it."""
+    """The amounts that clients have reserved of `limit`. A client may have at most as much as is still free; so one
+    client can have half of it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -11,9 +11,9 @@ class Portions:
         self._by_client: dict[str, int] = {}
 
     def reserve(self, client: str, amount: int = 1) -> bool:
-        """Reserve that amount for the client until `release`. Return False if the client may not have it. More than
-        half of the limit is granted only while nothing is reserved."""
-        # Each client may have half of the free part, so early clients, however many, can't keep out later ones.
+        """Reserve `amount` for the client until `release`. Return False if the client may not have it. If nothing is
+        reserved, any amount is granted."""
+        # A client may take at most half of what the others leave, so no number of clients can take everything.
         own = self._by_client.get(client, 0) + amount
         if self._used and own > self._limit - self._used:
             return False

@@ -1,8 +1,8 @@
-"""The bytes of large results on their way to clients, and the calls that wait while there are too many.
+"""The memory of large results that are being sent to clients, and the calls that wait while it is too much.
 
-Transports over HTTP count each large result until its client has read most of it. The size of a result is not known
-before the call has run. So calls do not begin while many bytes of their client are on the way: a thousand requests at
-once have a few megabytes of results in memory, and not a gigabyte.
+The HTTP transports count each large result until its client has read most of it. The size of a result is known only
+after its call has run. So a call does not begin while many bytes of earlier results are being sent to its client. In
+this way the results of a thousand requests that arrive together take a few megabytes at a time, not a gigabyte.
 """
 
 import asyncio
@@ -11,23 +11,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LARGE_RESULT_BYTES = 32_768
-"""The minimum size in bytes of a result that takes room; smaller results are bounded by the number of connections."""
+"""The minimum size in bytes of a result that is counted; smaller ones are limited by the number of connections."""
 
 
 class Room:
-    """The room for large results of all clients. A client that has none on the way never waits."""
+    """The bytes of large results that are being sent, by client. A client to which none is being sent never waits."""
 
     def __init__(self, limit: int) -> None:
-        """Clients wait once `limit` bytes are in use; one client may use half of it."""
+        """`limit` is the number of bytes for all clients, of which each may use half of what the others leave."""
         self._limit = limit
         self.used = 0
-        """The bytes in use."""
+        """The number of bytes for all clients."""
         self._by_client: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     def is_free(self, client: str) -> bool:
         """Return True if a call of `client` may begin."""
-        # As in `Portions`, each client may have half of the free part.
+        # As in `Portions`, a client may use at most half of what the others leave.
         own = self._by_client.get(client, 0)
         return not own or own <= self._limit - self.used
 
@@ -37,7 +37,7 @@ class Room:
         self._by_client[client] += size
 
     def remove(self, client: str, size: int) -> None:
-        """Stop counting `size` bytes, which are sent or dropped."""
+        """Stop counting `size` bytes, which were sent or dropped."""
         self.used -= size
         self._by_client[client] -= size
         if not self._by_client[client]:
@@ -54,7 +54,7 @@ class Room:
             self.remove(client, size)
 
     async def wait(self, client: str) -> None:
-        """Wait until a call of `client` may begin, after those that have waited longer."""
+        """Wait until a call of `client` may begin, after those of its calls that have waited longer."""
         loop = asyncio.get_running_loop()
         while not self.is_free(client):
             turn = loop.create_future()
@@ -62,13 +62,13 @@ class Room:
             try:
                 await turn
             except asyncio.CancelledError:
-                self._wake_next()  # drops the cancelled turn from the queue, or passes on one that was given
+                self._wake_next()  # removes the cancelled turn from the queue, or gives it to the next call
                 raise
-        # The next call begins after this one has run for a turn of the loop, in which most results become ready.
+        # The next call begins one turn of the event loop later. By then most calls have a result, which is counted.
         loop.call_soon(self._wake_next)
 
     def _wake_next(self) -> None:
-        """Let the first waiting call of each client begin that may."""
+        """Wake the first waiting call of each client whose calls may begin."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].done():
                 queue.popleft()

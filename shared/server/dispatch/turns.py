@@ -1,4 +1,5 @@
-"""Turns of clients for work in threads: limited in total, and fair, so that a busy client delays only itself."""
+"""The turns of clients to work in threads. Their total number is limited, and clients take turns, so that a busy
+client delays only itself."""
 
 import asyncio
 from collections import Counter, deque
@@ -6,16 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 MAX_CONCURRENT = 4
-"""Maximum number of pieces of work at once. More would not be faster, since only one thread at a time runs Python,
-and each thread delays short work, and the event loop, by a few milliseconds at each switch."""
+"""Maximum number of threads that work at the same time. More would not be faster, since only one thread at a time
+executes Python code. And each of them delays short work, and the event loop, by a few milliseconds whenever Python
+switches threads."""
 
 
 class Turns:
-    """The turns of clients, working and waiting, in one event loop."""
+    """The turns of clients in one event loop: those that are taken, and those that wait."""
 
     def __init__(self, at_once: int = MAX_CONCURRENT, per_client: int | None = None) -> None:
-        """`per_client` is the number of places that one of several clients may hold: by default all but one, which is
-        left for the others."""
+        """`at_once` is the maximum number of turns that are taken at the same time, and `per_client` that of one
+        client, if there are several: by default one less, which is left for others."""
         self._at_once = at_once
         self._per_client = max(at_once - 1 if per_client is None else per_client, 1)
         self._working: Counter[str] = Counter()
@@ -23,13 +25,13 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of pieces of work that wait for a turn."""
+        """The number of turns that wait."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
     async def acquire(self, client: str) -> AsyncIterator[None]:
-        """Wait for a turn of `client`, and hold it during the block. The client "" means that there is only one
-        client, which may hold all places."""
+        """Wait for a turn of `client`, and hold it during the block. The name "" means that there is only one client,
+        which may take all turns."""
         if self._can_start(client) and client not in self._waiting:
             self._working[client] += 1
         else:
@@ -39,8 +41,8 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if turn.cancelled():
-                    self._start_next()  # drops the cancelled turn from the queue
-                else:  # the turn was given after the cancellation
+                    self._start_next()  # removes the cancelled turn from the queue
+                else:  # the turn was given when the task had already been cancelled
                     self._finish(client)
                 raise
         try:
@@ -59,7 +61,8 @@ class Turns:
         self._start_next()
 
     def _start_next(self) -> None:
-        """Give free places to the clients that wait longest; each of them then moves to the end of the queue."""
+        """Give free turns to the clients that have waited longest. Each of them then moves to the end of the
+        queue."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].cancelled():
                 queue.popleft()

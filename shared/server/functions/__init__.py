@@ -1,1 +1,1 @@
-"""An author's functions: their arguments, their return values, and their calls."""
+"""The functions that authors declare: validation of their arguments and return values, and their schemas."""

@@ -1,4 +1,4 @@
-"""The types that an author declares: their evaluation, and the values that they allow."""
+"""The type annotations of an author's function: their evaluation, and the kinds of values that they allow."""
 
 from collections import abc
 from collections.abc import Callable
@@ -23,13 +23,14 @@ _VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 
 def evaluate(function: Callable[..., Any], what: str) -> dict[str, Any]:
-    """Return the types of the parameters and of the result of a function, by name. Raises DeclarationError for a name
-    that is not defined."""
+    """Return the types of the parameters of a function by name, and that of its result as "return". Raises
+    DeclarationError if a type contains a name that is not defined."""
     try:
         return get_type_hints(function, include_extras=True)
     except NameError:
         pass
-    # Types of an enclosing function are unknown to the module; with postponed annotations only its frame has them.
+    # The name may be local to a function that encloses the declared one. If annotations are strings, only the frame
+    # of that function has it.
     author = find_author()
     try:
         return get_type_hints(function, localns=author.f_locals if author else None, include_extras=True)
@@ -39,19 +40,20 @@ def evaluate(function: Callable[..., Any], what: str) -> dict[str, Any]:
 
 
 def format_type(declared: Any) -> str:
-    """Return a type as an author would write it."""
+    """Return a type as the author would write it."""
     return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
 
 
 def name_of_argument(name: str, hint: Any, default: Any) -> str:
-    """Return the name under which clients send a parameter: its own, or the alias in `Field(alias=...)`."""
+    """Return the name of the argument for the parameter `name`: the alias in `Field(alias=...)`, or else the same
+    name."""
     fields = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
     aliases = (part.validation_alias for part in fields if isinstance(part, FieldInfo))
     return next((alias for alias in aliases if isinstance(alias, str)), name)
 
 
 def remove_validators(hint: Any) -> Any:
-    """Return a type without the author's validators; the type itself if it has none."""
+    """Return a type without validators; the same object if it has none."""
 
     def change(part: Any) -> Any:
         if get_origin(part) is not Annotated:
@@ -65,8 +67,8 @@ def remove_validators(hint: Any) -> Any:
 
 
 def replace_iterables(hint: Any) -> Any:
-    """Return the type of an argument with lists instead of iterables, whose items pydantic would validate only when
-    the function reads them."""
+    """Return the type of an argument with `list` instead of `Iterable`. pydantic would validate the items of an
+    iterable only when the function reads them."""
 
     def change(part: Any) -> Any:
         return GenericAlias(list, get_args(part)) if get_origin(part) is abc.Iterable else part
@@ -75,8 +77,8 @@ def replace_iterables(hint: Any) -> Any:
 
 
 def add_descriptions(hint: Any) -> Any:
-    """Return the type of an argument with the description that a plain string in `Annotated`, or a `Doc`, is meant to
-    be (PEP 727)."""
+    """Return the type of an argument with a string or a `Doc` (PEP 727) in `Annotated` as its description, which
+    pydantic would ignore."""
     if get_origin(hint) is not Annotated:
         return hint
     texts = (part.documentation if isinstance(part, Doc) else part for part in hint.__metadata__)
@@ -85,7 +87,8 @@ def add_descriptions(hint: Any) -> Any:
 
 
 def _map_parts(hint: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a type whose parts have been changed, from the inside out, or the type itself if nothing changed."""
+    """Apply `change` to all parts of a type, the inner parts first, and then to the type. Return the result; the same
+    object if nothing has changed."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         inner = _map_parts(parts[0], change)
@@ -107,19 +110,19 @@ def resolve_alias(hint: Any) -> Any:
 
 
 def is_data(hint: Any) -> bool:
-    """Return True if values of this type are data, sent as structured content with a schema."""
+    """Return True if values of this type are data, which is sent as structured content, with an output schema."""
     hint = resolve_alias(hint)
     base = get_origin(hint) or hint
     if base in _UNIONS:
         parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
-        return not _is_content(hint) and any(is_data(part) for part in parts)
+        return not _may_be_content(hint) and any(is_data(part) for part in parts)
     if base in _COLLECTIONS:
-        return not any(_is_content(part) for part in get_args(hint))
+        return not any(_may_be_content(part) for part in get_args(hint))
     return isinstance(base, type) and base not in (Any, object) and not issubclass(base, _TEXT + _CONTENT + _NO_JSON)
 
 
 def is_sendable(hint: Any) -> bool:
-    """Return True if, judging by the type, values of this type are content or data."""
+    """Return True if values of this type can be sent, as content or as data."""
     hint = resolve_alias(hint)
     base = get_origin(hint) or hint
     if base in (*_UNIONS, list, tuple, Literal):
@@ -129,7 +132,7 @@ def is_sendable(hint: Any) -> bool:
 
 
 def is_content(value: Any, hint: Any) -> bool:
-    """Return True if a value may be returned where text and content blocks of this type are declared."""
+    """Return True if `value` has the type `hint`, which consists of text and content blocks."""
     base, parts = get_origin(hint) or hint, get_args(hint)
     if base is Literal:
         return value in parts
@@ -145,8 +148,8 @@ def is_content(value: Any, hint: Any) -> bool:
 
 
 def is_one_of(hint: Any, types: tuple[type, ...], containing: tuple[Any, ...] = ()) -> bool:
-    """Return True if values of a type are of these types or lists of them, or if the type is undetermined.
-    `containing` are the names of types that contain it, possibly its own."""
+    """Return True if values of the type `hint` have one of `types`, or are lists of such values, or if the type does
+    not determine that. `containing` is the aliases inside which the type occurs, which may include itself."""
     if any(hint is name for name in containing):
         return True
     name, hint = hint, resolve_alias(hint)
@@ -159,9 +162,9 @@ def is_one_of(hint: Any, types: tuple[type, ...], containing: tuple[Any, ...] = 
     return hint in (None, Any, object, list, tuple, ...) or (isinstance(hint, type) and issubclass(hint, types))
 
 
-def _is_content(hint: Any) -> bool:
-    """Return True if values of this type are, or may be, content for the model without conversion."""
+def _may_be_content(hint: Any) -> bool:
+    """Return True if values of this type are, or may be, content blocks."""
     hint = resolve_alias(hint)
     if get_origin(hint) in _UNIONS:
-        return any(_is_content(part) for part in get_args(hint))
+        return any(_may_be_content(part) for part in get_args(hint))
     return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))

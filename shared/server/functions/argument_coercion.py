@@ -1,11 +1,9 @@
-"""Converts arguments to a form that their schema accepts, if the client has sent them in another form with the same
-meaning.
+"""Converts arguments that their schema refuses, if the client has sent them in another form with the same meaning.
 
-1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number that way. Many hosts
-send a value that is not a string as a string with its JSON (anthropics/claude-code#29104,
-github/github-mcp-server#2044), null for an argument that is left out (danny-avila/LibreChat#11905,
-langflow-ai/langflow#8059), and arguments of their own. Only refused values are converted, so a string stays a string
-if the schema accepts one.
+Some clients write every number as a float; 1.0 is an integer in JSON Schema (2020-12, section 6.1.1). Many hosts send
+the JSON of a value as a string (anthropics/claude-code#29104, github/github-mcp-server#2044), or null instead of
+leaving an argument out (danny-avila/LibreChat#11905, langflow-ai/langflow#8059), or they add arguments of their own.
+Only refused values are converted, so a string remains one if the schema accepts it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +15,7 @@ from pydantic_core import ErrorDetails, from_json
 
 _ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "deque_type", "iterable_type"}
 _OBJECTS = {"dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"}
-"""The kinds of errors whose schema requires an array, and those whose schema requires an object."""
+"""The kinds of pydantic's errors for values that should be an array, and for those that should be an object."""
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_ARRAYS, (list, NoneType)),
     **dict.fromkeys(_OBJECTS, (dict, NoneType)),
@@ -26,21 +24,20 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "float_type": (int, float, NoneType),
     "bool_type": (bool, NoneType),
     "none_required": (NoneType,),
-    # A schema of choices may accept strings, even "null".
+    # Without NoneType, since the choices may be strings, such as "null".
     "literal_error": (int, float, bool),
     "enum": (int, float, bool),
 }
-"""The JSON types of the value that the schema requires, by the kind of the error."""
+"""The Python types that a converted value may have, by the kind of the error."""
 _HOST_ARGUMENTS = {"wait_for_previous", "task_progress", "random_string"}
-"""Arguments that a host adds to all tools and passes on: Gemini CLI 0.61 the first, Cline the second
-(cline/cline#8256), Cursor the third, to those without arguments."""
+"""The arguments that hosts add: Gemini CLI 0.61 the first, Cline the second (cline/cline#8256), and Cursor the third,
+to calls of tools without arguments."""
 
 
 def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable[[str], bool]) -> bool:
-    """Convert each refused value of `arguments` to its other form, in place, and remove the values that mean "left
-    out".
+    """Convert the refused values of `arguments`, in place, and remove those that mean that an argument was left out.
 
-    Return True if anything has changed. `is_optional` returns True for the name of an argument that may be left out.
+    Return True if anything has changed. `is_optional` returns True if the argument with that name may be left out.
     """
     changed = False
     for error in errors:
@@ -59,7 +56,7 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
 
 
 def _convert(kind: str, value: Any) -> Any:
-    """Return the value in the required form, by the kind of the error; the value itself if there is no such form."""
+    """Return `value` in the form that an error of this kind requires; unchanged if there is no such form."""
     expected, converted = _TYPES.get(kind, ()), value
     if expected and isinstance(value, str):
         try:
@@ -74,11 +71,11 @@ def _convert(kind: str, value: Any) -> Any:
 
 
 def _replace(node: Any, location: Sequence[int | str], old: Any, new: Any) -> bool:
-    """Replace `old` at the location by `new`. Return False if `old` is not there."""
+    """Replace the value `old` at `location` in `node` with `new`. Return False if `old` is not there."""
     parent: Any = None
     key: Any = None
     for part in location:
-        # A part that leads nowhere is the name of the member of a union, which pydantic puts into the location.
+        # pydantic's locations also contain the names of members of unions, which lead nowhere and are skipped.
         if isinstance(node, dict) if isinstance(part, str) else isinstance(node, list):
             try:
                 parent, key, node = node, part, node[part]

@@ -1,4 +1,4 @@
-"""Error messages for invalid arguments, with the argument, its object, and the possible values."""
+"""Error messages for invalid arguments. They name the argument, and the possible names or values."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -11,14 +11,16 @@ from ...text import nearest
 Schema = dict[str, Any]
 
 MAX_ERRORS = 1_000
-"""The number of errors that pydantic lists in a few milliseconds; a client can cause hundreds of thousands."""
+"""Maximum number of errors that pydantic is asked to list, which takes it a few milliseconds. A client can cause
+hundreds of thousands."""
 _MAX_ERRORS = 20
-"""The number of errors in the message for one call; the others are only counted."""
+"""Maximum number of errors in a message; further ones are only counted."""
 _MAX_ITEMS = 10
 _MAX_MEMBERS = 100
-"""The numbers of items of an array and members of an object that are validated again if too many are wrong."""
+"""If there are too many errors to list, only the beginning of the arguments is validated again: at most so many items
+of an array, and members of an object."""
 _MIN_PART_LENGTH = 3
-"""The minimum length of two names that are considered equal because one is part of the other."""
+"""The minimum length of names of which one may be meant by the other because it is a part of it."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
@@ -38,7 +40,7 @@ def describe(error: ValidationError, schema: Schema) -> str:
 
 
 def shorten(arguments: Any, declared: Collection[str]) -> Any:
-    """Return the beginning of `arguments` that have too many errors, including all `declared` arguments."""
+    """Return the beginning of `arguments`, which have too many errors to list, with all `declared` arguments."""
     if isinstance(arguments, list):
         return [shorten(item, ()) for item in arguments[:_MAX_ITEMS]]
     if not isinstance(arguments, dict):
@@ -62,7 +64,7 @@ def _describe_error(
 
 
 def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
-    # A missing argument is more likely meant if one name is part of the other: `table_name` and `name`.
+    # A missing argument is meant if one name is a part of the other, such as `name` and `table_name`.
     candidates = (
         other
         for other in missing
@@ -76,12 +78,13 @@ def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -
 
 
 def _locate(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
-    """Return the path to `location`, as a reader would write it, and the schemas that the value there may have."""
+    """Return the path to pydantic's `location` without the names of members of unions, and the schemas of the value
+    there."""
     path: list[str] = []
     nodes = [schema]
     for part in location:
         members = [member for node in nodes for member in _union_members(node, str(part))]
-        # pydantic puts the tried member of a union into the location.
+        # If this is a union, `part` is the name of the member that pydantic has tried, not a part of the path.
         if not members:
             path.append(str(part))
         inner = members or [child for node in nodes for child in _child_schemas(node, part)]
@@ -94,9 +97,10 @@ def _locate(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
 
 
 def _union_members(node: Schema, tried: str) -> list[Schema]:
-    """Return a list of the union member called `tried`, or of all members if none has that name."""
+    """Return the member of the union `node` that pydantic calls `tried`, in a list; all members if none is called
+    that; empty if `node` is not a union."""
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
-    # pydantic names a member by its discriminator, or by its class.
+    # pydantic calls a member by the value of its discriminator, or by its class.
     reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")
     return [member for member in members if member.get("$ref") == reference] or members
 

@@ -1,11 +1,11 @@
-"""A plain typed function, read once: the validation of its arguments, its schemas, and the form of its result.
+"""A declared function: its schemas, and the validation of its arguments.
 
 Arguments are validated as strict JSON: `"5"` is not an integer, but a string may become a `Path` or a `date`, since
-JSON has no other way to write them. Refused values are tried once more in another form of the same meaning (see
-`argument_coercion`). Unknown arguments are errors that name the nearest known one.
+JSON has no other form for these. Refused values are converted to another form with the same meaning, if there is one,
+and validated again (see `argument_coercion.py`). The error for an unknown argument names the most similar known one.
 
-The signature is read when a decorator runs. The model of the arguments is built on first use: a host waits for every
-server that it starts, and the first answer needs no model.
+The signature is read when the function is declared. The pydantic model of the arguments is built at first use,
+because a host waits for each server that it starts, and the first answer needs no model.
 """
 
 import inspect
@@ -37,38 +37,40 @@ from .threads import in_thread
 
 _JSON_TYPES = (str, int, bool, NoneType)
 _MAX_COERCIONS = 4
-"""Maximum number of successive conversions of arguments: an array sent as a string may contain another array sent as
-a string."""
+"""Maximum number of conversions of the same arguments, one after the other: an array that was sent as a string may
+contain another one."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
 class JsonSchema(GenerateJsonSchema):
-    """JSON Schema 2020-12 without parts that cost tokens and add nothing: titles derived from names, docstrings of
-    models, the null that an optional argument accepts in addition to being left out, and the ban on other arguments.
-    Some hosts can't read the latter (googleapis/python-genai#2393), and a call with unknown arguments gets an error
-    that names them."""
+    """Generates JSON Schema 2020-12 without parts that cost tokens and are of no use to a model.
+
+    These are titles, which repeat names; docstrings of models; null as a value of optional arguments, which can be
+    left out; and `"additionalProperties": false`, which some hosts can't read (googleapis/python-genai#2393). Unknown
+    arguments are refused nevertheless, with an error that names them.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: fields have no titles."""
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """Express a nullable type as `anyOf`, because some hosts do not accept a list in `type`."""
+        """Return a nullable type as `anyOf`, because some hosts do not accept a list in `type`."""
         return {"anyOf": [self.generate_inner(schema["schema"]), {"type": "null"}]}
 
     def any_schema(self, schema: Any) -> Any:
-        """Return the choice of all types, for results: some hosts do not understand an empty schema."""
+        """Return, for results, the choice of all types: some hosts do not understand an empty schema."""
         return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
 
     def dict_schema(self, schema: Any) -> Any:
-        """Return the schema of a dictionary; if any values are allowed, their schema is `true`, which most hosts
+        """Return the schema of a dictionary. If it allows any values, their schema is `true`, which most hosts
         understand."""
         result = super().dict_schema(schema)
         return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
     def default_schema(self, schema: Any) -> Any:
-        """Return the schema with its default, unless the default is null. Such an argument does not accept null: a
-        client leaves it out instead."""
+        """Return the schema with its default, unless the default is null. Then the schema of an argument does not
+        mention null either: a client leaves the argument out instead."""
         inner = schema["schema"]
         if self.mode == "validation" and schema.get("default", ...) is None and inner["type"] == "nullable":
             return self.generate_inner(inner["schema"])
@@ -78,17 +80,15 @@ class JsonSchema(GenerateJsonSchema):
         return result
 
     def encode_default(self, dft: Any) -> Any:
-        """Return a default as JSON. Values that are already JSON are returned unchanged, without building a
-        serializer."""
+        """Return a default as JSON-serializable value. Building a serializer is skipped for values that need none."""
         return dft if type(dft) in _JSON_TYPES else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
-        """Return the schema, without the titles and docstrings of its models, and without their ban on other
-        arguments."""
+        """Return the schema, without titles and docstrings of models, and without `"additionalProperties": false`."""
         result = super().generate(schema, mode)
         for definition in (result, *result.get("$defs", {}).values()):
             definition.pop("title", None)
-            # A docstring of a model is for programmers; every conversation would pay for each word of it.
+            # The docstring of a model is written for programmers, and would cost tokens in every conversation.
             definition.pop("description", None)
             if mode == "validation" and definition.get("additionalProperties") is False:
                 del definition["additionalProperties"]
@@ -96,7 +96,7 @@ class JsonSchema(GenerateJsonSchema):
 
 
 class ArgumentSchema(JsonSchema):
-    """`JsonSchema` for arguments, which omits obvious defaults: a switch that is off, or an empty list."""
+    """A `JsonSchema` for arguments, which also leaves out obvious defaults, such as false or an empty list."""
 
     def default_schema(self, schema: Any) -> Any:
         """Return the schema with its default, unless the default is false or empty."""
@@ -108,7 +108,7 @@ class ArgumentSchema(JsonSchema):
 
 
 class Function:
-    """A handler's function and its properties."""
+    """A function that was declared as a tool, a resource or a prompt."""
 
     def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
         self.call = function if inspect.iscoroutinefunction(function) else in_thread(function)
@@ -129,12 +129,12 @@ class Function:
         self._context_name = next(takes_context, None)
         self._fields = self._read_parameters()
         self._names = {name_of_argument(name, *field): name for name, field in self._fields.items()}
-        """The parameters by the names of their arguments, which `Field(alias=...)` may change."""
+        """The names of the parameters, by those of the arguments; `Field(alias=...)` makes them differ."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments; its root is an object. Raises DeclarationError for a type that JSON
-        can't carry."""
+        """The JSON Schema of the arguments, which is that of an object. Raises DeclarationError if a type has no
+        schema."""
         return inline_definitions(self._schema_with_definitions)
 
     @cached_property
@@ -159,14 +159,14 @@ class Function:
         return self._model.model_fields[self._names[name]].description
 
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
-        """Return `arguments` as the function accepts them, with the `context` if the function has a parameter for it.
+        """Return the validated keyword arguments for the function, with the `context` if it has a parameter for it.
         Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
             raise self._make_excess_error(arguments)
         data = to_json(arguments)
         try:
-            # The JSON is validated, since as Python values a string for a `date` and a list for a tuple would be
-            # refused.
+            # Validated as JSON, since strict validation of Python values would refuse a string for a `date`, or a
+            # list for a tuple.
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
             checked = complete(self._coerce(data, error))
@@ -197,7 +197,7 @@ class Function:
         return InvalidArguments(self._describe_many(arguments, unknown))
 
     def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
-        """Bind arguments like `bind`, but all of them are strings: "5" may become an integer."""
+        """Return the same as `bind` for arguments that are all strings: "5" may become an integer."""
         try:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
@@ -208,9 +208,9 @@ class Function:
         return bound
 
     def _coerce(self, data: bytes, error: ValidationError) -> Steps[BaseModel]:
-        """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is no
-        such form."""
-        # The cache of short strings doubles the time if all of them are different.
+        """Return the validated arguments after conversions; their JSON `data` was refused with `error`. Raises
+        InvalidArguments if that is impossible."""
+        # The parser's cache of short strings would double the time if all strings are different.
         arguments = from_json(data, cache_strings="none")
         yield
         count = error.error_count()
@@ -227,7 +227,8 @@ class Function:
         raise InvalidArguments(describe(error, self._schema_with_definitions))
 
     def _may_be_coercible(self, arguments: Any) -> bool:
-        """Return True if the beginning of arguments with very many wrong values has another form that may fit."""
+        """Return True if at least a value at the beginning of `arguments`, which have very many errors, can be
+        converted."""
         beginning = shorten(arguments, self._names)
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)
@@ -239,7 +240,7 @@ class Function:
         return name in self._names and not self.is_required(name)
 
     def _describe_many(self, arguments: Any, count: int) -> str:
-        """Return the message for arguments of which `count` values are wrong, more than can be listed."""
+        """Return the message for arguments with `count` errors, which are too many to list."""
         try:
             self._model.model_validate_json(to_json(shorten(arguments, self._names)), strict=True)
         except ValidationError as error:
@@ -268,8 +269,8 @@ class Function:
         return fields
 
     def check(self) -> None:
-        """Raise DeclarationError for arguments that have no schema, and for defaults that their schema refuses. The
-        author's validators don't run: they are meant for a call, and may have effects."""
+        """Raise DeclarationError if an argument has no schema, or a default that its schema refuses. Validators of
+        the author are not called: they are meant for calls, and may have side effects."""
         model = self._model
         unvalidated: dict[str, Any] = {
             name: (remove_validators(hint), default) for name, (hint, default) in self._fields.items()
@@ -288,7 +289,7 @@ class Function:
                 raise DeclarationError(f"{self._what}: {fault}") from None
 
     def check_texts(self) -> None:
-        """Raise DeclarationError like `check`, and for arguments that can't be read from a string."""
+        """Raise DeclarationError as in `check`, and if an argument can't be read from a string."""
         self.check()
         for argument, name in self._names.items():
             schema = self.schema["properties"][argument]
@@ -298,14 +299,14 @@ class Function:
             core: Any = TypeAdapter(self.hints[name]).core_schema
             while core["type"] in ("default", "definitions", "model", "nullable"):
                 core = core["schema"]
-            # A validator of the author that comes first may accept text.
+            # A validator of the author that is called before that of pydantic may accept text.
             if core["type"] not in ("function-before", "function-wrap", "function-plain"):
                 type_ = format_type(self.hints[name])
                 raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")
 
     def _explain(self, error: Exception) -> str:
-        """Return the reason why the arguments have no schema, with the name of the first argument without a
-        schema."""
+        """Return why the arguments have no schema, with the name of the first argument that has none. `error` is
+        pydantic's."""
         for name, (hint, _) in self._fields.items():
             try:
                 TypeAdapter(hint).json_schema()
@@ -317,7 +318,7 @@ class Function:
     def _model(self) -> type[BaseModel]:
         try:
             with warnings.catch_warnings():
-                # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
+                # An argument may be called `schema` or `copy`, like a method of pydantic's models.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
                 fields: dict[str, Any] = {
                     name: (add_descriptions(replace_iterables(hint)), default)
@@ -326,21 +327,20 @@ class Function:
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {self._explain(error)}") from error
-        # pydantic silently gives some names another meaning, such as those that begin with an underscore.
+        # pydantic silently makes no fields of some names, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be named {name!r}")
         return model
 
 
 def first_sentence(error: Exception) -> str:
-    """Return the first sentence of a pydantic error, without the advice."""
+    """Return the first sentence of an error of pydantic, without its advice."""
     return str(error).partition("\n")[0].partition(". ")[0]
 
 
 def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a function's result."""
+    """Return the JSON Schema of a function's result, whose root says that it is an object, if it is one."""
     schema = adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
     root = schema.pop("$ref", None)
-    # The schema of a recursive model is a mere reference, but the root must say that it is an object (2025-06-18,
-    # Tool).
+    # pydantic's schema of a recursive model is only a reference, but the root must have a type (2025-06-18, Tool).
     return schema if root is None else {**schema["$defs"][root.removeprefix("#/$defs/")], **schema}

@@ -1,4 +1,4 @@
-"""Removes `$ref`, which the models of some hosts can't read, from the schemas of arguments
+"""Removes `$ref` from the schemas of arguments, because the models of some hosts can't read it
 (google-gemini/gemini-cli#13326)."""
 
 from typing import Any
@@ -7,9 +7,9 @@ _DEFINITIONS = "#/$defs/"
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with each reference replaced by its definition.
+    """Return `schema` with each reference replaced with its definition.
 
-    Only the first replacement includes the descriptions. A definition that refers to itself stays a definition.
+    Only the first copy of a definition has the descriptions. A definition that refers to itself stays a definition.
     """
     definitions: dict[str, Any] = schema.get("$defs", {})
     if not definitions:
@@ -23,12 +23,12 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
 class _Inlining:
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions
-        self._known = set[str]()
+        self._seen = set[str]()
         self._recursive = set[str]()
 
     def inline(self, value: Any, enclosing: tuple[str, ...] = (), *, is_bare: bool = False) -> Any:
-        """Return part of a schema without references; `enclosing` are the definitions around it. With `is_bare`, it
-        has no descriptions."""
+        """Return `value`, a part of a schema, without references. `enclosing` is the names of the definitions that
+        contain it. With `is_bare`, descriptions are removed."""
         if isinstance(value, list):
             return [self.inline(item, enclosing, is_bare=is_bare) for item in value]
         if not isinstance(value, dict):
@@ -38,13 +38,13 @@ class _Inlining:
             self._recursive.add(name)
             return value
         if name in self._definitions:
-            is_known = name in self._known
-            self._known.add(name)
+            is_seen = name in self._seen
+            self._seen.add(name)
             siblings = {key: item for key, item in value.items() if key != "$ref"}
             definition = self._definitions[name]
-            return {**self.inline(definition, (*enclosing, name), is_bare=is_bare or is_known), **siblings}
+            return {**self.inline(definition, (*enclosing, name), is_bare=is_bare or is_seen), **siblings}
         result = {key: self.inline(item, enclosing, is_bare=is_bare) for key, item in value.items()}
-        # The schema of a property called "description" is not a string.
+        # If it is not a string, it is the schema of a property that is called "description".
         if is_bare and isinstance(result.get("description"), str):
             del result["description"]
         if isinstance(discriminator := result.get("discriminator"), dict):
@@ -52,7 +52,7 @@ class _Inlining:
         return result
 
     def recursive_definitions(self) -> dict[str, Any]:
-        """Return the definitions that refer to themselves, with the others inlined."""
+        """Return the definitions that refer to themselves. References to others in them are replaced."""
         definitions: dict[str, Any] = {}
         while remaining := self._recursive - definitions.keys():
             name = min(remaining)

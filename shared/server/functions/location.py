@@ -1,4 +1,4 @@
-"""The position of a declaration in its author's code, for errors about the declaration."""
+"""The file and line of a declaration in its author's code, for error messages."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +14,8 @@ _OWN_PACKAGES = frozenset({__name__.partition(".")[0], "servers"})
 
 @contextmanager
 def locate_errors(function: Any) -> Iterator[None]:
-    """Prefix errors in the declaration of a function with the file and line in the author's code where the function
-    is defined, or where it is called if it is not a function."""
+    """Prefix each DeclarationError in the block with a file and line: those where `function` is defined or, if it is
+    not a function, those of the author's code that is running."""
     try:
         yield
     except DeclarationError as error:
@@ -30,7 +30,7 @@ def locate_errors(function: Any) -> Iterator[None]:
 
 
 def find_author() -> FrameType | None:
-    """Return the frame of the author's code that is running; None if only this package runs."""
+    """Return the innermost frame that is not in this package: the author's code. None if there is none."""
     own_packages = {*_OWN_PACKAGES, "contextlib"}
     frames = (frame for frame, _ in walk_stack(None))
     return next(
@@ -39,6 +39,6 @@ def find_author() -> FrameType | None:
 
 
 def is_own(function: Callable[..., Any]) -> bool:
-    """Return True for a function in this package, whose declarations are checked by tests instead of at each
+    """Return True if `function` belongs to this package, whose declarations are checked by tests, not at each
     start."""
     return getattr(function, "__module__", "").partition(".")[0] in _OWN_PACKAGES

@@ -1,9 +1,10 @@
-"""Validates the data that a tool returns against its declared type: data that violates the schema is never sent
-(2026-07-28, Server Features, Tools, Output Schema).
+"""Validates the data that a tool returns against its declared type, since data that violates the output schema must
+not be sent (2026-07-28, Server Features, Tools, Output Schema).
 
-The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and serializes
-None anywhere. A type that can't be read back from its JSON, such as one with its own validators or serializers, is
-validated as a value, and by the warnings of pydantic's serializer.
+Usually the JSON is validated: pydantic does not validate an instance of a model again that exists already, and it
+serializes None even where the type does not allow it. The values of some types, such as one with custom validators or
+serializers, can't be read back from their JSON. They are validated as Python values, and warnings of pydantic's
+serializer count as errors.
 """
 
 import logging
@@ -28,21 +29,22 @@ _VALIDATED_TYPES = {
     *("any", "bool", "dict", "int", "list", "literal", "none", "nullable", "str", "tuple", "union"),
     *("typed-dict", "typed-dict-field", None),
 }
-"""The parts of a schema that pydantic always validates in a value. Float is excluded: JSON has no NaN and no
-Infinity."""
+"""The kinds of parts in pydantic's core schema that it validates completely in a Python value. `float` is not one of
+them, since it allows NaN and Infinity, which JSON does not have."""
 _TEXT_OR_NUMBER = ("decimal", "complex")
-"""The parts of a schema that pydantic reads from a number as well, although their JSON Schema is a string."""
+"""The kinds of parts that pydantic also reads from a number, although their JSON Schema is a string."""
 _NAME_KEYED = ("fields", "choices")
-"""The entries of a schema whose keys may be names that the author has chosen, such as `type`."""
+"""The keys in a core schema whose value is a dict with names that the author has chosen, of which one may be
+`type`."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _FAULTS = (ValidationError, PydanticSerializationError, UnicodeDecodeError)
-"""The errors for a value that can't be sent; the last one is for bytes."""
+"""The errors for a value that can't be sent; the last one occurs for bytes that are not UTF-8."""
 _AUTHOR_ERRORS = ("value_error", "assertion_error")
-"""The kinds of errors whose text comes from a validator of the author, and may contain values."""
+"""The kinds of errors whose message comes from a validator of the author, and may contain values."""
 
 
 class Output:
-    """The return type that a tool declares."""
+    """The declared return type of a tool."""
 
     def __init__(self, declared: Any, what: str) -> None:
         self._declared = declared
@@ -50,7 +52,7 @@ class Output:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the data. Raises DeclarationError for a type that can't be sent."""
+        """The JSON Schema of the data. Raises DeclarationError if the type has none."""
         try:
             return output_schema(self._adapter)
         except PydanticUserError as error:
@@ -67,7 +69,7 @@ class Output:
 
     @cached_property
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:
-        """A function that returns a value as JSON-serializable data, and its JSON. It raises ToolError for a value of
+        """A function that returns a value as JSON-serializable data, and as JSON. It raises ToolError for a value of
         another type."""
         parts = list(_iterate_parts(self._adapter.core_schema))
         if not all(map(_can_read_back, parts)):
@@ -79,7 +81,7 @@ class Output:
 
     def _dump_value(self, value: Any) -> tuple[Any, bytes]:
         """Dump a value whose type pydantic validates completely in the value."""
-        # The validator is called directly: for a small value the methods of an adapter would double the cost.
+        # The methods of the adapter itself would double the cost for a small value.
         try:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True)
@@ -88,7 +90,7 @@ class Output:
             raise self._refusal(value, error) from None
 
     def _dump_checked(self, value: Any) -> tuple[Any, bytes]:
-        """Dump a value, and validate its JSON."""
+        """Dump a value, whose JSON is validated."""
         data = None
         try:
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings=False)
@@ -99,7 +101,7 @@ class Output:
             raise self._refusal(value, error, data) from None
 
     def _dump_normalized(self, value: Any) -> tuple[Any, bytes]:
-        """Dump a value that is read from its JSON first, so that numbers become the strings of the schema."""
+        """Dump a value after reading it back from its JSON, so that numbers become strings, as in the schema."""
         _, text = self._dump_checked(value)
         return self._dump_checked(self._adapter.validator.validate_json(text, strict=True))
 
@@ -113,7 +115,7 @@ class Output:
             raise self._refusal(value, error) from None
 
     def check(self, value: Any) -> None:
-        """Raise ToolError if a JSON-serializable value is not of the type."""
+        """Raise ToolError if a JSON-serializable value does not have the declared type."""
         try:
             self._adapter.validator.validate_python(value, strict=True)
         except ValidationError as error:
@@ -122,12 +124,12 @@ class Output:
     def _refusal(
         self, value: Any, error: ValidationError | PydanticSerializationError | UnicodeDecodeError, data: Any = None
     ) -> ToolError:
-        """Return the error for `value`; `data` is the validated value, if its JSON has been validated."""
+        """Return the ToolError for `value`. `data` is the JSON-serializable form, if that was validated."""
         detail = ": bytes are sent as UTF-8 text; encode others" if isinstance(error, UnicodeDecodeError) else ""
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             location = "".join(f"{part}: " for part in first["loc"])
-            # The location may also contain names of parts of a schema.
+            # A location may also contain names of members of unions, which lead nowhere and are skipped.
             for key in first["loc"]:
                 with suppress(LookupError, TypeError):
                     data = data[key]
@@ -137,7 +139,7 @@ class Output:
 
 
 def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> ToolError:
-    """Return the error for a value that a tool may not return, and log it for the author."""
+    """Return the error for a value that a tool may not return, after logging it for the author."""
     if isgenerator(value):
         detail = "; use list(...)"
     text = f"{what} returned {type(value).__name__}, but declares {format_type(declared)}{detail}"
@@ -146,13 +148,13 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
 
 
 def _iterate_parts(schema: object) -> Iterator[dict[str, Any]]:
-    """Yield all parts of a schema of pydantic's core, each a mapping."""
+    """Yield all parts of a core schema of pydantic, each of which is a dict."""
     pending = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, dict):
             yield part
-            # Names that the author has chosen are not parts of the schema.
+            # A dict with names that the author has chosen is not a part itself, only its values are.
             pending += [
                 list(inner.values()) if key in _NAME_KEYED and isinstance(inner, dict) else inner
                 for key, inner in part.items()
@@ -163,8 +165,10 @@ def _iterate_parts(schema: object) -> Iterator[dict[str, Any]]:
 
 
 def _can_read_back(part: dict[str, Any]) -> bool:
-    """Return True if this part of a schema accepts the same JSON that it produces."""
-    is_own = str(part.get("type")).startswith("function-") or "serialization" in part or part.get("computed_fields")
-    has_names = part.get("serialization_alias") != part.get("validation_alias")
+    """Return True if this part of a core schema accepts the JSON that it produces."""
+    is_custom = (
+        str(part.get("type")).startswith("function-") or "serialization" in part or part.get("computed_fields")
+    )
+    has_two_names = part.get("serialization_alias") != part.get("validation_alias")
     is_enum_key = part.get("type") == "dict" and part.get("keys_schema", {}).get("type") == "enum"
-    return not (is_own or has_names or is_enum_key or part.get("serialization_exclude"))
+    return not (is_custom or has_two_names or is_enum_key or part.get("serialization_exclude"))

@@ -1,7 +1,7 @@
-"""A plain `def` as a coroutine function: it runs in a thread.
+"""Calls of a plain `def` in a thread.
 
-A call that is cancelled, or whose time is up, ends at once. Its thread can't be stopped: it continues to the end of
-the function, or to `anyio.from_thread.check_cancelled`, and holds its place among the running threads until then.
+A call that is cancelled, or whose time is up, ends at once. But its thread can't be stopped: it continues until the
+function returns or calls `anyio.from_thread.check_cancelled`, and counts as a running thread until then.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from anyio.lowlevel import RunVar
 
 _MAX_THREADS = 40
-"""Maximum number of such threads; further calls wait for a place."""
+"""Maximum number of running threads; further calls wait."""
 _limiter: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
 
 
@@ -33,12 +33,12 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         release = partial(limiter.release_on_behalf_of, borrower)
         try:
             work = partial(_run_unless_cancelled, partial(function, **arguments), release, has_begun)
-            # The thread gets a limiter of its own, since AnyIO releases a place when the thread is abandoned.
+            # AnyIO releases its limiter as soon as a thread is abandoned, so it gets another one than ours.
             value = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
-            if has_begun.acquire(blocking=False):  # cancelled before the thread has begun
+            if has_begun.acquire(blocking=False):  # the call was cancelled before the thread began
                 release()
-        # The wrapper that a decorator makes of an `async def` is often a plain `def`.
+        # A decorator often turns an `async def` into a plain `def` that returns its coroutine.
         return await value if isawaitable(value) else value
 
     return call
@@ -50,5 +50,5 @@ def _run_unless_cancelled(function: Callable[[], Any], release: Callable[[], Non
     try:
         return function()
     finally:
-        with suppress(RuntimeError):  # the loop is closed, and with it its limiter
+        with suppress(RuntimeError):  # the event loop was closed, so its limiter is no longer needed
             from_thread.run_sync(release)

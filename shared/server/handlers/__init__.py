@@ -1,1 +1,1 @@
-"""The handlers of the protocol's methods: functions that accept the run, the context of the call, and its params."""
+"""The handlers of the protocol's methods. A handler accepts the run, the context of the call and its params."""

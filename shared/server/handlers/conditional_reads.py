@@ -1,13 +1,15 @@
-"""Conditional reads of resources that a client already holds.
+"""Conditional reads of resources: a client that still has the contents of an earlier read need not receive them
+again.
 
-<-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                           of every read
-     -> request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                                  what the client has
-    <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}          where that is still so
+    <-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                    every read returns an etag
+    ->  request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                           the etag that the client has
+    <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}   if it is still the current one
 
-Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would treat them
-as empty. The etag is made of the contents, so it holds for every replica, and after a restart. Their `_meta` is
-ignored: a page that was loaded again is the same page. But if `_meta` contains an `etag`, as for files, this replaces
-the hash of the contents: hashing 90 KB takes a quarter of the time of reading them.
+Only a client that declared the extension CONDITIONAL_READS receives a result without contents; any other would take
+the resource to be empty. The etag is a hash of the contents, so it is the same on every replica, and after a restart.
+The `_meta` of the contents is not part of it, since it may contain, for example, the time at which a web page was
+loaded. But if that `_meta` contains an `etag`, as for files, it replaces the hash: hashing 90 KB takes a quarter of
+the time of reading them.
 """
 
 import hashlib
@@ -23,8 +25,8 @@ _ETAG_BYTES = 16
 
 
 def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
-    """Return the etag in the `meta` of a request, if the peer accepts "not modified" as an answer. Raises
-    InvalidParams if the etag is not a string."""
+    """Return the etag in the `meta` of a request. None if there is none, or if the peer does not support conditional
+    reads. Raises InvalidParams if the etag is not a string."""
     if ETAG not in meta or not peer.can("extensions", CONDITIONAL_READS):
         return None
     etag = meta[ETAG]
@@ -34,12 +36,13 @@ def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
 
 
 def add_etag(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
-    """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`."""
+    """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`, the
+    client's."""
     hasher = hashlib.blake2b(digest_size=_ETAG_BYTES)
     for content in result["contents"]:
-        own_etag = content.get("_meta", {}).get("etag")
-        if isinstance(own_etag, str):
-            kind, identity = "etag", own_etag
+        content_etag = content.get("_meta", {}).get("etag")
+        if isinstance(content_etag, str):
+            kind, identity = "etag", content_etag
         else:
             kind = "text" if "text" in content else "blob"
             identity = content[kind]

@@ -1,7 +1,8 @@
-"""One function per method of the protocol that needs the application, and CORE, their extension.
+"""The handlers of the protocol's methods that need the application, and CORE, the extension that contains them.
 
-Each function accepts the running server, the call's context and its validated params, and returns a result of the
-newest version. The pages of lists that don't depend on the caller are stored in `Listings`.
+Each handler accepts the run, the context of the call and its validated params, and returns a result in the form of
+the newest version. One that ends in `_at_once` answers in the same turn of the event loop, or returns None if that is
+not possible (see `AtOnce`). The pages of lists that are the same for every caller are stored in `Listings`.
 """
 
 import sys
@@ -34,13 +35,13 @@ def _page_of(running: Run[Any], name: str, items: list[dict[str, Any]], params: 
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`tools/list`."""
+    """Handle `tools/list`."""
     return list_tools_at_once(running, context, params)
 
 
 def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the maximum size of a
-    result, which no other host reads."""
+    """Handle `tools/list`. The list is the same for every caller, so anyone may cache it. But one host also receives
+    the maximum size of a result, with each tool; other hosts don't read it."""
     listing = _page_of(running, "tools", running.features.tools.entries(running.settings), params)
     host = find_host(context.peer.info)
     if host is None or host.result_characters is None:
@@ -50,12 +51,12 @@ def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListPar
 
 
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`resources/list`."""
+    """Handle `resources/list`."""
     await running.changes.call_on_wanted()
     name, size = context.peer.name_for_principal("resources"), running.server.page_size
     position = read_position(params.cursor, name=name, signer=running.signer)
     page = running.features.resources.page
-    # One more than the page shows, to detect a next page.
+    # One more resource than the page has room for is requested, to detect whether there is a next page.
     if not isinstance(position, list):
         start, resources = 0, await page(context, 0, size + 1)
     else:
@@ -64,8 +65,8 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
         if resources and resources[0].uri == last:
             resources = resources[1:]
         else:
-            # The list has changed, so the position of the last resource, if it still exists, must be determined from
-            # all of them.
+            # The list has changed. The last resource of the previous page has another position now, or is gone, which
+            # only the whole list shows.
             resources = await page(context, 0, sys.maxsize)
             start = find_start(resources, attrgetter("uri"), start, last)
             resources = resources[start : start + size + 1]
@@ -76,17 +77,17 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
 
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`resources/templates/list`."""
+    """Handle `resources/templates/list`."""
     return list_templates_at_once(running, context, params)
 
 
 def list_templates_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`resources/templates/list`: the same for every caller."""
+    """Handle `resources/templates/list`, which is the same for every caller."""
     return _page_of(running, "resourceTemplates", running.features.resources.templates(), params)
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
-    """`resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
+    """Handle `resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     return add_etag(await resource.read(context, params.uri, variables), etag)
@@ -95,8 +96,7 @@ async def read_resource(running: Run[Any], context: Context[Any], params: ReadRe
 def read_resource_at_once(
     running: Run[Any], context: Context[Any], params: ReadResourceParams
 ) -> dict[str, Any] | None:
-    """`resources/read` of a resource that can be read immediately; None for all other requests. Raises the same
-    errors."""
+    """Handle `resources/read` for a resource that can be read at once; None for others. Raises the same errors."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
@@ -104,7 +104,7 @@ def read_resource_at_once(
 
 
 async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`prompts/list`."""
+    """Handle `prompts/list`."""
     source = running.features.prompts.source
     if source is None:
         return _page_of(running, "prompts", running.features.prompts.entries(), params)
@@ -116,23 +116,24 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
 
 
 def list_prompts_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
-    """`prompts/list`, the same for every caller; None if there is a source of prompts, which may wait."""
+    """Handle `prompts/list` if all prompts are declared; None if there is a source of prompts, which may have to
+    wait."""
     prompts = running.features.prompts
     return _page_of(running, "prompts", prompts.entries(), params) if prompts.source is None else None
 
 
 async def get_prompt(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
-    """`prompts/get`."""
+    """Handle `prompts/get`."""
     return await running.features.prompts.render(context, params.name, params.arguments)
 
 
 def get_prompt_at_once(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
-    """`prompts/get` of a prompt that is rendered immediately; None for all other requests."""
+    """Handle `prompts/get` for a prompt that can be rendered at once; None for others."""
     return running.features.prompts.render_at_once(context, params.name, params.arguments)
 
 
 async def complete(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any]:
-    """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
+    """Handle `completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
     features = running.features
     if isinstance(params.ref, PromptReference):
         values = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
@@ -144,7 +145,7 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
 
 
 def complete_at_once(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
-    """`completion/complete` for an argument of a prompt whose values are known; None for all other requests."""
+    """Handle `completion/complete` for a prompt's argument whose values are known at once; None for others."""
     if not isinstance(params.ref, PromptReference):
         return None
     values = running.features.prompts.suggest_at_once(context, params.ref.name, params.argument)
@@ -152,13 +153,14 @@ def complete_at_once(running: Run[Any], context: Context[Any], params: CompleteP
 
 
 async def subscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """`resources/subscribe` of the handshake era. Raises ResourceNotFound if the URI is not served."""
+    """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if the server has no such
+    resource."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}
     if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
         raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, which is the limit")
-    # The server's own code may take a while to begin the subscription, and the client may have unsubscribed by then.
+    # The author's function may take a while to begin the subscription. The client may have cancelled it by then.
     with subscriptions.begin_subscription(params.uri) as still_wanted:
         key = await running.changes.subscribe(context, params.uri, context.link.client)
         unused_keys = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
@@ -167,15 +169,15 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
 
 
 async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """`resources/unsubscribe`; does nothing if there is no such subscription."""
+    """Handle `resources/unsubscribe`. Does nothing if there is no such subscription."""
     unused_keys = context.link.session.subscriptions.unsubscribe(params.uri)
     await running.changes.unsubscribe(unused_keys, context.link.client)
     return {}
 
 
 async def listen(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
-    """`subscriptions/listen`: acknowledges the served part of the filter, then stays open until either side
-    ends it."""
+    """Handle `subscriptions/listen`: acknowledge the supported part of the filter, and keep the stream open until
+    either side ends it."""
     requested, session = params.notifications, context.link.session
     if len(requested.resource_subscriptions) > running.calls.limits.subscriptions:
         raise InvalidParams(f"a stream may hold at most {running.calls.limits.subscriptions} resource subscriptions")
@@ -190,8 +192,8 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
     try:
         for uri in dict.fromkeys(requested.resource_subscriptions):
             with suppress(ResourceNotFound):
-                # A resource that is not served is left out of the acknowledgement, and refuses nothing else
-                # (2026-07-28, Subscriptions).
+                # A resource that does not exist is left out of the acknowledgement; the rest is accepted (2026-07-28,
+                # Subscriptions).
                 uris[uri] = await running.changes.subscribe(context, uri, context.link.client)
         requested_lists = {
             "tools": requested.tools_list_changed,
@@ -215,7 +217,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
 
 
 async def _follow_until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
-    """Send events until the server ends the stream."""
+    """Run `follows` until the server ends the stream."""
     if not follows:
         await context.link.wait_for_closing()
         return
@@ -256,7 +258,7 @@ CORE = Extension[Any](
         "completion/complete": complete,
         "subscriptions/listen": listen,
     },
-    # A list is declared only if it has entries, since hosts request every declared list.
+    # A capability with a list is declared only if the list has entries, since hosts request every declared list.
     declares=(
         Capability(("tools",), lambda running: {"listChanged": True} if len(running.features.tools) else None),
         Capability(("resources",), _resources_capability),
@@ -267,7 +269,7 @@ CORE = Extension[Any](
         Capability(("completions",), _completions_capability),
     ),
 )
-"""The methods of the protocol itself. The session answers those without a handler."""
+"""The methods of the protocol. Those without a handler are answered by the session."""
 CORE.at_once = {
     call_tool: call_tool_at_once,
     list_tools: list_tools_at_once,

@@ -1,6 +1,7 @@
-"""Dispatches each call to its handler, and runs tool calls.
+"""Passes each call to its handler, and handles `tools/call`.
 
-A tool call runs in its own asyncio task or is answered at once, or an extension turns it into a task of the protocol.
+A tool call runs in an asyncio task of its own, unless it can be answered at once. An extension may turn it into a
+task of the protocol, which the client can follow later.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -28,18 +29,19 @@ _EMPTY: Mapping[str, Any] = {}
 
 
 class Dispatch:
-    """Gives each call its context and its handler."""
+    """Answers the calls of one run: it makes the context of each call, and calls its handler."""
 
     def __init__(self, run: Run[Any], budget: CallLimits) -> None:
         self._run = run
         self._budget = budget
         self.tools_at_once = run.features.tools.at_once
-        """The names of the tools that may answer at once; they may change."""
+        """The names of the tools that may answer at once; the set changes with the tools."""
         self.translate = run.server.translate
-        """Translates an exception into the error that the client receives."""
+        """Converts an exception to the error that the client receives."""
 
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
-        """Answer `call`, which came on `link`, in its trace. Raises the exceptions of the handler."""
+        """Return the handler's awaitable result for `call`, which arrived on `link`, as part of the call's trace. The
+        awaitable raises the exceptions of the handler."""
         meta = call.raw.get("_meta") if call.raw else None
         if meta and TRACEPARENT in meta:
             continue_trace(meta)
@@ -48,13 +50,13 @@ class Dispatch:
         return run.handlers[call.method.handler](run, context, call.params)
 
     async def add_nearest_name(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
-        """Return the error of `call`, with the nearest name that its client may see."""
+        """Return `error`, that of `call`, with the most similar name that the client may see."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return await add_nearest_name(run, context, error)
 
     def answer_at_once(self, link: Connection, call: Call) -> dict[str, Any] | None:
-        """Answer a call of a method in `at_once`, before there is a task; return None if the call needs `answer`.
+        """Return the result of a call of a method in `at_once`, without a task; None if the call needs `answer`.
         Raises the exceptions of the handler."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
@@ -66,23 +68,23 @@ class Dispatch:
 
     @cached_property
     def at_once(self) -> Mapping[str, AtOnce]:
-        """The handler of each method that may be answered at once; fixed, like the handlers, when the first peer
-        connects."""
+        """The handlers that answer at once, by method. They are computed once, like `Run.handlers`, when the first
+        peer connects."""
         run = self._run
         features = run.features
         at_once_by_handler = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
         methods = {method.handler: method for method in features.methods}
         at_once_by_method = {}
         for name, handler in features.handlers.items():
-            # A handler that replaces ours, as in a gateway, has no counterpart here.
+            # A handler that replaces the one of CORE, as in a gateway, may have no counterpart that answers at once.
             at_once = run.wrap_at_once(methods[name], at_once_by_handler.get(handler))
             if at_once is not None:
                 at_once_by_method[name] = at_once
         return at_once_by_method
 
     def _set_budget(self, link: Connection, call: Call) -> CallLimits:
-        """Return the limits of each call on `link`."""
-        # The first call sets the budget of all, since a connection has only one host.
+        """Set and return the limits of each call on `link`."""
+        # The first call determines the limits of all calls, since a connection belongs to one host.
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 
@@ -95,8 +97,8 @@ def _answer_in_trace(
 
 
 def route_tasks(task_handler: Handler, handler: Handler) -> Handler:
-    """Return a handler that routes calls that may become tasks to `task_handler`, and all others to `handler` without
-    slowing them: calls of plain tools, and calls from clients that declare nothing about tasks."""
+    """Return a handler for `tools/call` that uses `task_handler` for calls that may become tasks, and `handler` for
+    all others, which this hardly slows down."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
         rpc_call, tools = context.call, running.features.tools
@@ -110,7 +112,7 @@ def route_tasks(task_handler: Handler, handler: Handler) -> Handler:
 
 
 def refuse_tasks(handler: AtOnce) -> AtOnce:
-    """Return a handler that answers at once only calls that `route_tasks` never routes to a `task_handler`."""
+    """Return a handler that answers at once only calls for which `route_tasks` never uses the `task_handler`."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
         rpc_call = context.call
@@ -122,31 +124,33 @@ def refuse_tasks(handler: AtOnce) -> AtOnce:
 
 
 async def call_tool(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's function."""
+    """Handle `tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's
+    function."""
     tools = running.features.tools
-    tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
+    tool = tools.always_offered.get(params.name) or tools.find(params.name, running.settings)
     if context.call.weight < HEAVY_BYTES:
         arguments = tool.function.bind(params.arguments, context)
     else:
         arguments = await run_in_turns(tool.function.bind_steps(params.arguments, context))
-    # Usually nothing collects spans, so the span is skipped.
+    # Most servers have no collector of spans, and skip the cost of a span here.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:
-        with spans.span(*_span_of(tool)):
+        with spans.span(*_span_fields(tool)):
             value = await tool.function.call(**arguments)
     return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
 
 
-def _span_of(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
-    """Return the name and the attributes of the span of a tool's function."""
+def _span_fields(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
+    """Return the name and the attributes of the span for a tool's function."""
     return f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}
 
 
 def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
-    """`tools/call` of a tool that answers at once; None if the call needs `call_tool`. Raises the same errors."""
+    """Handle `tools/call` for a tool that can answer at once; None if the call needs `call_tool`. Raises the same
+    errors."""
     tools = running.features.tools
-    tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
+    tool = tools.always_offered.get(params.name) or tools.find(params.name, running.settings)
     at_once = tool.options.at_once
     if at_once is None:
         return None
@@ -154,7 +158,7 @@ def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallTool
     if spans.tracer is None:
         value = at_once(**arguments)
     else:
-        value = spans.attempt(*_span_of(tool), partial(at_once, **arguments))
+        value = spans.attempt(*_span_fields(tool), partial(at_once, **arguments))
     if value is None:
         return None
     return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)

@@ -1,7 +1,7 @@
-"""The nearest name for an unknown tool or prompt, among those that the client may see.
+"""The suggestion in the error for an unknown tool or prompt: the most similar name that the client may see.
 
-The names come from the server's own list for this client, under all rules. So the answer for a hidden name is the
-same as for a name that does not exist.
+The names are those that the server would list for this client. So the error for a hidden name is the same as for a
+name that does not exist.
 """
 
 from collections.abc import Iterable
@@ -16,18 +16,18 @@ from ..dispatch.context import Context
 from ..run import Run
 
 _LISTS = {"tools/call": "tools", "prompts/get": "prompts"}
-"""The list that contains the names for a method."""
+"""The list that contains the names, by the method of the failed call."""
 _METHODS = {method.name: method for method in REQUESTS}
 _MAX_PAGES = 10
 """Maximum number of pages of the list that are searched."""
 _MAX_NAME_LENGTH = 128
 """Maximum number of characters in a compared name."""
 _MIN_SIMILARITY = 0.8
-"""The similarity of two names, from 0 to 1, from which one may be meant by the other."""
+"""The minimum similarity of a suggested name, from 0 to 1."""
 
 
 async def add_nearest_name(run: Run[Any], context: Context[Any], error: UnknownName) -> UnknownName:
-    """Return the error of the call of `context` with the nearest name; the same error if no name is near."""
+    """Return `error`, that of the call of `context`, with the most similar name; unchanged if no name is similar."""
     list_name = _LISTS.get(context.call.method.handler)
     name = getattr(context.call.params, "name", "")
     if list_name is None or len(name) > _MAX_NAME_LENGTH:
@@ -46,7 +46,7 @@ async def add_nearest_name(run: Run[Any], context: Context[Any], error: UnknownN
                 break
         nearest_name = find_closest(name, names)
     except (McpError, InputRequired):
-        # The client did not request the list, so the failure to list must not hide the error.
+        # The client did not request the list, so a failure to list must not replace its error.
         return error
     return (
         error
@@ -56,8 +56,8 @@ async def add_nearest_name(run: Run[Any], context: Context[Any], error: UnknownN
 
 
 def find_closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name among `names` that `name` most likely means, or None: a name that differs only in case and
-    separators, a name with which `name` ends (hosts prepend the name of the server), or a similar name."""
+    """Return the name among `names` that `name` most likely means: one with which `name` ends, because hosts prepend
+    the name of the server, or else a similar one. Case and separators are ignored. None if there is none."""
     spellings = {_normalize(candidate): candidate for candidate in names}
     letters = _normalize(name)
     endings = [spelling for spelling in spellings if spelling and letters.endswith(spelling)]
