@@ -1,5 +1,6 @@
 """Error messages: advice, nearest names, and fenced text of the database."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -42,6 +43,35 @@ async def test_a_refusal_has_advice(shop: Path) -> None:
     assert [query for query, advice in REFUSED if advice not in errors[query]] == []
     assert all(error.startswith("refused: ") for error in errors.values())
     assert several == "bad_statement: there is more than one statement. Run them one by one."
+
+
+WIDE = ", ".join(f"zeroblob(700) AS c{number}" for number in range(9))
+UNADVISED = [
+    ("list_tables", {"cursor": "é"}),
+    ("explain_query", {"query": "EXPLAIN SELECT 1"}),
+    ("read_query", {"query": "SELECT 1", "database": None}),
+    ("read_query", {"query": f"SELECT {WIDE}"}),
+    ("export", {"query": "SELECT hex(zeroblob(1000))"}),
+    ("create_table", {"query": "SELECT 1"}),
+    ("write_query", {"query": ["SELECT 1", "SELECT 2"], "parameters": [1]}),
+    ("import_csv", {"csv": "a,b\n1,2\n", "types": ["a=none"]}),
+    ("import_csv", {"csv": "id,no\n1,2\n", "table_name": "orders"}),
+    ("import_csv", {"csv": "a,b\n1,2\n1,2,3\n"}),
+    ("import_csv", {"file": "latin.csv", "encoding": "none"}),
+    ("import_csv", {"file": "latin.csv", "encoding": "utf-8"}),
+]
+
+
+async def test_an_error_says_what_to_do_next(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes(b"a\n\xe9\n")
+    limits = ("--max-page", "2000", "--max-export", "1000")
+    async with inside(shop, "--demo", "--allow-write", *limits, "--files", tmp_path) as peer:
+        errors = []
+        for tool, arguments in UNADVISED:
+            default = {"database": "shop", **({"table_name": "new"} if tool == "import_csv" else {})}
+            errors.append(await peer.error(tool, **{**default, **arguments}))
+    # A sentence of its own, after the reason or after the marks around text of the database.
+    assert [error for error in errors if not re.search(r"(?:\. |\n)[A-Z][^\n]+\.$", error)] == []
 
 
 @pytest.mark.parametrize("name", ["?", "?1", ":name", "@name", "$name"])

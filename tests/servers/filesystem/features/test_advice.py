@@ -7,6 +7,7 @@ import pytest
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from tests.servers.filesystem.serving import inside
 from tests.servers.peers import text_of
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 
@@ -99,3 +100,37 @@ async def test_a_path_with_backslashes_or_escapes_is_answered_with_the_existing_
 async def test_a_windows_path_is_refused_with_a_note_on_the_system(call_text):
     text = await call_text("read_text_file", path="C:\\Users\\me\\a.txt")
     assert text.endswith("does not run on Windows; list_allowed_directories lists its directories.")
+
+
+ADVISED = [
+    ("search_content", {"path": ".", "pattern": "(?=x)"}),
+    ("search_content", {"path": ".", "pattern": "a\nb"}),
+    *((tool, {"path": ".", "pattern": "*", "cursor": "x"}) for tool in ("search_content", "search_files")),
+    ("list_directory", {"path": ".", "cursor": "x"}),
+    ("changes", {"cursor": "x"}),
+    *(("read_text_file", {"path": "a", **more}) for more in ({"cursor": "x"}, {"encoding": "none"})),
+    *(("read_text_file", {"path": path}) for path in ("/etc/passwd", ".env", "dir", "bytes")),
+    *(("undo", arguments) for arguments in ({"since": "yesterday"}, {"change": 99})),
+    ("edit_file", {"patch": "nothing"}),
+    *(("edit_file", {"path": "a", "edits": [{"oldText": old, "newText": ""}]}) for old in ("one", "none")),
+    *(("write_file", {"path": path, "content": "x"}) for path in ("a/", "no/x", "dir")),
+    *(
+        ("write_file", {"path": "a", "content": "\u00e9", **more})
+        for more in ({"if_match": "0"}, {"mode": "create"}, {"encoding": "ascii"})
+    ),
+    *(("move_file", {"source": "a", "destination": place}) for place in ("b", "dir")),
+    ("delete_file", {"path": "dir"}),
+]
+
+
+async def test_an_error_says_what_to_do_next(root):
+    (root / "a").write_text("one one")
+    for name in ("b", ".env"):
+        (root / name).touch()
+    (root / "bytes").write_bytes(b"\0\xff")
+    (root / "dir").mkdir()
+    (root / "dir/file").touch()
+    async with inside(root, "--allow-write") as peer:
+        errors = [await peer.error(tool, **arguments) for tool, arguments in ADVISED]
+    # A sentence of its own, after the reason.
+    assert [error for error in errors if not re.search(r"\. [A-Z][^\n]+\.$", error)] == []

@@ -15,6 +15,7 @@ max-seconds: 4
 max-client-calls: 3
 max-sessions: 7
 trace: {folder}/trace
+audit: {folder}/audit
 join: [sqlite, prompts]
 servers:
   sqlite: {{demo: true, timeout: 5, scopes: {{a: [read_query]}}}}
@@ -34,6 +35,7 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(over_http, "run_to_the_end", run_to_the_end)
     monkeypatch.setattr(over_http, "set_up_process", lambda *_: None)
     monkeypatch.setattr(over_http, "log_commands", lambda *_: None)
+    monkeypatch.setattr(over_http, "stores_of", lambda _: str.upper)
     monkeypatch.setattr(
         choice, "set_limits", lambda app, options: limited.append((app.implementation.name, options.max_seconds))
     )
@@ -46,6 +48,8 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     sqlite, *others, joined = mounts
     assert [len(mount.extensions) for mount in mounts] == [2, 1, 1, 1]
     assert None not in {mount.trace for mount in mounts}
+    assert [mount.stores for mount in mounts] == ["SQLITE", "PROMPTS", "FETCH", "JOINED"]
+    assert http.audit is not None
     # The joined servers list nothing before they are open, and the scopes of the one are those of all.
     members = [mount.supervised for mount in (sqlite, others[0])]
     assert (joined.before_opening.func, joined.before_opening.args) == (wait_until_settled, (members,))
