@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from servers.common.web.app_pages import read_later
+from servers.common.web.app_pages import page_loader
 from servers.common.workers.pool import WorkerError
 from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
@@ -26,7 +26,7 @@ app = Server[State](
     capabilities={"logging": {}},
     include=[tools.features, pages.features],
     extensions=[
-        apps(App(tools.PAGE_APP, read_later(_PAGE), border=False, permissions=("clipboardWrite",))),
+        apps(App(tools.PAGE_APP, page_loader(_PAGE), border=False, permissions=("clipboardWrite",))),
         tasks(),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from servers.common.web.app_pages import read_later
+from servers.common.web.app_pages import page_loader
 from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.client_roots import narrow_to_roots
@@ -46,8 +46,8 @@ app = Server[Files](
     extensions=[
         reports.failures,
         apps(
-            App(FILES_APP, read_later(_PAGE), permissions=("clipboardWrite",)),
-            App(EDIT_APP, read_later(_PAGE)),
+            App(FILES_APP, page_loader(_PAGE), permissions=("clipboardWrite",)),
+            App(EDIT_APP, page_loader(_PAGE)),
         ),
         tasks(),
     ],

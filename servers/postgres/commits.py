@@ -9,7 +9,7 @@ class Commit(NamedTuple):
 
     tables: frozenset[str]
     """Tables whose rows were changed, in the form in which PostgreSQL writes their names."""
-    defined: bool
+    schema_changed: bool
     """True if the schema was changed."""
     backend: int
     """The process of the server that made the changes; the notices that it sends are ignored."""

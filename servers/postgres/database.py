@@ -59,16 +59,16 @@ class PostgresDatabase:
     def __init__(self, target: Target, limits: Limits, readers: int, allowed: AllowedDdl = NO_MORE_DDL) -> None:
         self.name = target.name
         self.writable = target.writable
-        self.lock_seconds = limits.busy_seconds
+        self.lock_timeout = limits.busy_timeout
         self.on_committed: CommitCallback = ignore_commit
         """Called right after COMMIT by every function that changes the database."""
         self._target = target
         self._limits = limits
         self._allowed = allowed
-        self._readers = Pool(self._open, readers, limits.seconds)
-        self._writers = Pool(self._open, 1, limits.seconds)
+        self._readers = Pool(self._open, readers, limits.timeout)
+        self._writers = Pool(self._open, 1, limits.timeout)
         self._columns, self._types = ColumnTypes(), Types()
-        self._snapshots = Snapshots(self.name, self._readers, self._columns, limits.seconds)
+        self._snapshots = Snapshots(self.name, self._readers, self._columns, limits.timeout)
 
     async def run(self) -> None:
         """Release transactions that no client continues, until cancelled."""
@@ -151,7 +151,7 @@ class PostgresDatabase:
         """Return the plan of a statement that changes the database. Raises SqlError."""
         sql, values = bind(query)
         check_change(sql, self._allowed)
-        deadline = Deadline(self._limits.seconds)
+        deadline = Deadline(self._limits.timeout)
         async with self._writer(deadline) as link:
             return await plans.explain(sql, values, limit, self._open_session(link, deadline))
 
@@ -163,12 +163,12 @@ class PostgresDatabase:
     async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
         """Describe one table. Raises SqlError."""
         async with self._session() as session:
-            return await table.describe(request, limits, session, self._limits.seconds)
+            return await table.describe(request, limits, session, self._limits.timeout)
 
-    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
+    async def summarize(self, budget: ByteBudget, *, with_diagram: bool) -> DatabaseSummary:
         """Summarize as much of the schema as fits into the `budget`. Raises SqlError."""
         async with self._session() as session:
-            return await overview.summarize(self.name, self.writable, budget, session.ask, drawn=drawn)
+            return await overview.summarize(self.name, self.writable, budget, session.ask, with_diagram=with_diagram)
 
     async def read_schema(self, limit: int) -> str:
         """Return statements that recreate the schema. Raises SqlError."""
@@ -197,7 +197,7 @@ class PostgresDatabase:
 
     async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Write all rows of a query to a file, and return the number of rows and bytes. Raises SqlError."""
-        deadline = Deadline(self._limits.seconds, job)
+        deadline = Deadline(self._limits.timeout, job)
         async with self._add_suggestions(query):
             return await write_export(self._readers, query, request, self._columns, deadline)
 
@@ -209,7 +209,7 @@ class PostgresDatabase:
             check_change(sql, self._allowed)
         else:
             await check(sql)
-        deadline = Deadline(self._limits.seconds)
+        deadline = Deadline(self._limits.timeout)
         async with self._writer(deadline) if writes else self._readers.transaction(deadline) as link:
             await link.describe(sql, deadline=deadline)
 
@@ -280,7 +280,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
         """Open a read-only transaction, in which all queries see the same state of the database."""
-        deadline = Deadline(self._limits.seconds)
+        deadline = Deadline(self._limits.timeout)
         async with self._readers.transaction(deadline, MODE) as link:
             yield self._open_session(link, deadline)
 
@@ -299,7 +299,7 @@ class PostgresDatabase:
         self._require_writable()
         async with self._writers.lend() as link:
             parts = writing.SessionParts(link, self._readers.lend, self.on_committed, self._allowed)
-            yield writing.Session(parts, Deadline(self._limits.seconds, job))
+            yield writing.Session(parts, Deadline(self._limits.timeout, job))
 
     def _require_writable(self) -> None:
         if not self.writable:

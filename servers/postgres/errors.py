@@ -8,7 +8,7 @@ to clients.
 from psycopg.pq import DiagnosticField as Field
 from psycopg.pq.abc import PGresult
 
-from servers.common.sql.errors import NO_NAME, SqlError
+from servers.common.sql.errors import PARAMETER_AS_NAME, SqlError
 
 DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
@@ -120,7 +120,7 @@ def from_result(result: PGresult, sql: str, prefix_length: int = 0) -> PostgresE
         if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
         elif where and sql[position : position + 1] == "$":
-            suggestion = suggestion or NO_NAME
+            suggestion = suggestion or PARAMETER_AS_NAME
         error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
         error.position = position if where else None
     error.context = read(Field.CONTEXT)

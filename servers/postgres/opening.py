@@ -62,7 +62,7 @@ async def _inspect(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 
     Raises ValueError.
     """
-    deadline = Deadline(limits.seconds)
+    deadline = Deadline(limits.timeout)
     try:
         await database.find_sharing()
         with closing(await database.connect()) as link:

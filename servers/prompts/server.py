@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from servers.common.web.app_pages import read_later
+from servers.common.web.app_pages import page_loader
 from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.skills import skills
@@ -49,7 +49,7 @@ app = Server[LibraryState](
     capabilities={"logging": {}},
     include=[prompts.features, resources.features, tools.features],
     extensions=[
-        apps(App(tools.PROMPT_APP, read_later(_PAGE), permissions=("clipboardWrite",))),
+        apps(App(tools.PROMPT_APP, page_loader(_PAGE), permissions=("clipboardWrite",))),
         skills(LibrarySkills()),
     ],
 )

@@ -42,7 +42,7 @@ class SqliteDatabase:
     def __init__(self, database: Database, snapshots: Snapshots) -> None:
         self.name = database.name
         self.writable = database.writable
-        self.lock_seconds = database.limits.busy_seconds
+        self.lock_timeout = database.limits.busy_timeout
         self._database = database
         self._snapshots = snapshots
 
@@ -99,9 +99,9 @@ class SqliteDatabase:
         """Describe one table. Raises SqlError."""
         return await self._read(partial(table.describe, request, limits))
 
-    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
+    async def summarize(self, budget: ByteBudget, *, with_diagram: bool) -> DatabaseSummary:
         """Summarize as much of the schema as fits into the `budget`. Raises SqlError."""
-        return await self._read(partial(overview.summarize, self.name, self.writable, budget, drawn))
+        return await self._read(partial(overview.summarize, self.name, self.writable, budget, with_diagram))
 
     async def read_schema(self, limit: int) -> str:
         """Return the statements that create the schema. Raises SqlError."""

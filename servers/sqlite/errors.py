@@ -6,7 +6,7 @@ The code comes from SQLite's own name for the error, never from its message.
 import re
 import sqlite3
 
-from servers.common.sql.errors import NO_NAME, SqlError
+from servers.common.sql.errors import PARAMETER_AS_NAME, SqlError
 from shared.text import escape
 
 _MAX_MESSAGE_LENGTH = 500
@@ -80,5 +80,5 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError(code, reason, "The operator can use a newer Python, or restore a backup.", (words,))
     if reason:
         return SqlError(code, f"{reason} ({name})", suggestion)
-    suggestion = suggestion or (NO_NAME if _PARAMETER.fullmatch(words) else "")
+    suggestion = suggestion or (PARAMETER_AS_NAME if _PARAMETER.fullmatch(words) else "")
     return SqlError(code, f"SQLite refuses it ({name})", suggestion, (words,))

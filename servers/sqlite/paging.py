@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_room, measure
+from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_space_for_rows, measure
 from servers.sqlite.values import encode_row, encode_rows, find_type, find_types
 
 
@@ -27,6 +27,6 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
 def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:
     """Return the only row of a query in the form of `fill_page`; None if it does not fit uncut."""
     encoded = [encode_row(row, limits.cell_bytes)]
-    if measure(encoded) > find_room(names, limits):
+    if measure(encoded) > find_space_for_rows(names, limits):
         return None
     return Page(encoded, list(map(find_type, row)))

@@ -127,8 +127,8 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
             if _SURROGATE.search(value) is not None:
                 return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
             if len(raw) > max_bytes:
-                cut = raw[:max_bytes].decode(errors="ignore")
-                return {"type": "text", "bytes": len(raw), "value": cut, "truncated": True}
+                is_incomplete = raw[:max_bytes].decode(errors="ignore")
+                return {"type": "text", "bytes": len(raw), "value": is_incomplete, "truncated": True}
         case int() if abs(value) > _MAX_EXACT:
             return {"type": "integer", "value": str(value)}
         case float() if not math.isfinite(value):

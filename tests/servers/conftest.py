@@ -18,7 +18,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.common.notices.Notices.arm", lambda *_: False)
     monkeypatch.setattr("servers.common.notices.Notices.wait", see_nothing)
     monkeypatch.setattr("servers.filesystem.watch.watcher.check_target", lambda *_: (False, False))
-    monkeypatch.setattr("servers.common.sql.watch.SWEEP_SECONDS", 3_600.0)
+    monkeypatch.setattr("servers.common.sql.watch.CHECK_SECONDS", 3_600.0)
     for name in ("_SWEEP_SECONDS", "_POLL_SECONDS"):
         monkeypatch.setattr(f"servers.prompts.library.watch.{name}", 3_600.0)
 

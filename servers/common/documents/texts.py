@@ -50,7 +50,7 @@ class DocumentTexts:
     @cached_property
     def _pool(self) -> "pool.Pool":
         # `pool` is a lazy module, which is loaded here.
-        limits = self._limits or pool.Limits(seconds=10, mebibytes=512)
+        limits = self._limits or pool.Limits(timeout=10, mebibytes=512)
         return pool.Pool(pool.Program(f"{__package__}.worker", "document"), 1, limits)
 
     async def read(self, body: bytes, pages: str | None = None) -> DocumentText:

@@ -6,7 +6,7 @@ from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DocumentKind
 from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
-from servers.common.workers.serving import Read, serve
+from servers.common.workers.serving import FileReader, serve
 from shared.text import quote_name
 
 _MAX_CHARACTERS = 5_000_000
@@ -18,11 +18,11 @@ TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
 """Takes the requested `media_type` and `pages`, and a file; returns the text and notes about it."""
 
 
-def main(seconds: float, mebibytes: int, requests: int) -> None:
-    """Serve up to `requests` documents. Each may take `seconds`, and `mebibytes` of memory."""
+def main(timeout: float, mebibytes: int, requests: int) -> None:
+    """Serve up to `requests` documents. Each may take `timeout`, and `mebibytes` of memory."""
 
-    def load(kind: str) -> Read:
-        read = pdf_reader(seconds) if kind == "pdf" else text_reader(kind)  # type: ignore[arg-type]
+    def load(kind: str) -> FileReader:
+        read = pdf_reader(timeout) if kind == "pdf" else text_reader(kind)  # type: ignore[arg-type]
 
         def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
             text, notes = read(head, body)
@@ -34,14 +34,14 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
         return answer
 
-    serve(load, "document", seconds, mebibytes, requests)
+    serve(load, "document", timeout, mebibytes, requests)
 
 
-def pdf_reader(seconds: float) -> TextReader:
-    """Return a PDF reader that begins no page after its share of `seconds`."""
+def pdf_reader(timeout: float) -> TextReader:
+    """Return a PDF reader that begins no page after its share of `timeout`."""
     from servers.common.documents.pdf import Pdf
 
-    return lambda head, body: Pdf(body).read(head["pages"], seconds * _TIME_SHARE)
+    return lambda head, body: Pdf(body).read(head["pages"], timeout * _TIME_SHARE)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:

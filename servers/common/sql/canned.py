@@ -1,7 +1,7 @@
 """Canned queries, read from the files of the operator's directory.
 
-A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change. A
-file with a mistake keeps its last valid query.
+A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change. While
+a file contains a mistake, its last valid query stays in use.
 """
 
 import logging
@@ -24,23 +24,23 @@ log = logging.getLogger("servers.sql")
 FindParameters = Callable[[str], Sequence[str]]
 """Finds the parameters of a statement, as they are written in it."""
 Signature = tuple[int, int, int]
-"""Size, modification time and inode of a file: a different one means that the file was written or replaced."""
+"""Modification time, size and inode of a file. A different signature means that the file was written or replaced."""
 
 _MAX_BYTES = 1_000_000
 """Maximum size of a file in bytes."""
-_FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
-_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_FILE_FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PARAMETER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _ADDED_PARAMETERS = frozenset({"max_rows", "cursor"})
 """Parameters that every reading query has in addition to its own."""
-_KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
-_PARAMETER_KEYS = {"type": str, "description": str, "default": object, "optional": bool}
+_KEY_TYPES = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
+_PARAMETER_KEY_TYPES = {"type": str, "description": str, "default": object, "optional": bool}
 TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
 """The parameter types and their Python types; a blob is base64."""
 
 
 class QueryParameter(NamedTuple):
-    """A parameter."""
+    """A parameter of a canned query."""
 
     name: str
     type: str
@@ -67,30 +67,30 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
 
     Raises ValueError with the reason.
     """
-    match = _FORM.fullmatch(text.removeprefix("\ufeff"))
+    match = _FILE_FORM.fullmatch(text.removeprefix("\ufeff"))
     if match is None:
         raise ValueError("it must begin with front matter enclosed by two `---` lines")
     try:
-        # The line of --- precedes it.
-        front = read_yaml(match[1], what="the front matter", line=2)
+        # Line 1 of the file is ---.
+        front_matter = read_yaml(match[1], what="the front matter", line=2)
     except YamlError as error:
         raise ValueError(f"{error.reason} (line {error.line})") from None
-    if not isinstance(front, dict):
+    if not isinstance(front_matter, dict):
         raise ValueError("the front matter is not a mapping")
     sql = match[2].strip()
-    _require_kinds(front, _KEYS, "the front matter")
-    name, description = front.get("name", stem), front.get("description", "").strip()
-    if _TOOL.fullmatch(name) is None:
+    _require_types(front_matter, _KEY_TYPES, "the front matter")
+    name, description = front_matter.get("name", stem), front_matter.get("description", "").strip()
+    if _TOOL_NAME.fullmatch(name) is None:
         raise ValueError(
             f"{name!r} is not a valid tool name: it must have 1 to 128 of the characters A-Z a-z 0-9 _ . -"
         )
     if not description:
         raise ValueError("it has no description")
-    parameters = tuple(_parse_parameter(*item) for item in front.get("parameters", {}).items())
-    writable = front.get("writable", False)
-    used = find_parameters(sql)
-    declared, used_names = {item.name for item in parameters}, {parameter[1:] for parameter in used}
-    if without_colon := [parameter for parameter in used if not parameter.startswith(":")]:
+    parameters = tuple(_parse_parameter(*item) for item in front_matter.get("parameters", {}).items())
+    writable = front_matter.get("writable", False)
+    used_parameters = find_parameters(sql)
+    declared, used_names = {item.name for item in parameters}, {parameter[1:] for parameter in used_parameters}
+    if without_colon := [parameter for parameter in used_parameters if not parameter.startswith(":")]:
         raise ValueError(f"the SQL has the parameter {without_colon[0]}; write parameters as :name")
     if undeclared := used_names - declared:
         raise ValueError(f"the SQL has the parameter :{min(undeclared)}, which the front matter does not declare")
@@ -98,34 +98,34 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
         raise ValueError(f"the SQL has no :{min(unused)}")
     if not writable and (added := declared & _ADDED_PARAMETERS):
         raise ValueError(f"a parameter can't be called {min(added)!r}: every query has one with that name")
-    return Definition(name, description, parameters, writable, front.get("database"), sql)
+    return Definition(name, description, parameters, writable, front_matter.get("database"), sql)
 
 
-def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], subject: str) -> None:
+def _require_types(mapping: dict[Any, Any], types: dict[str, type], subject: str) -> None:
     for key, value in mapping.items():
-        if key not in kinds:
-            raise ValueError(f"{subject} has {key!r}, which is not a known key (known: {', '.join(kinds)})")
-        if not isinstance(value, kinds[key]):
-            raise ValueError(f"{subject}: {key} is not a {kinds[key].__name__}")
+        if key not in types:
+            raise ValueError(f"{subject} has {key!r}, which is not a known key (known: {', '.join(types)})")
+        if not isinstance(value, types[key]):
+            raise ValueError(f"{subject}: {key} is not a {types[key].__name__}")
 
 
 def _parse_parameter(name: Any, properties: Any) -> QueryParameter:
     subject = f"the parameter {name!r}"
-    if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
+    if not isinstance(name, str) or _PARAMETER_NAME.fullmatch(name) is None:
         raise ValueError(f"{subject} has no name of letters, digits and _ that begins with a letter")
     if not isinstance(properties, dict):
         raise ValueError(f"{subject} is not a mapping with a type")
-    _require_kinds(properties, _PARAMETER_KEYS, subject)
-    kind, default = properties.get("type"), properties.get("default")
-    if kind not in TYPES:
+    _require_types(properties, _PARAMETER_KEY_TYPES, subject)
+    type_name, default = properties.get("type"), properties.get("default")
+    if type_name not in TYPES:
         raise ValueError(f"{subject} has no type (types: {', '.join(TYPES)})")
     # In Python, unlike elsewhere, a bool is an int.
-    fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
-    fits &= isinstance(default, bool) == (kind == "boolean")
-    if default is not None and not fits:
-        raise ValueError(f"{subject}: its default is not of type {kind}")
+    has_type = isinstance(default, (int, float) if type_name == "number" else TYPES[type_name])
+    has_type &= isinstance(default, bool) == (type_name == "boolean")
+    if default is not None and not has_type:
+        raise ValueError(f"{subject}: its default is not of type {type_name}")
     optional = default is not None or properties.get("optional", False)
-    return QueryParameter(name, kind, properties.get("description"), optional, default)
+    return QueryParameter(name, type_name, properties.get("description"), optional, default)
 
 
 class _File(NamedTuple):
@@ -151,14 +151,14 @@ class QueryFiles:
         self._files: dict[str, _File] = {}
 
     async def read(self) -> list[Definition]:
-        """Read the changed files. Return the valid queries, or the last valid ones, by file name, and log
-        mistakes."""
+        """Read the changed files, log mistakes in them, and return the last valid query of each file, in the order of
+        file names."""
         signatures = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
         for name in self._files.keys() - signatures.keys():
             del self._files[name]
         for name, signature in sorted(signatures.items()):
             previous = self._files.get(name)
-            # A file with a mistake is tried again each time, since the mistake may have been a missing table.
+            # A file with a mistake is read again each time: the mistake may be a missing table, which exists by now.
             if previous is None or previous.signature != signature or previous.mistake is not None:
                 self._files[name] = await self._read_file(name, signature, previous)
         return [file.last_valid for _, file in sorted(self._files.items()) if file.last_valid is not None]

@@ -1,7 +1,7 @@
 """The engine interface: one database, independent of its engine, and the databases by name.
 
-Each engine has its own SQL, and its own words for kinds and types. Limits, result formats and texts, tool names and
-the rules for confirmation are the same for all.
+Each engine has its own SQL, and its own names for types and for kinds of tables. Limits, result formats and texts,
+tool names and the rules for confirmation are the same for all engines.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,27 +30,29 @@ class Database(Protocol):
 
     @property
     def system(self) -> str:
-        """The kind of database, as in OpenTelemetry's `db.system.name`."""
+        """The database system, as in OpenTelemetry's `db.system.name`."""
 
     @property
     def writable(self) -> bool:
         """True if the database may be changed."""
 
     @property
-    def lock_seconds(self) -> float:
+    def lock_timeout(self) -> float:
         """Seconds to wait for a lock that another process holds."""
 
     def bind(self, parameters: Parameters) -> Parameters:
         """Convert a client's parameters to the form that the database accepts.
 
-        They are plain JSON, or objects as in results. Raises SqlError with code `bad_parameters`.
+        Clients send plain JSON values, or objects with a type, as in results. Raises SqlError with code
+        `bad_parameters`.
         """
 
     async def check(self) -> None:
-        """Check that the database responds. If all connections are busy, it does."""
+        """Check that the database responds. It counts as responding if all connections are in use."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if that does not make others wait; otherwise None. Never raises."""
+        """Return all rows of `query` if that is so quick that no other call has to wait; otherwise None. Never
+        raises."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
@@ -64,13 +66,13 @@ class Database(Protocol):
         """Return the plan of a statement that changes the database. For one caller at a time."""
 
     async def list_tables(self, page: TablePage) -> TableList:
-        """List the tables and views by name, without the database's internal ones."""
+        """List the tables and views, without internal ones, in the order of their names."""
 
     async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
-        """Describe one table or view. The error `not_found` suggests the most similar names."""
+        """Describe one table or view. An SqlError with code `not_found` suggests the most similar names."""
 
-    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-        """Summarize as much of the schema as fits the `budget`."""
+    async def summarize(self, budget: ByteBudget, *, with_diagram: bool) -> DatabaseSummary:
+        """Summarize as much of the schema as fits the `budget`, and add a diagram if `with_diagram`."""
 
     async def read_schema(self, limit: int) -> str:
         """Return the statements that create the schema, in at most `limit` bytes."""
@@ -82,13 +84,13 @@ class Database(Protocol):
         """Return the row with that key, as `uris.join_key` writes it. Raises SqlError with code `not_found`."""
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Return row keys that begin with `typed`."""
+        """Return keys of rows that begin with `typed`, as `uris.join_key` writes them."""
 
     async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Write all rows of a query to a file, and return the number of rows and bytes."""
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Compile the statement without running it. Raises the errors that it would raise before it runs."""
+        """Compile the statement without running it. Raises the errors that running it would raise at the start."""
 
     async def execute(
         self,
@@ -101,8 +103,8 @@ class Database(Protocol):
     ) -> FormattedResult | Figures:
         """Run the statements in one transaction and commit it.
 
-        If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
-        statements may only create tables. For one caller at a time.
+        If the user must be asked first, change nothing and return the figures for this confirmation. With
+        `only_tables`, the statements may only create tables. For one caller at a time.
         """
 
     async def dry_run(

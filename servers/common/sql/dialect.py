@@ -1,7 +1,7 @@
-"""The terms of one kind of database in texts for clients: its name, its words, and its parameter syntax.
+"""How one kind of database differs in texts for clients: its name, its terms, and its parameter syntax.
 
-The tools, the resources and the prompt are declared once, in `features`. Where engines use different words, a
-docstring contains a name in braces, which `words` replaces.
+The tools, the resources and the prompt are declared once, in `features`. Where engines use different terms, a
+docstring contains a placeholder in braces, which `words` replaces.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,35 +24,35 @@ class Dialect(NamedTuple):
     split_statements: Callable[[str], Sequence[str]]
     """Splits a script into statements like the database. Raises SqlError."""
     parameters: str
-    """The description of a statement's parameters."""
+    """The description of the argument `parameters`."""
     read_only: str
-    """The reason that nothing can be changed, if no database is writable."""
+    """The reason why nothing can be changed, if no database is writable."""
     words: Mapping[str, str]
-    """The replacements of the names in braces in docstrings of `features`."""
+    """The texts for the placeholders in docstrings of `features`, by name."""
     reads_at_once: bool = False
     """True if `Database.read_at_once` may return rows; otherwise it is not called before a call is scheduled."""
 
     @property
     def name(self) -> str:
-        """The name of the server, also as the source of log messages."""
+        """The name of the server, which is also the logger of its log messages."""
         return self.uris.scheme
 
     @property
     def query(self) -> str:
-        """The description of a statement."""
+        """The description of the argument `query`."""
         return f"one statement in {self.title}'s SQL"
 
     @property
     def result_app(self) -> str:
-        """The app page that shows rows."""
+        """The URI of the app page that shows rows."""
         return f"ui://{self.name}/result"
 
     @property
     def schema_app(self) -> str:
-        """The app page that shows a database."""
+        """The URI of the app page that shows a database."""
         return f"ui://{self.name}/schema"
 
     def fill_words(self, function: F) -> F:
-        """Fill the words into the docstring of `function`, which is its description for clients."""
+        """Replace the placeholders in the docstring of `function`, which is its description for clients."""
         function.__doc__ = (function.__doc__ or "").format_map(self.words)
         return function

@@ -1,8 +1,8 @@
-"""Exports: whole query results as files in a directory of this process, which is removed when the process ends.
+"""Exports: complete query results as files in a directory of this process, which is removed when the process ends.
 
-Each export belongs to the client that made it. An owner has at most `_MAX_EXPORTS` exports; another one replaces the
-oldest. All owners together have at most `_MAX_TOTAL`; beyond that, the oldest export of the owner with the most is
-removed.
+Each export belongs to the client that made it, its owner. An owner has at most `_MAX_EXPORTS` exports; a further one
+replaces the oldest. All owners together have at most `_MAX_TOTAL`; beyond that, the oldest export of the owner with
+the most exports is removed.
 """
 
 from collections import Counter
@@ -36,7 +36,9 @@ class Export(NamedTuple):
     owner: str | None
     mime_type: str
     rows: int
+    """Number of rows."""
     bytes: int
+    """Size of the file."""
 
 
 class Exports:
@@ -46,14 +48,14 @@ class Exports:
         self._max_bytes = max_bytes
         self._names = ProcessNames()
         self._directory: Path | None = None
-        self._end = ExitStack()
+        self._cleanup = ExitStack()
         self._exports: dict[str, Export] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        self._end.close()
+        self._cleanup.close()
 
     async def make(
         self, database: Database, query: Query, format_: FormatName, owner: str | None, job: Job | None = None
@@ -64,11 +66,11 @@ class Exports:
         queries.
         """
         if self._directory is None:
-            self._directory = Path(self._end.enter_context(temporary_directory("exports")))
+            self._directory = Path(self._cleanup.enter_context(temporary_directory("exports")))
         name = f"{self._names.new()}.{format_}"
         path = self._directory / name
         with ExitStack() as on_failure:
-            # If the worker process was killed, this removes the file.
+            # After an error, also if the worker process was killed, this removes the file.
             on_failure.callback(path.unlink, missing_ok=True)
             request = ExportRequest(path, format_, self._max_bytes)
             rows, size = await database.export(query, request, job)
@@ -83,13 +85,13 @@ class Exports:
         return export
 
     def get(self, name: str, owner: str | None) -> Export:
-        """Return the export with that name, which belongs to `owner`.
+        """Return the export of `owner` with that name.
 
         Raises SqlError with code `not_found`, or `elsewhere` if another process made it.
         """
         export = self._exports.get(name)
         if export is None or export.owner != owner:
-            self._names.check_here(name.partition(".")[0], "the file of an export", "Export it again.")
+            self._names.require_local(name.partition(".")[0], "the file of an export", "Export it again.")
             raise SqlError("not_found", "there is no such export", "The oldest exports are deleted: export it again.")
         return export
 

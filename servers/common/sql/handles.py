@@ -12,7 +12,7 @@ from base64 import urlsafe_b64encode
 from servers.common.sql.errors import SqlError
 
 _MARK_BYTES, _SECRET_BYTES = 3, 9
-"""Four base64 characters for the mark, and twelve that can't be guessed."""
+"""Number of random bytes, which become four base64 characters for the mark and twelve that can't be guessed."""
 _NAME = re.compile(r"[\w-]{16}", re.ASCII)
 
 
@@ -26,14 +26,14 @@ class ProcessNames:
         """Return a name that can't be guessed."""
         return self._mark + _random_text(_SECRET_BYTES)
 
-    def check_here(self, name: str, what: str, suggestion: str) -> None:
-        """Raise SqlError with code `elsewhere` and a `suggestion` if the `name` of `what` was created by another
-        process."""
+    def require_local(self, name: str, what: str, suggestion: str) -> None:
+        """Raise SqlError with code `elsewhere` and the `suggestion` if another process created `name`. `what` is the
+        kind of the named object, for the text of the error."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
             reason = f"{what} is available only from the server process that created it, and this is a different one"
             raise SqlError("elsewhere", reason, suggestion)
 
 
 def _random_text(size: int) -> str:
-    # Equivalent to `secrets`, which would load OpenSSL.
+    # Like `secrets.token_urlsafe`, whose module would load OpenSSL.
     return urlsafe_b64encode(os.urandom(size)).decode()

@@ -1,4 +1,4 @@
-"""Insights that clients store while the server runs.
+"""Insights that clients store while the server runs, in memos.
 
 Each principal has its own memo; unauthenticated clients share one.
 """
@@ -11,11 +11,11 @@ from .errors import SqlError
 _MAX_INSIGHTS, _MAX_BYTES = 1_000, 200_000
 """Maximum number of insights in one memo, and their maximum total size in bytes."""
 _MAX_MEMOS = 100
-"""Maximum number of memos; the most recently used are kept."""
+"""Maximum number of memos; beyond that, the least recently used one is removed."""
 
 
 class Insights:
-    """Insights in the order in which they were added. The oldest are removed when there are too many."""
+    """The insights of one memo, oldest first. The oldest are removed when there are too many."""
 
     def __init__(self) -> None:
         self._insights: deque[str] = deque()
@@ -45,7 +45,7 @@ class Insights:
 
 
 class Memos:
-    """The insights of each principal, by its key, in one replica of a server."""
+    """The memos of all principals in one replica of a server, by the key of the principal."""
 
     def __init__(self, has_replicas: Callable[[], bool] = lambda: False) -> None:
         self.has_replicas = has_replicas

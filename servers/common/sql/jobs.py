@@ -1,4 +1,4 @@
-"""Long-running work: its time limit, its deadline and its progress."""
+"""Work in a database that may take long: its time limit and its progress."""
 
 import time
 from abc import ABC, abstractmethod
@@ -10,21 +10,23 @@ from servers.common.sql.errors import SqlError
 
 
 class JobProgress(NamedTuple):
-    """The progress of a job."""
+    """The progress of a job, as in a progress notification."""
 
     done: int
+    """An amount of work, such as bytes or rows."""
     total: int | None
     """The final value of `done`; None if it is unknown."""
-    words: str
+    message: str
 
 
 class Job:
-    """Work that may take longer than a single statement. The worker sets its progress, and others read it."""
+    """A call that may be given more time than a statement, and whose progress is reported. One thread sets the
+    progress while others read it."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        """Time limit."""
-        self.reached: JobProgress | None = None
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        """Time limit in seconds."""
+        self.progress: JobProgress | None = None
 
 
 class Progress(Protocol):
@@ -33,36 +35,36 @@ class Progress(Protocol):
     def check(self) -> None:
         """Raise SqlError if it is time to stop."""
 
-    def report(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, message: str) -> None:
         """Report the progress."""
 
 
 class WorkDeadline(ABC):
-    """The deadline of one piece of work, which may have several statements: the time limit of a statement, or of its
-    job."""
+    """The deadline of a piece of work, which may consist of several statements: after `timeout` seconds, or after the
+    timeout of its `job`, if it has one."""
 
-    def __init__(self, seconds: float, job: Job | None = None) -> None:
-        self.seconds = seconds if job is None else job.seconds
-        self._end = time.monotonic() + self.seconds
+    def __init__(self, timeout: float, job: Job | None = None) -> None:
+        self.timeout = timeout if job is None else job.timeout
+        self._end = time.monotonic() + self.timeout
         self._job = job
         self.is_committing = False
         """True while it is unknown whether the changes will be committed."""
-        self.where = ""
-        """The statement or row that the work has reached, for the text of an error."""
+        self.position = ""
+        """The current statement or row, for the text of an error; empty if there is only one statement."""
 
     @abstractmethod
     def check(self) -> None:
         """Raise SqlError if it is time to stop."""
 
-    def report(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, message: str) -> None:
         """Report the progress of the work to its job."""
         if self._job is not None:
-            self._job.reached = JobProgress(done, total, words)
+            self._job.progress = JobProgress(done, total, message)
 
     @contextmanager
     def mark_committing(self) -> Iterator[None]:
-        """Mark the block as one during which it is unknown whether the changes will be committed. Before the block,
-        raises like `check`."""
+        """Mark the block as one in which the changes are committed, so that after a timeout it is unknown whether
+        they were. Raises like `check` before the block."""
         self.check()
         self.is_committing = True
         try:
@@ -76,6 +78,6 @@ class WorkDeadline(ABC):
             return SqlError("timeout", reason, "Check whether they were made.")
         return SqlError(
             "timeout",
-            f"stopped after {self.seconds:g} seconds",
+            f"stopped after {self.timeout:g} seconds",
             "Request less: add a condition or LIMIT, and check with explain_query whether an index is used.",
         )

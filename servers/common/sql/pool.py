@@ -1,6 +1,6 @@
-"""A pool of connections to one database, each lent to one call at a time: its size, and the wait for a connection.
+"""A pool of connections to one database, each of which is lent to one call at a time.
 
-Each engine opens and checks its own connections.
+This module limits the number of connections and the wait for one. Each engine opens and checks its own connections.
 """
 
 from abc import ABC, abstractmethod
@@ -16,14 +16,14 @@ C = TypeVar("C")
 
 
 class Pool(ABC, Generic[C]):
-    """A pool of at most `size` connections. A caller waits at most `seconds` for one."""
+    """A pool of at most `size` connections. A caller waits at most `max_wait` seconds for one."""
 
-    def __init__(self, size: int, seconds: float) -> None:
+    def __init__(self, size: int, max_wait: float) -> None:
         self.size = size
-        self._seconds = seconds
+        self._max_wait = max_wait
         self._slots = anyio.Semaphore(size)
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called if all connections are lent, to release one that is kept only for a cursor."""
+        """Called if all connections are lent, to free one that only holds the remaining rows of a cursor."""
 
     @property
     def is_free(self) -> bool:
@@ -42,8 +42,8 @@ class Pool(ABC, Generic[C]):
 
     @abstractmethod
     async def take(self) -> C:
-        """Take a connection, once `_wait` has been awaited. Raises SqlError with code `busy` if none is returned in
-        time."""
+        """Take a connection, which `give` returns. An engine awaits `_wait` first. Raises SqlError with code `busy`
+        if none becomes free in time."""
 
     @abstractmethod
     def give(self, connection: C) -> None:
@@ -57,7 +57,7 @@ class Pool(ABC, Generic[C]):
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             try:
-                with anyio.fail_after(self._seconds):
+                with anyio.fail_after(self._max_wait):
                     await self._slots.acquire()
             except TimeoutError:
                 reason = "all connections to the database are in use"

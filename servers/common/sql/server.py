@@ -8,7 +8,7 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from servers.common.web.app_pages import read_later
+from servers.common.web.app_pages import page_loader
 from shared import Features, Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
@@ -51,8 +51,8 @@ def make_server(
         include=include,
         extensions=[
             apps(
-                App(dialect.result_app, read_later(_PAGES / "result.html"), permissions=("clipboardWrite",)),
-                App(dialect.schema_app, read_later(_PAGES / "schema.html")),
+                App(dialect.result_app, page_loader(_PAGES / "result.html"), permissions=("clipboardWrite",)),
+                App(dialect.schema_app, page_loader(_PAGES / "schema.html")),
             ),
             tasks(),
         ],
@@ -60,20 +60,20 @@ def make_server(
     app.log_level = None
     app.on_subscribe(resources.subscribe)
     app.on_unsubscribe(resources.unsubscribe)
-    app.on_wanted(resources.begin_listing)
+    app.on_wanted(resources.watch_table_list)
     app.on_ready(find_problem)
-    app.on_health(lambda running: {"watching": running.state.watch.health})
+    app.on_health(lambda run: {"watching": run.state.watch.health})
     app.error(SqlError)(lambda error: ToolError(f"{error.code}: {error}"))
     return app
 
 
-async def find_problem(running: Run[SqlServerState]) -> str | None:
-    """Return the reason that the server is not ready, or None if it is."""
-    for database in running.state.databases:
+async def find_problem(run: Run[SqlServerState]) -> str | None:
+    """Return the reason why the server is not ready, or None if it is."""
+    for database in run.state.databases:
         try:
             await database.check()
         except SqlError as error:
-            # A database locked by another process is fine, and will respond later.
+            # A database that another process has locked is not broken, and will respond later.
             if error.code != "busy":
                 return f"the database {database.name!r} does not answer: {error.code}"
     return None
@@ -83,18 +83,18 @@ async def find_problem(running: Run[SqlServerState]) -> str | None:
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
 ) -> AsyncIterator[SqlServerState]:
-    """Offer the databases for the duration of the block, with the changes that `watch` detects. At the end, cancel
+    """Yield the state of a run with these databases, and report the changes that `watch` detects. At the end, cancel
     all tasks of the `group`."""
     settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)
     watch.on_polling = opening.conditions.set_polling
-    watch.on_wrote = opening.changes.wrote
+    watch.on_own_write = opening.changes.wrote
     opening.changes.on_remote_change = lambda change: watch.handle_remote_change(change.uri or "")
     with Exports(settings.max_export) as exports:
         turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
         memos = Memos(lambda: opening.blobs is not None)
-        opened = SqlServerState(databases, watch, exports, settings, memos, turns, dialect)
-        await group.start(canned.serve, opening, opened)
-        yield opened
+        state = SqlServerState(databases, watch, exports, settings, memos, turns, dialect)
+        await group.start(canned.serve, opening, state)
+        yield state
     group.cancel_scope.cancel()

@@ -1,8 +1,8 @@
 """Settings that all SQL servers share.
 
-The help lists the options in the order in which pydantic collects them: of a model's base classes, the last one comes
-first. So the options are in two models, between which a server can have its own options. An option that is declared
-again with another description keeps its position.
+The help lists the options in the order in which pydantic collects them: those of the last base class of a model come
+first. So the shared options are in two models, and a server can put its own options between them. An option that is
+declared again with another description keeps its position.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,13 +16,13 @@ from shared.program.settings.options import expand_home, option
 
 
 class Narrowing(BaseModel, defer_build=True):
-    """The part of the databases that a principal can be limited to."""
+    """The databases and the directory to which the operator limits a principal."""
 
     databases: list[str] = Field([], description="names of the databases that the principal may use")
     files: Path | None = Field(None, description="directory to import from, within the directory of the server")
 
     def resolve_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
-        """Return a principal's directory within `files`, and check the databases against the `known_names`.
+        """Check the databases against the `known_names`, and return the principal's directory within `files`.
 
         Raises ValueError for a name or directory that the server does not have.
         """
@@ -72,7 +72,8 @@ class StatementLimits(BaseModel):
 
 
 class SqlSettings(StatementLimits):
-    """Questions to the user, files and concurrency; and the databases, optionally limited to some."""
+    """The options for confirmation by the user, files and concurrency, and the databases, which can be limited to
+    some of them."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     missing_hint: ClassVar[str]
@@ -95,11 +96,11 @@ class SqlSettings(StatementLimits):
 
     @property
     def sources(self) -> Sequence[Source]:
-        """The databases, each with its mode; limited to `_names` if set."""
+        """The databases with their access modes; only those in `_names` if it is set."""
         raise NotImplementedError
 
     @model_validator(mode="after")
-    def _are_there(self) -> Self:
+    def _require_databases(self) -> Self:
         if not self.sources:
             raise ValueError(self.missing_hint)
         names = [source.name for source in self.sources]
@@ -109,7 +110,7 @@ class SqlSettings(StatementLimits):
         return self
 
     def narrow(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal that has only these databases, and part of the directory of files.
+        """Return these settings for a principal that may only use the databases and the directory of `narrowing`.
 
         Raises ValueError for a name or directory that the server does not have.
         """
@@ -121,11 +122,11 @@ class SqlSettings(StatementLimits):
     def limit_to(self, names: Iterable[str]) -> None:
         """Limit the databases to those with these names."""
         self._names = frozenset(names)
-        self.__dict__.pop("sources", None)  # it is cached
+        self.__dict__.pop("sources", None)  # which engines cache
 
     @property
-    def unasked_rows(self) -> int | None:
-        """Number of rows that may change without asking the user; None if the user is never asked."""
+    def rows_without_consent(self) -> int | None:
+        """Number of rows that may be changed without asking the user; None if the user is never asked."""
         return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
 
     @property

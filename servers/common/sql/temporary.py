@@ -1,4 +1,4 @@
-"""Temporary directories."""
+"""Temporary directories for SQL servers."""
 
 from contextlib import AbstractContextManager
 
@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 def temporary_directory(purpose: str) -> AbstractContextManager[str]:
     """Create a directory with `purpose` in its name and yield its path. It is removed with its contents at the end of
     the block."""
-    # The module imports three compression modules, and most servers never need it.
+    # Imported here because it imports three compression modules, and most servers never need it.
     import tempfile
 
     return tempfile.TemporaryDirectory(prefix=f"sql-{purpose}-", ignore_cleanup_errors=True)

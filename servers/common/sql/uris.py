@@ -1,8 +1,8 @@
 """The URIs of the resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`, and the same in other
 schemes.
 
-A name may hold any character, so each is percent-encoded as one segment. A table called `schema` is written
-`%73chema`. The values of a key are percent-encoded one by one and separated by commas.
+A name may contain any character, so it is percent-encoded as one segment. A table called `schema` is written
+`%73chema`. A key is that of a row; its values are percent-encoded one by one and separated by commas.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 MAX_COMPLETED_VALUE_LENGTH = 200
-"""Maximum number of characters of each value in a key that completes the typed text."""
+"""Maximum number of characters of each value in a key that is suggested as completion."""
 MAX_COMPLETED_KEYS = 100
-"""Maximum number of keys that complete the typed text."""
+"""Maximum number of keys that are suggested as completion."""
 COMPLETION_SECONDS = 1.0
-"""Time limit for finding these keys."""
-INSIGHTS = "memo://insights"
+"""Time limit in seconds for finding these keys."""
+INSIGHTS_URI = "memo://insights"
 """The URI of the findings that clients have added with the tool `append_insight`."""
 
 _SCHEMA = "schema"
@@ -38,11 +38,12 @@ class Uris:
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
         self._prefix = f"{scheme}:///"
-        self._form = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
+        self._pattern = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
 
     def parse(self, uri: str) -> Target | None:
-        """Return the target of `uri`, whether it exists or not; None if the URI is not one of a database."""
-        match = self._form.fullmatch(uri)
+        """Return the target of `uri`, whether it exists or not; None if it is not the URI of a schema, table or
+        row."""
+        match = self._pattern.fullmatch(uri)
         if match is None:
             return None
         database, table, key = match.groups()
@@ -71,6 +72,6 @@ def join_key(parts: Iterable[str]) -> str:
 
 
 def split_key(key: str, columns: int | None = None) -> list[str]:
-    """Return the values of a key in a URI. `columns` is the number of its columns, if known: if there is only one, a
-    comma is part of the value."""
+    """Return the values of a key in a URI. `columns` is the number of columns of the key, if known: with only one
+    column, a comma is part of the value."""
     return [unquote(key)] if columns == 1 else [unquote(part) for part in key.split(",")]

@@ -1,8 +1,9 @@
-"""Watches of databases, which report changes to subscribers.
+"""Watches databases and reports changes to subscribers.
 
-This module contains the keys of subscriptions and the pace of reports. Each engine decides how to check a database
-and what counts as a change. The first change after a quiet time is reported at once. Changes that follow closely are
-reported together: when nothing more has changed for a moment, or after one second at the latest.
+This module defines the subscription keys, under which changes are reported, and the pace of reports. Each engine
+decides how to check a database and what counts as a change. The first change after a quiet time is reported at once.
+Changes that follow closely are reported together: when nothing more has changed for a moment, or after one second at
+the latest. A notice is a notification that a database may have changed, by the operating system or by the database.
 """
 
 import time
@@ -20,13 +21,13 @@ from .errors import SqlError
 from .uris import Target, Uris
 
 LISTING = "listing"
-"""The key under which the list of resources is watched."""
-SWEEP_SECONDS = 1.0
-"""Seconds between checks of a database, with or without notices."""
+"""The key under which changes of the list of tables are reported."""
+CHECK_SECONDS = 1.0
+"""Seconds until a database is checked without a notice."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
-"""Seconds without a change after which changes are reported, and the maximum wait for that."""
+"""Seconds without a further change after which changes are reported, and the maximum wait for that."""
 _RECHECK_SECONDS = 5.0
-"""Seconds between checks that the directories are still the same and that there is a watch."""
+"""Seconds between checks that the watch exists and still watches the directories at these paths."""
 
 OnNotice = Callable[[Collection[str] | None], None]
 """Receives the changed paths; None if any path may have changed."""
@@ -43,7 +44,8 @@ class WatchedDatabase:
         self.scope = anyio.CancelScope()
         """Ends the watch of this database."""
         self.keys: dict[str, str | None] = {}
-        """Each key with its table, in the form in which the engine compares names."""
+        """The table of each subscription key, in the form in which the engine compares names; None for a key of the
+        whole database."""
         self._report = report
         self._noticed = anyio.Event()
 
@@ -53,25 +55,25 @@ class WatchedDatabase:
 
     async def _wait(self) -> None:
         """Wait for the next reason to check the database."""
-        with anyio.move_on_after(SWEEP_SECONDS):
+        with anyio.move_on_after(CHECK_SECONDS):
             await self._noticed.wait()
         self._noticed = anyio.Event()
 
     async def _wait_until_quiet(self) -> None:
         """Wait until a burst of changes is over."""
-        end, again = time.monotonic() + _MAX_WAIT_SECONDS, False
+        end, changed_meanwhile = time.monotonic() + _MAX_WAIT_SECONDS, False
         while (remaining := end - time.monotonic()) > 0:
             with anyio.move_on_after(min(_QUIET_SECONDS, remaining)) as pause:
                 await self._noticed.wait()
             if pause.cancelled_caught:
                 break
-            self._noticed, again = anyio.Event(), True
-        if again:
+            self._noticed, changed_meanwhile = anyio.Event(), True
+        if changed_meanwhile:
             self._noticed.set()
 
     def _report_all(self, keys: Collection[str]) -> None:
         for key in keys:
-            # Its last subscription may have ended in the meantime.
+            # The last subscription with this key may have ended in the meantime.
             if key in self.keys:
                 self._report(key)
 
@@ -80,27 +82,27 @@ W = TypeVar("W", bound=WatchedDatabase)
 
 
 class DatabaseWatch(ABC, Generic[W]):
-    """Calls `changed(key)` when the target of a key has changed, and `listing()` when the set of tables has changed.
-
-    The callbacks must not block.
-    """
+    """Calls `target_changed(key)` when the target of a subscription key has changed, and `list_changed()` when the
+    set of tables has changed. The callbacks must not block."""
 
     def __init__(
-        self, uris: Uris, databases: Iterable[Named], changed: Callable[[str], None], listing: Callable[[], None]
+        self,
+        uris: Uris,
+        databases: Iterable[Named],
+        target_changed: Callable[[str], None],
+        list_changed: Callable[[], None],
     ) -> None:
         self._uris = uris
         self._names = [database.name for database in databases]
-        self._changed = changed
-        self._listing = listing
+        self._target_changed = target_changed
+        self._list_changed = list_changed
         self._watched: dict[str, W] = {}
         self.on_polling: Callable[[bool], None] = ignore
         """Called when polling may have begun or ended, with True if databases are polled every second because there
-        are no notices.
-
-        It must not block.
-        """
-        self.on_wrote: Callable[[str], None] = ignore
-        """Called with the key of a database that this server itself has changed. It must not block."""
+        are no notices. It must not block."""
+        self.on_own_write: Callable[[str], None] = ignore
+        """Called with the subscription key of a database after this server itself has changed the database. It must
+        not block."""
 
     @property
     @abstractmethod
@@ -108,27 +110,28 @@ class DatabaseWatch(ABC, Generic[W]):
         """The number of watched databases, and how they are watched."""
 
     async def begin(self, uri: str) -> str:
-        """Report changes to the target of `uri` from now on, and return the key of these reports.
+        """Report changes to the target of `uri` from now on, and return the subscription key.
 
-        The target is a database, its schema, or a table, which need not exist yet. A row counts as its table. Raises
-        SqlError with code `not_found` and `bad_database`.
+        The target is a database, its schema, or a table, which need not exist yet. For the URI of a row, changes to
+        its table are reported. Raises SqlError with code `not_found` or `bad_database`.
         """
-        whole = self._uris.parse(f"{uri}/schema")
-        if whole is not None and whole.table is None:
-            return await self._begin(whole.database, self._uris.format_database(whole.database), None)
-        named = self._uris.parse(uri)
-        if named is None:
+        # The URI of a database is that of its schema without the last segment, and `parse` knows only the latter.
+        schema = self._uris.parse(f"{uri}/schema")
+        if schema is not None and schema.table is None:
+            return await self._begin(schema.database, self._uris.format_database(schema.database), None)
+        target = self._uris.parse(uri)
+        if target is None:
             raise SqlError("not_found", "that is not the URI of a database")
-        table = None if named.table is None else await self._find_table(named.database, named.table)
-        return await self._begin(named.database, self._uris.format(Target(named.database, table)), table)
+        table = None if target.table is None else await self._find_table(target.database, target.table)
+        return await self._begin(target.database, self._uris.format(Target(target.database, table)), table)
 
-    async def begin_listing(self) -> None:
-        """Report changes to the list of resources from now on."""
+    async def watch_table_list(self) -> None:
+        """Report changes to the list of tables from now on."""
         for name in self._names:
             await self._begin(name, LISTING, None)
 
     def end(self, key: str) -> None:
-        """Stop reporting a key. A database without keys is no longer watched."""
+        """Stop reporting changes under `key`. A database without subscription keys is no longer watched."""
         for name, watched in [*self._watched.items()]:
             watched.keys.pop(key, None)
             if not watched.keys:
@@ -136,21 +139,21 @@ class DatabaseWatch(ABC, Generic[W]):
                 watched.scope.cancel()
 
     def handle_remote_change(self, key: str) -> tuple[str, ...]:
-        """Handle a change of `key` that another replica reports.
+        """Handle a change that another replica reports under `key`.
 
-        If the key belongs to a watched database, check it and report the changes found. Return the keys to report
-        that belong to no database.
+        If the key belongs to a watched database, check that database and report what has changed. Return a tuple of
+        the keys that the caller must report: `key` if it belongs to no database, such as that of insights.
         """
-        named = self._uris.parse(f"{key}/schema") or self._uris.parse(key)
-        if named is None:
+        target = self._uris.parse(f"{key}/schema") or self._uris.parse(key)
+        if target is None:
             return (key,)
-        if named.database in self._watched:
-            self._watched[named.database].notice()
+        if target.database in self._watched:
+            self._watched[target.database].notice()
         return ()
 
     @abstractmethod
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        """Report changes to a table, or to the whole database `name`, under `key`, and return the key.
+        """Report changes to a table, or to the whole database called `name`, under `key`, and return the key.
 
         Raises SqlError with code `bad_database`.
         """
@@ -162,17 +165,17 @@ class DatabaseWatch(ABC, Generic[W]):
 
     def _report(self, key: str) -> None:
         if key == LISTING:
-            self._listing()
+            self._list_changed()
         else:
-            self._changed(key)
+            self._target_changed(key)
 
 
 async def watch_events(
     notices: Notices, directories: Collection[str], on_notice: OnNotice, on_watch: Callable[[Notices], None] = ignore
 ) -> None:
-    """Call `on_notice` until cancelled, first when the watch has begun; then close `notices`.
+    """Call `on_notice` until cancelled, the first time when the watch has begun; then close `notices`.
 
-    `on_watch` is called with `notices` whenever a watch was requested.
+    `on_watch` is called with `notices` after each attempt to begin a watch.
     """
     limiter = anyio.CapacityLimiter(1)
     try:

@@ -1,10 +1,10 @@
-"""App pages, which are assembled when a client first reads them, since they are not needed at startup."""
+"""App pages, which are assembled only when a client first reads them, so that startup takes less time."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 
-def read_later(path: Path) -> Callable[[], str]:
+def page_loader(path: Path) -> Callable[[], str]:
     """Return a function that returns the assembled page whose HTML file is at `path`. The function raises
     PageError."""
 

@@ -3,10 +3,11 @@
 This is a minimal bundler: the output is the source without import lines, the word `export`, comments and indentation.
 Modules must follow a few rules, and errors give the place of a violation:
 
-- Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for an element.
-- A declaration that starts a line is at the top, and has one name.
+- Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for a module
+  that only defines an element.
+- A declaration that begins at the start of a line is a top-level one, and declares one name.
 - Only functions, classes and constants are exported, where they are declared. Their names are unique among all joined
-  modules; names that are not exported are free.
+  modules; other names may occur in several modules.
 - No dynamic import, no top-level await, no `import.meta`, and no text that contains `</script`, `<script` or `<!--`.
 """
 
@@ -16,8 +17,8 @@ from pathlib import Path
 
 _IMPORT = re.compile(r'import (?:\{ ([\w$]+(?:, [\w$]+)*) \} from )?"(\.{1,2}/[\w./-]+\.js)";')
 _DECLARED = re.compile(r"(export )?(?:async )?(?:function\*?|class|const|let|var) +([\w$]+|[{\[])")
-_SEVERAL = re.compile(r"(?:export )?(?:const|let|var) [\w$]+(?: = [\w$.\"]+)?, [\w$]+")
-_BROKEN = {
+_SEVERAL_NAMES = re.compile(r"(?:export )?(?:const|let|var) [\w$]+(?: = [\w$.\"]+)?, [\w$]+")
+_FORBIDDEN = {
     "unsupported form of export": re.compile(r"^export (?!(?:async )?function\b|class\b|const\b)", re.MULTILINE),
     "uses dynamic import": re.compile(r"(?<![\w$.])import\s*\("),
     "uses import.meta": re.compile(r"\bimport\.meta\b"),
@@ -41,7 +42,8 @@ class Module:
 
 
 def read_modules(path: Path) -> list[Module]:
-    """Return the module at `path` and all modules it imports, each after its imports. Raises PageError."""
+    """Return the module at `path` and all modules it imports, each after the modules that it imports. Raises
+    PageError."""
     ordered: dict[Path, Module] = {}
     _collect(path.resolve(), ordered, ())
     owners: dict[str, Module] = {}
@@ -58,7 +60,7 @@ def read_modules(path: Path) -> list[Module]:
 
 
 def join_modules(modules: list[Module]) -> str:
-    """Return the text of one module, made from `modules`, each as a function that returns its exports."""
+    """Return the text of one module in which each of the `modules` is a function that returns its exports."""
     functions: list[str] = []
     for module in modules:
         text, names = without_comments(module.body), ", ".join(sorted(module.exports))
@@ -70,15 +72,15 @@ def join_modules(modules: list[Module]) -> str:
     return "\n".join(functions)
 
 
-def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:
+def _collect(path: Path, ordered: dict[Path, Module], importers: tuple[Path, ...]) -> None:
     """Add the module at `path` to `ordered`, after the modules it imports."""
-    if path in above:
-        raise PageError(f"{above[-1]}: circular import of {path.name}")
+    if path in importers:
+        raise PageError(f"{importers[-1]}: circular import of {path.name}")
     if path in ordered:
         return
     module = _read_module(path)
     for target, _ in module.imports:
-        _collect(target, ordered, (*above, path))
+        _collect(target, ordered, (*importers, path))
     ordered[path] = module
 
 
@@ -99,22 +101,22 @@ def _read_module(path: Path) -> Module:
             imports.append(((path.parent / match[2]).resolve(), names))
             lines[number - 1] = ""
     body = "\n".join(lines)
-    for fault, pattern in _BROKEN.items():
+    for fault, pattern in _FORBIDDEN.items():
         match = pattern.search(body)
         if match:
             raise PageError(f"{path}:{body.count(chr(10), 0, match.start()) + 1}: {fault}")
     declared: list[tuple[str, bool]] = []  # the top-level names, and whether they are exported
     for number, line in enumerate(lines, 1):
         match = _DECLARED.match(line)
-        if match and (match[2] in "{[" or _SEVERAL.match(line)):
+        if match and (match[2] in "{[" or _SEVERAL_NAMES.match(line)):
             raise PageError(f"{path}:{number}: a top-level declaration has one name")
         if match:
             declared.append((match[2], bool(match[1])))
     body_without_exports = re.sub(r"^export ", "", body, flags=re.MULTILINE)
     imported = {name for _, names in imports for name in names}
-    twice = next((name for name, _ in declared if name in imported), None)
-    if twice:
-        raise PageError(f"{path}: {twice} is both imported and declared")
+    duplicate = next((name for name, _ in declared if name in imported), None)
+    if duplicate:
+        raise PageError(f"{path}: {duplicate} is both imported and declared")
     return Module(
         path, tuple(imports), frozenset(name for name, exported in declared if exported), body_without_exports
     )
@@ -128,15 +130,15 @@ def without_comments(text: str) -> str:
     lines = []
     in_comment = in_template = False
     for line in text.splitlines():
-        bare = line if in_template else line.strip()
-        if not in_template and not in_comment and bare.startswith("/*"):
+        stripped = line if in_template else line.strip()
+        if not in_template and not in_comment and stripped.startswith("/*"):
             in_comment = True
         if in_comment:
-            in_comment = "*/" not in bare
+            in_comment = "*/" not in stripped
             continue
-        if not in_template and (not bare or bare.startswith("//")):
+        if not in_template and (not stripped or stripped.startswith("//")):
             continue
-        lines.append(bare)
-        # If a string contains a single backtick, some comments are kept.
+        lines.append(stripped)
+        # A single backtick in a string is taken for the start of a template, so some comments are kept.
         in_template ^= line.count("`") % 2 == 1
     return "\n".join(lines)

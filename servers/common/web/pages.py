@@ -1,8 +1,8 @@
 """Assembles one HTML response from a page, its style sheets and its modules, with the digests for its content
 security policy.
 
-A single response is fastest and safest: it requests nothing else, so its policy allows nothing else. Besides, a host
-that shows an app gives it no origin from which it could load a second file.
+A page in a single response is fastest and safest: it loads nothing else, so its policy allows nothing else. Besides,
+a host that shows an app gives it no origin from which it could load a second file.
 """
 
 import base64
@@ -19,7 +19,7 @@ __all__ = ["Page", "PageError", "assemble"]
 _STYLE = re.compile(r'<link rel="stylesheet" href="([\w./-]+\.css)">')
 _SCRIPT = re.compile(r'<script type="module" src="([\w./-]+\.js)"></script>')
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_BROKEN = {
+_FORBIDDEN = {
     "a script that is not a module file": re.compile(r"<script(?! type=\"module\" src=)", re.IGNORECASE),
     "a style that is not in a file": re.compile(r"<style|\sstyle\s*=", re.IGNORECASE),
     "an event handler in an attribute": re.compile(r"<[^>]*\son\w+\s*=", re.IGNORECASE),
@@ -56,7 +56,7 @@ class Page:
             "base-uri": "'none'",
             "form-action": "'none'",
             "frame-ancestors": "'none'",
-            # Assigning a string as HTML, which the rules forbid, is an error and has no effect.
+            # With these two, assigning a string as HTML raises an error in the browser.
             "require-trusted-types-for": "'script'",
             "trusted-types": "'none'",
         }
@@ -72,7 +72,7 @@ def assemble(path: Path) -> Page:
     and folder, and is added automatically.
     """
     html = _read(path)
-    for fault, pattern in _BROKEN.items():
+    for fault, pattern in _FORBIDDEN.items():
         match = pattern.search(html)
         if match:
             raise PageError(f"{path}:{html.count(chr(10), 0, match.start()) + 1}: {fault}")
@@ -82,19 +82,19 @@ def assemble(path: Path) -> Page:
         raise PageError(f'{path}: a style sheet is named by <link rel="stylesheet" href="x.css">')
     modules = [module for name in _SCRIPT.findall(html) for module in read_modules(path.parent / name)]
     linked = [(path.parent / name).resolve() for name in _STYLE.findall(html)]
-    parts = [sheet for module in modules if (sheet := module.path.with_suffix(".css")).exists()]
-    # The modules' styles follow the theme, whose variables they use, and precede the page's own rules, which override
-    # them.
-    sheets = list(dict.fromkeys([*linked[:1], *(part for part in parts if part not in linked), *linked[1:]]))
+    module_sheets = [sheet for module in modules if (sheet := module.path.with_suffix(".css")).exists()]
+    # The style sheets of modules come after the theme (the first linked sheet), whose variables they use, and before
+    # the sheets of the page, which override them.
+    sheets = list(dict.fromkeys([*linked[:1], *(part for part in module_sheets if part not in linked), *linked[1:]]))
     if sheets and not linked:
         raise PageError(f"{path}: it names no style sheet, but its modules do")
     texts = {sheet: _read_style(sheet) for sheet in sheets}
-    first = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
-    styles = [first, *(texts[sheet] for sheet in linked[1:])] if linked else []
+    theme = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
+    styles = [theme, *(texts[sheet] for sheet in linked[1:])] if linked else []
     scripts = [join_modules(modules)] if modules else []
-    # With functions, since a replacement template would interpret the backslashes in the inlined text.
-    following = iter(styles)
-    html = _STYLE.sub(lambda _: f"<style>{next(following)}</style>", html)
+    # The replacements are functions, since `sub` would interpret backslashes in a replacement string.
+    style_texts = iter(styles)
+    html = _STYLE.sub(lambda _: f"<style>{next(style_texts)}</style>", html)
     html = _SCRIPT.sub(lambda _: f'<script type="module">{scripts[0]}</script>', html)
     return Page(html, tuple(map(_digest, scripts)), tuple(map(_digest, styles)))
 

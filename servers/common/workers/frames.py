@@ -1,7 +1,7 @@
 """Messages between a server and a worker: frames with a JSON head and a body of bytes.
 
-Nothing is pickled, so neither side can make the other run code. A file that takes over its worker can still only
-write text into a pipe.
+Nothing is pickled, so neither side can make the other run code. If a malicious file takes over its worker, all that
+the worker can do is to write data into a pipe.
 """
 
 import json

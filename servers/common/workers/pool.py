@@ -1,5 +1,5 @@
-"""Worker processes of the server, started on demand, used for one request at a time, and killed. Their number is
-limited, and callers are served in order of arrival.
+"""Worker processes of the server. They are started on demand, answer one request at a time, and are killed after a
+failure, a timeout or too many requests. Their number is limited, and callers are served in order of arrival.
 """
 
 import json
@@ -15,13 +15,13 @@ from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
 from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
 
-START_SECONDS = 60
-"""Maximum number of seconds in which a worker must start and load its libraries. A slow disk is not a file's
-fault."""
+START_TIMEOUT = 60
+"""Maximum number of seconds for a worker to start and load its libraries. It is not part of a request's timeout,
+since a slow disk says nothing about a file."""
 _CHUNK_BYTES = 262_144
 """Number of bytes written to the process at a time."""
-_BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
-_START = """
+_CRASHES = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
+_START_PROGRAM = """
 import sys
 sys.path[:] = sys.argv[5:]
 from importlib import import_module
@@ -32,8 +32,10 @@ import_module(sys.argv[1]).main(float(sys.argv[2]), int(sys.argv[3]), int(sys.ar
 class Limits(NamedTuple):
     """The limits of one request, and the number of requests that one process answers."""
 
-    seconds: float
+    timeout: float
+    """Maximum number of seconds for a request."""
     mebibytes: int
+    """Maximum memory for a request, in MiB."""
     requests: int = 500
     """Number of requests after which a process ends, because not all memory is returned to the system."""
 
@@ -43,7 +45,7 @@ class Program(NamedTuple):
 
     module: str
     subject: str
-    """The noun for the files it reads, such as "page"."""
+    """The noun for the files that it reads, such as "page", for texts of errors."""
 
 
 class WorkerError(CodedError):
@@ -54,7 +56,7 @@ class WorkerError(CodedError):
 
 
 class Worker:
-    """A worker with at most one process, which is started at the first request, and restarted if it has ended."""
+    """A worker with at most one process, which is started at the first request, and replaced once it has ended."""
 
     def __init__(self, program: Program, limits: Limits) -> None:
         self._program = program
@@ -81,10 +83,10 @@ class Worker:
         async with self._lock, self._kill_on_failure():
             await self._prepare(kind)
             try:
-                with anyio.fail_after(self._limits.seconds):
+                with anyio.fail_after(self._limits.timeout):
                     answer, text = await self._exchange({"kind": kind, **head}, body)
             except TimeoutError:
-                reason = f"reading the {self._program.subject} takes longer than {self._limits.seconds:g} s"
+                reason = f"reading the {self._program.subject} takes longer than {self._limits.timeout:g} s"
                 raise WorkerError(reason) from None
             if answer.get("last"):
                 await self.end()
@@ -100,12 +102,12 @@ class Worker:
 
     @asynccontextmanager
     async def _kill_on_failure(self) -> AsyncIterator[None]:
-        """Kill the process on a failure, so that no part of a request or an answer stays in a pipe that is reused."""
+        """Kill the process if the block fails, so that a later request does not read the rest of this answer."""
         succeeded = False
         try:
             yield
             succeeded = True
-        except _BROKEN:
+        except _CRASHES:
             raise WorkerError(f"the process that read the {self._program.subject} crashed") from None
         finally:
             if not succeeded:
@@ -117,12 +119,12 @@ class Worker:
         if kind in self._prepared:
             return
         try:
-            with anyio.fail_after(START_SECONDS):
+            with anyio.fail_after(START_TIMEOUT):
                 if self._process is None:
-                    self._process = await start_worker(_START, self._program.module, *map(str, self._limits))
+                    self._process = await start_worker(_START_PROGRAM, self._program.module, *map(str, self._limits))
                 answer, _ = await self._exchange({"kind": kind}, b"")
         except TimeoutError:
-            reason = f"the process that reads the {self._program.subject} was not ready within {START_SECONDS} s"
+            reason = f"the process that reads the {self._program.subject} was not ready within {START_TIMEOUT} s"
             raise WorkerError(reason) from None
         if "error" in answer:
             raise WorkerError(f"the library that reads this kind of {self._program.subject} can't be loaded")
@@ -145,7 +147,7 @@ class Worker:
 
 
 class Pool:
-    """A pool of at most `size` workers. Only as many have a process as were needed at the same time."""
+    """A pool of at most `size` workers. Only as many of them have a process as were needed at the same time."""
 
     def __init__(self, program: Program, size: int, limits: Limits) -> None:
         self._slots = anyio.Semaphore(size)
@@ -165,7 +167,7 @@ class Pool:
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
         """Return the answer of a worker. Raises WorkerError."""
         async with self._slots:
-            # The worker used last, which probably has a process.
+            # The worker that was used last, since it probably has a process.
             worker = self._idle.pop()
             try:
                 return await worker.ask(kind, head, body)

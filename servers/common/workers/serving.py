@@ -1,8 +1,9 @@
-"""The worker itself: it answers one request after another, from standard input to standard output.
+"""The code that runs in a worker process: it reads requests from standard input, one after another, and writes the
+answers to standard output.
 
-It imports the reader for a kind of file at the first file of that kind, stores nothing but the file it reads, and
-ends when the server does. If a file causes an error, uses up memory or crashes the worker, only that file is
-affected.
+It imports the reader for a kind of file at the first file of that kind, keeps only the file that it is reading, and
+ends when the server does. If a file causes an error, uses up memory or crashes the worker, only the request for that
+file fails.
 """
 
 import gc
@@ -22,12 +23,12 @@ from shared.coded_errors import CodedError
 from shared.lazy_modules import WITH_OPENSSL, LazyFinder
 
 MEBIBYTE = 1024 * 1024
-_STATM = Path("/proc/self/statm")
-# Not all memory is returned to the system. A worker that uses this much more than at its start is replaced by a new
-# one.
+_MEMORY_FILE = Path("/proc/self/statm")
 MAX_GROWTH = 48 * MEBIBYTE
+"""A worker whose memory has grown by more than this is replaced, since Python does not return all memory to the
+system."""
 
-Read = Callable[[Head, bytes], tuple[Head, bytes]]
+FileReader = Callable[[Head, bytes], tuple[Head, bytes]]
 """Takes the head of a request and a file, and returns the head and the body of the answer.
 
 Raises CodedError, or any exception if the file is damaged.
@@ -35,26 +36,26 @@ Raises CodedError, or any exception if the file is damaged.
 
 
 class _Worker:
-    def __init__(self, load: Callable[[str], Read], subject: str, mebibytes: int, requests: int) -> None:
+    def __init__(self, load: Callable[[str], FileReader], subject: str, mebibytes: int, requests: int) -> None:
         self._load = load
         self._subject = subject
         self._mebibytes = mebibytes
         self._requests = requests
         self._start_bytes = 0
 
-    def answer(self, head: Head, body: bytes, seconds: float) -> tuple[Head, bytes]:
-        """Return the head of the answer, which describes an error if there is one, and its body."""
+    def answer(self, head: Head, body: bytes, timeout: float) -> tuple[Head, bytes]:
+        """Return the head and the body of the answer. After an error, the head describes the error."""
         try:
             read = self._load(head["kind"])
             if head.keys() == {"kind"}:
-                # Libraries loaded for a kind of files count as memory of the worker, not of its files.
+                # The memory of the libraries for this kind of file does not count for its files.
                 gc.collect()
                 gc.freeze()
                 _limit_memory(self._mebibytes)
                 self._start_bytes = _resident_bytes()
                 return {}, b""
-            # This ends the process if the server, which would otherwise end it, no longer exists.
-            _set_limit("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
+            # A limit on processor time ends the process if the server no longer exists to do so.
+            _set_limit("RLIMIT_CPU", int(time.process_time() + timeout) + 2)
             answer, text = read(head, body)
             return self._mark_last(answer), text
         except CodedError as error:
@@ -76,19 +77,19 @@ class _Worker:
         return head | {"last": self._requests <= 0 or growth > MAX_GROWTH}
 
 
-def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:
-    """Answer up to `requests` requests. Each may take `seconds`, and `mebibytes` of memory.
+def serve(load: Callable[[str], FileReader], subject: str, timeout: float, mebibytes: int, requests: int) -> None:
+    """Answer up to `requests` requests. Each may take `timeout`, and `mebibytes` of memory.
 
     `load` imports and returns the reader for a kind of file; `subject` is the noun for a file of this kind.
     """
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Output and prompts of a library must not come between the frames.
-    nothing = os.open(os.devnull, os.O_RDWR)
+    # Otherwise output of a library would get between the frames.
+    null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
-        os.dup2(nothing, stream)
+        os.dup2(null_device, stream)
     logging.disable()
     warnings.simplefilter("ignore")
-    # A worker makes no connections, and libraries import OpenSSL for them. It would take a tenth of the memory.
+    # Libraries import OpenSSL for connections, which a worker never makes. It would take a tenth of the memory.
     sys.meta_path.insert(0, LazyFinder(WITH_OPENSSL))
     # No core dump, since it would leave a copy of a file on disk.
     _set_limit("RLIMIT_CORE", 0)
@@ -97,7 +98,7 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
     while start := source.read(LENGTHS.size):
         head_length, body_length = lengths_of(start)
         head = json.loads(source.read(head_length))
-        reply, text = worker.answer(head, source.read(body_length), seconds)
+        reply, text = worker.answer(head, source.read(body_length), timeout)
         answers.write(pack(reply, len(text)))
         answers.write(text)
         answers.flush()
@@ -136,6 +137,6 @@ def _set_limit(name: str, value: int) -> None:
 
 def _memory_column(column: int) -> int:
     try:
-        return int(_STATM.read_text("ascii").split()[column]) * (_RESOURCE.getpagesize() if _RESOURCE else 0)
+        return int(_MEMORY_FILE.read_text("ascii").split()[column]) * (_RESOURCE.getpagesize() if _RESOURCE else 0)
     except OSError:  # not Linux
         return 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from servers.common.documents.kinds import DOCUMENTS
 from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
-from servers.common.workers.serving import Read, serve
+from servers.common.workers.serving import FileReader, serve
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Kind, KindName, Metadata, Page, RemovedCounts, Source
 from servers.fetch.read.page_answers import make_head
@@ -42,15 +42,15 @@ def load_reader(kind: KindName) -> Callable[[Source], Page]:
     return read_text
 
 
-def main(seconds: float, mebibytes: int, requests: int) -> None:
-    """Read up to `requests` pages, until the input ends. Each may take `seconds`, and `mebibytes` of memory."""
+def main(timeout: float, mebibytes: int, requests: int) -> None:
+    """Read up to `requests` pages, until the input ends. Each may take `timeout`, and `mebibytes` of memory."""
 
-    def load(name: str) -> Read:
+    def load(name: str) -> FileReader:
         read: Callable[[Source], Page] = load_reader(name)  # type: ignore[arg-type]
 
         def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
             kind, parts = Kind(head["kind"], head["media_type"]), (head["section"], head["pages"])
-            source = Source(kind, head["charset"], head["url"], head["format"], *parts, seconds, body)
+            source = Source(kind, head["charset"], head["url"], head["format"], *parts, timeout, body)
             try:
                 page = read(source)
             except FetchError as error:
@@ -64,4 +64,4 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
         return answer
 
-    serve(load, "page", seconds, mebibytes, requests)
+    serve(load, "page", timeout, mebibytes, requests)

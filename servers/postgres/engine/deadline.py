@@ -10,9 +10,9 @@ from servers.common.sql.jobs import WorkDeadline
 class Limits(NamedTuple):
     """The operator's limits of one statement."""
 
-    seconds: float = 30.0
+    timeout: float = 30.0
     """Wall time."""
-    busy_seconds: float = 5.0
+    busy_timeout: float = 5.0
     """Time to wait for a lock that another session holds."""
     value_bytes: int = 16_000_000
     """Maximum size of one row received from the database, and of all rows of one result combined."""
@@ -36,7 +36,7 @@ class Deadline(WorkDeadline):
         if self.is_committing:
             return self._timeout()
         if not is_responding:
-            reason = f"the database did not answer within {self.seconds:.3g} seconds"
+            reason = f"the database did not answer within {self.timeout:.3g} seconds"
             suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no free connection."
             return SqlError("unavailable", reason, suggestion)
-        return self._timeout().add_place(self.where)
+        return self._timeout().add_place(self.position)

@@ -106,7 +106,7 @@ class Link:
     async def prepare(self, settings: Mapping[str, str]) -> None:
         """Determine the process that serves the connection, and store the operator's `settings` for each transaction.
         Raises SqlError."""
-        deadline = Deadline(self.limits.seconds)
+        deadline = Deadline(self.limits.timeout)
         ((self.backend, checks_client),) = await self.ask(SERVER_PROCESS, deadline=deadline)
         self._transaction_start = TransactionStart(self.limits, settings, checks_client=checks_client)
 
@@ -213,7 +213,7 @@ class Link:
         self._writes = mode.endswith("WRITE")
         seconds = deadline.left if patience is None else min(patience, deadline.left)
         async with self._guard(Deadline(seconds), cancels=False):
-            await self._send_own(self._transaction_start.format(mode, deadline.seconds))
+            await self._send_own(self._transaction_start.format(mode, deadline.timeout))
 
     async def commit(self, deadline: Deadline) -> None:
         """Commit the changes of the transaction, and remove everything else that they left in the session.

@@ -36,9 +36,9 @@ class Pool(pool.Pool[Link]):
         """Take a connection that responds. Raises SqlError, including `busy` if none is returned in time."""
 
         async def ask(link: Link, patience: float | None) -> None:
-            await link.ask("SELECT 1", deadline=Deadline(self._seconds if patience is None else patience))
+            await link.ask("SELECT 1", deadline=Deadline(self._max_wait if patience is None else patience))
 
-        return await self._take(ask, Deadline(self._seconds))
+        return await self._take(ask, Deadline(self._max_wait))
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
         """Take a connection and begin a transaction on it. Raises SqlError with code `busy` if none is returned in

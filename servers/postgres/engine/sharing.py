@@ -38,7 +38,7 @@ async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
     with closing(await connect()) as first:
         if not first.is_pooled:
             return False
-        deadline = Deadline(first.limits.seconds)
+        deadline = Deadline(first.limits.timeout)
         try:
             async with first.transaction(deadline):
                 await first.ask(_BACKEND, deadline=deadline)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import DESCRIBING, asks_for_schema
+from servers.common.sql.texts import DESCRIBE_HINT, asks_for_schema
 from servers.postgres.engine.denied_functions import find_reason
 
 CURSOR_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -152,7 +152,7 @@ def check_reads(sql: str) -> Statement:
     """Return the statement if it may be run for reading. Otherwise raises SqlError with code `refused` and the
     reason."""
     if asks_for_schema(sql):
-        raise _make_refusal("PostgreSQL has no such command", DESCRIBING)
+        raise _make_refusal("PostgreSQL has no such command", DESCRIBE_HINT)
     statement = Statement(sql)
     word = statement.first_word
     if word in _WRITES:

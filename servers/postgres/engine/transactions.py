@@ -48,7 +48,7 @@ class TransactionStart:
         """Prepare the settings. The `operator_settings` from the URL can't exceed the time limits in `limits`."""
         settings = _FIXED_SETTINGS | (_CHECK_CLIENT if checks_client else {})
         # 0 would mean to wait forever.
-        self._lock = _limit(max(round(limits.busy_seconds * 1_000), 1), operator_settings.get("lock_timeout"))
+        self._lock = _limit(max(round(limits.busy_timeout * 1_000), 1), operator_settings.get("lock_timeout"))
         self._statement = operator_settings.get("statement_timeout")
         settings["lock_timeout"] = str(self._lock)
         lines = [f"SET LOCAL {name} = '{value}'" for name, value in settings.items()]

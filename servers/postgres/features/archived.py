@@ -12,7 +12,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from servers.common.sql.database import Database
-from servers.common.sql.features.context import Ctx, SqlServerState, job_of, limit_answer, turn_to_read
+from servers.common.sql.features.context import Ctx, SqlServerState, answer_limits, job_of, turn_to_read
 from servers.common.sql.query.query import Query, QueryRows
 from shared import Features, Resource, ResourceNotFound, TextContent
 
@@ -69,7 +69,7 @@ def _find_database(ctx: Ctx, place: str) -> Database:
 
 async def _read(ctx: Ctx, database: Database, query: Query) -> QueryRows:
     async with turn_to_read(ctx, database):
-        return await database.read(query, limit_answer(ctx, None), ctx.owner, None, job_of(ctx))
+        return await database.read(query, answer_limits(ctx, None), ctx.owner, None, job_of(ctx))
 
 
 def _format(result: QueryRows) -> str:

@@ -11,7 +11,7 @@ from servers.common.sql.features.context import (
     Ctx,
     DatabaseArgument,
     SqlServerState,
-    limit_answer,
+    answer_limits,
     turn_to_read,
 )
 from servers.common.sql.features.reading import explain, require_no_explain
@@ -41,7 +41,7 @@ async def explain_query(
     require_no_explain(query)
     assert isinstance(source, PostgresDatabase)
     async with turn_to_read(ctx, source):
-        return format_plan(await source.analyze(bound, limit_answer(ctx, None).bytes))
+        return format_plan(await source.analyze(bound, answer_limits(ctx, None).bytes))
 
 
 @features.tool(read_only=True)

@@ -79,7 +79,7 @@ async def explain(
     notes += _note_wrong_estimates(steps)
     notes += await suggest_indexes(session.ask, tables, nodes, find_cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
-    return make_plan(shown, names, limit, cut=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
+    return make_plan(shown, names, limit, is_incomplete=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
 
 
 async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:

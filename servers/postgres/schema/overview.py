@@ -43,8 +43,10 @@ class _Columns:
     read_in_time = read
 
 
-async def summarize(name: str, writable: bool, budget: ByteBudget, ask: Ask, *, drawn: bool) -> DatabaseSummary:
-    """Summarize the database called `name`, with a diagram if it is to be `drawn`. Raises SqlError."""
+async def summarize(
+    name: str, writable: bool, budget: ByteBudget, ask: Ask, *, with_diagram: bool
+) -> DatabaseSummary:
+    """Summarize the database called `name`, with a diagram if it is to be `with_diagram`. Raises SqlError."""
     relations = await read_relations(ask)
     columns = await read_columns(ask)
     facts = SchemaFacts(
@@ -54,4 +56,4 @@ async def summarize(name: str, writable: bool, budget: ByteBudget, ask: Ask, *, 
         list_estimates(relations),
         _Columns({relation.name: columns.get(relation.oid, ()) for relation in relations}),
     )
-    return overview.summarize(name, writable, facts, budget, drawn=drawn)
+    return overview.summarize(name, writable, facts, budget, with_diagram=with_diagram)

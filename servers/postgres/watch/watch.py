@@ -49,11 +49,11 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
         }
 
     def _on_committed(self, database: str, commit: Commit) -> None:
-        if not commit.tables and not commit.defined:
+        if not commit.tables and not commit.schema_changed:
             return
         if database in self._watched:
             self._watched[database].on_commit(commit)
-        self.on_wrote(self._uris.format_database(database))
+        self.on_own_write(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         if name not in self._watched:

@@ -23,7 +23,7 @@ from servers.postgres.watch.polling import DatabaseState, Part, read_state
 
 _QUICK_CHECK_SECONDS = 1.0
 """Time limit in seconds for a check while this server's own changes wait to be reported."""
-_DETECTION_SECONDS = 3 * watch.SWEEP_SECONDS
+_DETECTION_SECONDS = 3 * watch.CHECK_SECONDS
 """Seconds within which the listener should detect that the database is available again."""
 _CHECK_SECONDS = 30.0
 """Time limit in seconds for a check, which takes some milliseconds, or more if there are thousands of tables."""
@@ -92,7 +92,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         self._backend = commit.backend
         for key, table in self.keys.items():
             parts = self._state.tables.get(table or "", {}).values()
-            if commit.defined or (
+            if commit.schema_changed or (
                 key not in self._schema_keys
                 # PostgreSQL does not count the changes of foreign tables.
                 and (table is None or any(part.name in commit.tables or part.kind == "f" for part in parts))
@@ -147,7 +147,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             if self._listening.is_set():
                 self._listening, self._may_have_missed = anyio.Event(), True
                 self.on_mode_changed()
-            await anyio.sleep(watch.SWEEP_SECONDS)
+            await anyio.sleep(watch.CHECK_SECONDS)
 
     async def _read_first_state(self, key: str, table: str | None) -> None:
         """Read the current state of a key, once triggers report later changes.

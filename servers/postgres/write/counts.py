@@ -63,7 +63,7 @@ class Changes(NamedTuple):
 
     tables: Mapping[int, TableCounts]
     """By oid; tables without a changed row are missing."""
-    defined: int
+    schema_changes: int
     """Relations that it has created or altered."""
 
     @property
@@ -77,14 +77,17 @@ class Changes(NamedTuple):
             oid: counts.add(before.tables[oid], -1) if oid in before.tables else counts
             for oid, counts in self.tables.items()
         }
-        return Changes({oid: counts for oid, counts in later.items() if counts.total}, self.defined - before.defined)
+        return Changes(
+            {oid: counts for oid, counts in later.items() if counts.total},
+            self.schema_changes - before.schema_changes,
+        )
 
     def add(self, other: "Changes") -> "Changes":
         """Add the `other` changes."""
         tables = dict(self.tables)
         for oid, counts in other.tables.items():
             tables[oid] = counts.add(tables[oid]) if oid in tables else counts
-        return Changes(tables, self.defined + other.defined)
+        return Changes(tables, self.schema_changes + other.schema_changes)
 
 
 NO_CHANGES = Changes({}, 0)

@@ -81,7 +81,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
             rows=max(changes.total, plan.rows),
             affected=(plan.rows,),
             tables=tuple(sorted(tables)),
-            defined=relation is None,
+            schema_changed=relation is None,
         )
         if not consent.covers(figures):
             return figures
@@ -143,8 +143,8 @@ async def _create_table(session: Session, table: str, columns: Columns) -> SqlNa
     """Create the table, and return its name as PostgreSQL writes it."""
     if len(table.encode(errors="replace")) > _NAME_BYTES:
         raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
-    defined = ", ".join(f"{quote(name)} {declared}" for name, declared in columns)
-    await session.ask(f"CREATE TABLE {quote(table)} ({defined})")
+    definitions = ", ".join(f"{quote(name)} {declared}" for name, declared in columns)
+    await session.ask(f"CREATE TABLE {quote(table)} ({definitions})")
     ((name,),) = await session.ask(_TABLE_NAME, quote(table))
     return SqlName(name)
 

@@ -83,4 +83,4 @@ class Session:
                     raise
                 reason = "the connection broke while committing the changes, so they may or may not have been made"
                 raise SqlError("unavailable", reason, "Check whether they were made.") from None
-        self._on_committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))
+        self._on_committed(Commit(frozenset(figures.tables), figures.schema_changed, self.link.backend))

@@ -52,7 +52,7 @@ class _Batch:
     async def run(self, statements: Sequence[Statement]) -> BatchResult:
         self._counted = await read_changes(self._session.ask)
         for number, statement in enumerate(statements, 1):
-            self._session.deadline.where = where = f"statement {number}" if len(statements) > 1 else ""
+            self._session.deadline.position = where = f"statement {number}" if len(statements) > 1 else ""
             self._session.deadline.check()
             try:
                 await self._run(statement, is_last=number == len(statements))
@@ -60,7 +60,7 @@ class _Batch:
                 raise (await self._explain(error, statement.sql)).add_place(where) from None
             except SqlError as error:
                 raise error.add_place(where) from None
-        self._session.deadline.where = ""
+        self._session.deadline.position = ""
         return self._result
 
     async def _run(self, statement: Statement, *, is_last: bool) -> None:
@@ -84,8 +84,8 @@ class _Batch:
         # With IF EXISTS or IF NOT EXISTS and one object, a notice means that nothing was done.
         has_one_object = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
         is_conditional = has_one_object and "EXISTS" in words[:7] and "CASCADE" not in words
-        is_skipped = bool(notices) and not changes.defined and is_conditional
-        effect = effect._replace(notices=notices, defined=effect.defined and not is_skipped)
+        is_skipped = bool(notices) and not changes.schema_changes and is_conditional
+        effect = effect._replace(notices=notices, schema_changed=effect.schema_changed and not is_skipped)
         self._limits = reduce_limits(self._limits, effect)
         self._result.effects.append(effect)
         self._result = self._result._replace(changes=self._result.changes.add(changes))
@@ -115,7 +115,7 @@ class _Batch:
             total,
             None,
             tuple(sorted(counts.table for counts in changes.tables.values())),
-            changes_schema(words) or (counted is None and words[0] != "TRUNCATE" and changes.defined > 0),
+            changes_schema(words) or (counted is None and words[0] != "TRUNCATE" and changes.schema_changes > 0),
             names,
             page,
             is_truncated,

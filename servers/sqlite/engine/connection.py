@@ -79,8 +79,8 @@ class Connection(aiosqlite.Connection):
         replaces it. Since there are few of these processes, the time limit there is always the time limit of a
         statement.
         """
-        seconds = self._limits.seconds if job is None else job.seconds
-        deadline = StatementDeadline(seconds, self._limits.busy_seconds, job)
+        seconds = self._limits.timeout if job is None else job.timeout
+        deadline = StatementDeadline(seconds, self._limits.busy_timeout, job)
         self._deadline = deadline
         loop = asyncio.get_running_loop()
         try:
@@ -91,7 +91,7 @@ class Connection(aiosqlite.Connection):
         except Uninterruptible:
             pass
         except TimeoutError:
-            raise deadline.reason().add_place(deadline.where) from None
+            raise deadline.reason().add_place(deadline.position) from None
         finally:
             if deadline.abandon():
                 # Some instructions check for an interrupt, but not the clock.

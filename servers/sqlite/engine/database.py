@@ -155,7 +155,7 @@ class Database:
             recovers=self.writable,
             connection_options=self._connection_options,
         )
-        return Pool(make_connection, size, self.limits.seconds)
+        return Pool(make_connection, size, self.limits.timeout)
 
     def _count_opening(self) -> None:
         self.openings += 1

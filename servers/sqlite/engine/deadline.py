@@ -37,9 +37,9 @@ T = TypeVar("T")
 class Limits(NamedTuple):
     """The operator's limits of one statement."""
 
-    seconds: float = 30.0
+    timeout: float = 30.0
     """Wall time."""
-    busy_seconds: float = 5.0
+    busy_timeout: float = 5.0
     """Time to wait for a lock that another process holds."""
     value_bytes: int = 16_000_000
     """Maximum size of one value, including intermediate ones."""
@@ -81,10 +81,10 @@ class Uninterruptible(Exception):
 class StatementDeadline(WorkDeadline):
     """The deadline of one piece of work, which SQLite and the work itself check."""
 
-    def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
+    def __init__(self, seconds: float, busy_timeout: float, job: Job | None = None) -> None:
         super().__init__(seconds, job)
         self._stop_time = self._end
-        self._busy_end = min(self._end, time.monotonic() + busy_seconds)
+        self._busy_end = min(self._end, time.monotonic() + busy_timeout)
         self._lock = threading.Lock()
         self._abandoned = False
         self._ended = False

@@ -80,9 +80,9 @@ class Handle:
             recover(self._options.path, deadline)
             return work(self.connection, deadline)
         except SqlError as error:
-            raise error.add_place(deadline.where) from None
+            raise error.add_place(deadline.position) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
-            raise self._explain(error, deadline).add_place(deadline.where) from None
+            raise self._explain(error, deadline).add_place(deadline.position) from None
         finally:
             self._deadline = None
 

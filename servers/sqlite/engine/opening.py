@@ -94,7 +94,7 @@ def open_database(options: OpenOptions, must_stop: Callable[[], bool]) -> Guarde
     SQLite calls `must_stop` thousands of times per second, and stops if it returns True. Raises SqlError if the file
     can't be opened or is not a database.
     """
-    deadline = StatementDeadline(options.limits.seconds, options.limits.busy_seconds)
+    deadline = StatementDeadline(options.limits.timeout, options.limits.busy_timeout)
     try:
         connection = retry_locked(deadline, partial(_open_guarded, options))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:

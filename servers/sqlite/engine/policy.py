@@ -312,8 +312,8 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
 def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequence[str] = ("main",)) -> set[str]:
     """Return the tables of the databases `schemas` that call a function that can't be interrupted, in their own
     definition or in the definition of an index on them."""
-    defined = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
-    return {str(name).lower() for name, sql in defined if _UNINTERRUPTIBLE_CALL.search(str(sql))}
+    definitions = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
+    return {str(name).lower() for name, sql in definitions if _UNINTERRUPTIBLE_CALL.search(str(sql))}
 
 
 def _select_entries(

@@ -90,14 +90,14 @@ class WorkerProcess:
         The process is killed if it takes longer or the caller is cancelled. Raises SqlError.
         """
         limits = self._options.limits
-        async with _acquire_slot(limits.seconds), self._kill_on_failure():
+        async with _acquire_slot(limits.timeout), self._kill_on_failure():
             # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
             # time.
             with anyio.fail_after(_START_SECONDS):
                 await self._send(work)
                 kind, done = await self._receive()
-            deadline = StatementDeadline(limits.seconds, limits.busy_seconds)
-            with _limit_time(deadline, limits.seconds + _GRACE_SECONDS):
+            deadline = StatementDeadline(limits.timeout, limits.busy_timeout)
+            with _limit_time(deadline, limits.timeout + _GRACE_SECONDS):
                 while kind != "done":
                     deadline.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
@@ -135,7 +135,7 @@ class WorkerProcess:
             if not succeeded and self._options.mode == "rw":
                 # Readers can't read before a writer has recovered the file. If this fails, the next writer does it.
                 with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
-                    seconds = self._options.limits.busy_seconds
+                    seconds = self._options.limits.busy_timeout
                     await to_thread.run_sync(recover, self._options.path, StatementDeadline(seconds, seconds))
 
     async def _send(self, value: Any) -> None:

@@ -109,9 +109,9 @@ class QuickReader:
 
     def __init__(self, path: Path, limits: Limits, connection_options: ConnectionOptions) -> None:
         self._options = OpenOptions(
-            path, "quick", limits._replace(busy_seconds=_NO_LOCK), connection_options=connection_options
+            path, "quick", limits._replace(busy_timeout=_NO_LOCK), connection_options=connection_options
         )
-        self._seconds = min(_SECONDS, limits.seconds)
+        self._seconds = min(_SECONDS, limits.timeout)
         self._handle: Handle | None = None
         self._schema_version = 0
         self._known: OrderedDict[str, _KnownStatement] = OrderedDict()

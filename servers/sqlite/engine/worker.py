@@ -134,7 +134,7 @@ class _ReportingDeadline(StatementDeadline):
     """A deadline that reports the beginning and end of a commit to the side that kills the process."""
 
     def __init__(self, limits: Limits, report_commit: Callable[[bool], None]) -> None:
-        super().__init__(limits.seconds, limits.busy_seconds)
+        super().__init__(limits.timeout, limits.busy_timeout)
         self._report_commit = report_commit
 
     @contextmanager

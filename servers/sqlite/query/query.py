@@ -16,7 +16,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits, Page, Row
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
-from servers.common.sql.texts import DESCRIBING, asks_for_schema, shorten
+from servers.common.sql.texts import DESCRIBE_HINT, asks_for_schema, shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
 from servers.sqlite.engine.quoted_names import QuotedTextError, execute, require_names
@@ -104,7 +104,7 @@ def _add_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.C
         return error
     if asks_for_schema(sql):
         explained = from_sqlite(error)
-        explained.suggestion = DESCRIBING
+        explained.suggestion = DESCRIBE_HINT
         return explained
     # The text after MATCH is parsed as a query of its own when the statement runs, so its errors come after compile
     # errors. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
@@ -195,7 +195,7 @@ def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: 
     intermediate = {match[1] for match in map(_INTERMEDIATE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
-    return make_plan(steps, list(scanned), limit, cut=len(rows) > _MAX_STEPS, notes=notes)
+    return make_plan(steps, list(scanned), limit, is_incomplete=len(rows) > _MAX_STEPS, notes=notes)
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:

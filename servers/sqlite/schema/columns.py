@@ -163,7 +163,7 @@ def compute_statistics(
     stored = [column for column in columns if column["kind"] != "hidden"]
     statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
     is_complete = False
-    with deadline.at_most(deadline.seconds * _TIME_SHARE):
+    with deadline.at_most(deadline.timeout * _TIME_SHARE):
         for column in stored:
             _add_statistics(entry, column, connection, statistics)
         is_complete = True

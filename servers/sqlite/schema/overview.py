@@ -38,7 +38,7 @@ class _Columns:
     def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
         self._connection = connection
         # Compiling a view may take a second, during which SQLite can't be stopped.
-        self._until = time.monotonic() + deadline.seconds * _TIME_SHARE
+        self._until = time.monotonic() + deadline.timeout * _TIME_SHARE
         self._known: dict[str, list[TableColumn]] = {}
 
     @property
@@ -68,11 +68,11 @@ def summarize(
     name: str,
     writable: bool,
     budget: ByteBudget,
-    drawn: bool,
+    with_diagram: bool,
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> DatabaseSummary:
-    """Summarize the database called `name`, with a diagram if it is to be `drawn`."""
+    """Summarize the database called `name`, with a diagram if it is to be `with_diagram`."""
     with hold_snapshot(connection, deadline):
         facts = SchemaFacts(
             list_entries(connection),
@@ -81,5 +81,5 @@ def summarize(
             read_row_estimates(connection),
             _Columns(connection, deadline),
         )
-        summary = overview.summarize(name, writable, facts, budget, drawn=drawn)
+        summary = overview.summarize(name, writable, facts, budget, with_diagram=with_diagram)
         return {**summary, "attached": list_schemas(connection)[1:]}

@@ -63,7 +63,7 @@ def describe(
             part = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
             # A sample is shown only as text, while the limit of bytes is for text and structured content together.
             sample_limits = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
-            with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
+            with deadline.at_most(deadline.timeout * SAMPLE_SHARE):
                 description["sample"] = _read_sample(entry, sample_limits, connection)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample

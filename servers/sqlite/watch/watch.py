@@ -73,7 +73,7 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
             return
         if database in self._watched:
             self._watched[database].record_write(tables, changes_schema)
-        self.on_wrote(self._uris.format_database(database))
+        self.on_own_write(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)

@@ -50,8 +50,8 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
         before = session.connection.total_changes
         columns = match_columns(plan, existing) if existing else _new_columns(plan)
         if not existing:
-            defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
-            session.connection.execute(f"CREATE TABLE main.{quote(request.table)} ({defined})").close()
+            definitions = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+            session.connection.execute(f"CREATE TABLE main.{quote(request.table)} ({definitions})").close()
         _insert(session, request, plan, columns, replaced)
         changed = session.connection.total_changes - before + (0 if replaced is None else replaced.count)
         figures = Figures(changed, (plan.rows,), (request.table,), not existing)
@@ -99,7 +99,7 @@ def _insert(
             try:
                 session.connection.executemany(sql, rows).close()
             except sqlite3.Error:
-                session.deadline.where = records.where(max(len(batch) - length_hint(rows) - 1, 0))
+                session.deadline.position = records.position_of(max(len(batch) - length_hint(rows) - 1, 0))
                 raise
 
 

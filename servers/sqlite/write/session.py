@@ -77,7 +77,7 @@ class Session:
     def commit(self, figures: Figures) -> None:
         """Commit the changes, and report them to watchers. Nothing may fail after it."""
         retry_locked(self.deadline, self._commit)
-        self._committed(self.policy.changed.union(figures.tables), figures.defined)
+        self._committed(self.policy.changed.union(figures.tables), figures.schema_changed)
 
     def _commit(self) -> None:
         with self.deadline.mark_committing():

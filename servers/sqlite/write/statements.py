@@ -56,7 +56,7 @@ def run_all(
     non_tables = _NonTables(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
-        session.deadline.where = f"statement {number}" if len(statements) > 1 else ""
+        session.deadline.position = f"statement {number}" if len(statements) > 1 else ""
         session.deadline.check()
         with (
             nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters),
@@ -67,7 +67,7 @@ def run_all(
             effect = effect._replace(total=effect.total + replaced.count)
         effects.append(effect)
         limits = reduce_limits(limits, effect)
-    session.deadline.where = ""
+    session.deadline.position = ""
     return effects
 
 
@@ -97,15 +97,15 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, non_table
     affected, rowid = (
         session.execute_own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
     )
-    defined = _read_schema_version(session) != schema_version
-    if defined:
+    schema_changed = _read_schema_version(session) != schema_version
+    if schema_changed:
         non_tables.refresh()
     return Effect(
         0 if policy.changes_schema else affected,
         total,
         None if rowid == _NO_ROWID or policy.changes_schema else encode_cells([rowid], _ROWID_BYTES)[0],
         non_tables.remove_from(changed) if total or policy.changes_schema else (),
-        defined,
+        schema_changed,
         names,
         shown,
         truncated,

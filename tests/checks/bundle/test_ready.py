@@ -88,7 +88,7 @@ async def test_fetch_is_not_ready_without_a_worker_process(monkeypatch: pytest.M
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) is None
     # The code of a worker can't be broken from outside.
-    monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
+    monkeypatch.setattr(pool, "_START_PROGRAM", "import sys; sys.exit(1)")
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) == "no process to read pages can be started: unreadable"
 

@@ -25,7 +25,7 @@ QUERIES = 2 * (
 
 # The answer to the first query, if it is known. If SQLite itself can't open the file,
 # the server does not start.
-ANSWERS = {
+LOOSE_BOOLEAN = {
     malicious.view_that_loads_code: "bad_statement: SQLite refuses it",
     malicious.view_that_sets_a_tokenizer: "bad_statement: SQLite refuses it",
     malicious.view_of_itself: "bad_statement: ",
@@ -62,7 +62,7 @@ async def test_a_hostile_file_does_no_harm(make: Maker, tmp_path: Path) -> None:
     seconds = "0.3" if make is malicious.views_that_double else "1"
     async with served("--timeout", seconds, database) as peer:
         said = [await told(peer, query) for query in QUERIES]
-        assert said[0].startswith(ANSWERS.get(make, ""))
+        assert said[0].startswith(LOOSE_BOOLEAN.get(make, ""))
         described = [
             await peer.call("list_tables"),
             await peer.call("describe_table", table_name="hostile"),

@@ -65,7 +65,7 @@ async def reading(
 ) -> AsyncIterator[Reader]:
     """Yields a reader of a database."""
     pool = make_pool(url, size, limits=limits)
-    snapshots = Snapshots("data", pool, ColumnTypes(), limits.seconds, kept_seconds)
+    snapshots = Snapshots("data", pool, ColumnTypes(), limits.timeout, kept_seconds)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(snapshots.run)
         yield Reader(pool, snapshots)

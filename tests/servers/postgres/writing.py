@@ -71,7 +71,7 @@ class Writing:
             yield self._reader
 
         return Session(
-            SessionParts(self.writer, lend_reader, self.on_committed), Deadline(self.writer.limits.seconds)
+            SessionParts(self.writer, lend_reader, self.on_committed), Deadline(self.writer.limits.timeout)
         )
 
 

@@ -30,21 +30,19 @@ _PAGING = (
     Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
 )
 _SWEEP_SECONDS = 2.0
-"""Seconds between checks of the files, if there are no notices."""
+"""Seconds until the files are checked without a notice (see `servers.common.notices`)."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
-"""Seconds without a change after which files are read, and the maximum wait for that."""
+"""Seconds without a further change after which files are read, and the maximum wait for that."""
 
 
-async def serve(opening: Opening, opened: SqlServerState, *, task_status: TaskStatus[None]) -> None:
-    """Offer the queries in the operator's directory, and keep them up to date until cancelled.
-
-    `task_status` reports when the server is ready for clients.
-    """
-    directory = opened.settings.queries
+async def serve(opening: Opening, state: SqlServerState, *, task_status: TaskStatus[None]) -> None:
+    """Offer the queries in the operator's directory, and keep them up to date until cancelled. `task_status` reports
+    when they are offered for the first time."""
+    directory = state.settings.queries
     if directory is None:
         task_status.started()
         return
-    canned = _Canned(opening, opened, directory)
+    canned = _Canned(opening, state, directory)
     try:
         await canned.refresh()
         task_status.started()
@@ -56,14 +54,14 @@ async def serve(opening: Opening, opened: SqlServerState, *, task_status: TaskSt
 
 
 class _Canned:
-    """The queries on offer."""
+    """The canned queries that are currently tools."""
 
-    def __init__(self, opening: Opening, opened: SqlServerState, directory: Path) -> None:
-        self._opened = opened
+    def __init__(self, opening: Opening, state: SqlServerState, directory: Path) -> None:
+        self._state = state
         self._tools, self._changes = opening.features.tools, opening.changes
         self._built_in = frozenset(tool.name for tool in self._tools.all())
-        self._app = opened.dialect.result_app
-        self._files = QueryFiles(directory, self._check, opened.dialect.find_parameters)
+        self._app = state.dialect.result_app
+        self._files = QueryFiles(directory, self._check, state.dialect.find_parameters)
         self._offered: Mapping[str, Definition] = {}
         self.noticed = anyio.Event()
 
@@ -107,15 +105,15 @@ class _Canned:
             _make_tool(definition, self._app).entry  # noqa: B018 - it is made now
         except DeclarationError as error:
             raise ValueError(str(error)) from None
-        database = self._opened.databases.get(definition.database)
+        database = self._state.databases.get(definition.database)
         await database.check_compiles(Query(definition.sql, {}), writes=definition.writable)
 
 
 def _make_tool(definition: Definition, app: str) -> RegisteredTool:
     parameters = [_make_parameter(parameter) for parameter in definition.parameters]
-    shown = None if definition.writable else app
+    result_app = None if definition.writable else app
     options = ToolOptions(
-        description=definition.description, read_only=not definition.writable, task="optional", app=shown
+        description=definition.description, read_only=not definition.writable, task="optional", app=result_app
     )
     if definition.writable:
         function = make_function(partial(_change, definition), definition.name, parameters, Data[WriteResult])
@@ -130,8 +128,8 @@ def _make_parameter(declared: QueryParameter) -> Parameter:
     field = Field(
         description=declared.description, json_schema_extra=_BLOB_SCHEMA if declared.type == "blob" else None
     )
-    kind: Any = TYPES[declared.type]
-    annotation: Any = Annotated[kind | None if declared.optional else kind, field]
+    python_type: Any = TYPES[declared.type]
+    annotation: Any = Annotated[python_type | None if declared.optional else python_type, field]
     default = declared.default if declared.optional else Parameter.empty
     return Parameter(declared.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
@@ -153,7 +151,7 @@ def _make_query(source: Database, definition: Definition, arguments: dict[str, A
     values = {}
     for parameter in definition.parameters:
         value = arguments[parameter.name]
-        # Base64 alone would be treated as text.
+        # A plain string would be treated as text.
         is_blob = parameter.type == "blob" and value is not None
         values[parameter.name] = {"type": "blob", "base64": value} if is_blob else value
     return Query(definition.sql, source.bind(values))

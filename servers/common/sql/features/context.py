@@ -1,4 +1,5 @@
-"""The state that all features share: the open objects of a server's run, the limits of a result, and turns."""
+"""The state that all features share: the open objects of a server's run, the limits of a result, and the turns in
+which calls use a database."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -28,16 +29,16 @@ _REPORT_SECONDS = 0.5
 
 T = TypeVar("T")
 
-# The schema of a parameter for hosts and models. Some hosts can't convey null, a value of any type, or an object
-# whose names are not known; these are accepted all the same.
+# The schema of a parameter for hosts and models. Parameters may also be null or objects, but the schema does not
+# say so, because some hosts reject null, values of any type, or objects with unknown names in a schema.
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
 """The schema of the parameters of one statement."""
 TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
-"""The name of a table. Formerly called `table` in `import_csv`, and `table_name` elsewhere."""
+"""The name of a table. `import_csv` formerly called this argument `table`, so that name is still accepted."""
 DatabaseArgument = str | None
-"""The name of a database, if there are several. Without it the error lists the names."""
+"""The name of a database. It is necessary if there are several; the error for a missing name lists them."""
 NO_PARAMETERS: Any = ()
 """The default for a list: a tuple, because pydantic would copy an empty list for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
@@ -62,18 +63,19 @@ class SqlServerState:
 Ctx = Context[SqlServerState]
 
 
-def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of one result for which the caller requests `max_rows`."""
+def answer_limits(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
+    """Return the limits of an answer, for which the caller requests at most `max_rows` rows."""
     settings = ctx.state.settings
     return AnswerLimits(_row_limit(ctx, max_rows), min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
 
 
-def limit_rows(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of a result with rows, which contains them both as text and as data. A host shows one of the
-    two to its model, and the larger is at most two thirds of both together."""
+def result_limits(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
+    """Return the limits of an answer that contains its rows twice, as text and as data. A host shows only one of the
+    two to its model. The larger one is at most two thirds of both together, so they may have 3/2 of the bytes that
+    fit the model's page."""
     settings, budget = ctx.state.settings, ctx.budget
-    both = min(settings.max_page, budget.result_bytes, budget.page_bytes * 3 // 2)
-    return AnswerLimits(_row_limit(ctx, max_rows), both, settings.max_cell)
+    max_bytes = min(settings.max_page, budget.result_bytes, budget.page_bytes * 3 // 2)
+    return AnswerLimits(_row_limit(ctx, max_rows), max_bytes, settings.max_cell)
 
 
 def _row_limit(ctx: Ctx, max_rows: int | None) -> int:
@@ -82,21 +84,21 @@ def _row_limit(ctx: Ctx, max_rows: int | None) -> int:
 
 
 def job_of(ctx: Ctx) -> Job:
-    """Return the job of a call. A task may run as long as the client keeps it, any other call for the time limit of a
+    """Return the job of a call. A task may run as long as the client keeps it; any other call has the timeout of a
     statement."""
     return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
 
 
 async def report_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of `work`, and meanwhile report the progress of the `job` to the client. Raises SqlError like
-    `work`."""
+    """Return the result of `work`, and report the progress of the `job` to the client while it runs. Raises SqlError
+    like `work`."""
 
     async def report() -> None:
         reported = 0
         while True:
             await anyio.sleep(_REPORT_SECONDS)
-            if job.reached is not None and job.reached.done > reported:
-                reported, total, words = job.reached
+            if job.progress is not None and job.progress.done > reported:
+                reported, total, words = job.progress
                 await ctx.progress(reported, total, words)
 
     async with background() as tasks:
@@ -115,7 +117,7 @@ def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[N
 
 
 class _ReportingTurn(AbstractAsyncContextManager[None]):
-    """A turn that notifies the user afterwards if the database was locked."""
+    """A turn that sends the client a log message at its end if the database was locked."""
 
     def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
         self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)
@@ -128,6 +130,6 @@ class _ReportingTurn(AbstractAsyncContextManager[None]):
     ) -> None:
         await self._turn.__aexit__(kind, error, traceback)
         if isinstance(error, SqlError) and error.code == "busy":
-            limit = f"{self._database.lock_seconds:g} s"
+            limit = f"{self._database.lock_timeout:g} s"
             text = f"the database {self._database.name!r} is locked by another process; waited {limit} for it"
             await self._ctx.log("warning", text, self._ctx.state.dialect.name)

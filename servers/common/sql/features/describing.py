@@ -13,7 +13,7 @@ from ..errors import SqlError
 from ..schema.lines import ByteBudget
 from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, format_overview, format_tables
 from ..schema.table import TableRequest, format_table
-from .context import Ctx, DatabaseArgument, SqlServerState, TableName, limit_answer, turn_to_read
+from .context import Ctx, DatabaseArgument, SqlServerState, TableName, answer_limits, turn_to_read
 
 _MAX_TABLES = 1_000
 """Number of tables that are listed by default."""
@@ -36,7 +36,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     ) -> str:
         """List the tables and views by name, with their kind and{estimating}."""
         words = search.lower().split()
-        page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes, words)
+        page = TablePage(cursor, min(limit, ctx.budget.entries), answer_limits(ctx, None).bytes, words)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
             return format_tables(await source.list_tables(page))
@@ -54,7 +54,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         request = TableRequest(table_name, sample, statistics)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
-            return format_table(await source.describe_table(request, limit_answer(ctx, None)))
+            return format_table(await source.describe_table(request, answer_limits(ctx, None)))
 
     @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
@@ -70,29 +70,29 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 async def _describe_databases(ctx: Ctx, max_bytes: int, database: str | None) -> str:
     """Describe the contents of one database, or of all, in at most `max_bytes` bytes.
 
-    Raises SqlError if the only one can't be read.
+    Raises SqlError if there is only one to describe and it can't be read.
     """
     databases = ctx.state.databases
-    chosen = list(databases) if database is None else [databases.get(database)]
-    remaining = min(max_bytes, limit_answer(ctx, None).bytes)
+    described = list(databases) if database is None else [databases.get(database)]
+    remaining = min(max_bytes, answer_limits(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
     # A diagram shows a single database.
-    drawn = len(chosen) == 1 and shows_apps(ctx)
-    for index, source in enumerate(chosen):
-        budget = ByteBudget(remaining // (len(chosen) - index))
+    with_diagram = len(described) == 1 and shows_apps(ctx)
+    for index, source in enumerate(described):
+        budget = ByteBudget(remaining // (len(described) - index))
         remaining -= budget.left
         async with turn_to_read(ctx, source):
-            summaries.append(await _summarize(source, budget, alone=len(chosen) == 1, drawn=drawn))
+            summaries.append(await _summarize(source, budget, is_only=len(described) == 1, with_diagram=with_diagram))
         remaining += max(budget.left, 0)
-    if drawn and (diagram := summaries[0]["diagram"]) is not None:
+    if with_diagram and (diagram := summaries[0]["diagram"]) is not None:
         show(ctx, diagram)
     return format_overview(summaries)
 
 
-async def _summarize(database: Database, budget: ByteBudget, *, alone: bool, drawn: bool) -> DatabaseSummary:
+async def _summarize(database: Database, budget: ByteBudget, *, is_only: bool, with_diagram: bool) -> DatabaseSummary:
     try:
-        return await database.summarize(budget, drawn=drawn)
+        return await database.summarize(budget, with_diagram=with_diagram)
     except SqlError as error:
-        if alone:
+        if is_only:
             raise
         return describe_unreadable(database.name, database.writable, f"{error.code}: {error.line}")

@@ -36,9 +36,9 @@ from .context import (
 )
 
 _OVERHEAD_BYTES = 1_000
-"""Size in bytes of a result without its text."""
+"""Maximum size of a result without its text, in bytes."""
 Contents = TextResourceContents | BlobResourceContents
-Bytes = Annotated[int | None, Field(ge=0)]
+ByteCount = Annotated[int | None, Field(ge=0)]
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
@@ -74,7 +74,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     uri = f"{dialect.name}-export:///{{name}}{{?offset,length}}"
 
     @features.resource(uri, name="export", title="The rows of a query as a file")
-    async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes = None) -> Contents:
+    async def read_export(ctx: Ctx, name: str, offset: ByteCount = None, length: ByteCount = None) -> Contents:
         """A file created by the `export` tool, or part of it if `offset` or `length` (in bytes) is given. Part of a
         text file always ends on a character boundary; its URI gives the actual length."""
         return await read(ctx, name, offset, length)
@@ -88,9 +88,9 @@ def format_uri(ctx: Ctx, export: Export) -> str:
 
 
 async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
-    """Return the file with that name, or a part of it, in bytes.
+    """Return the file with that name, or at most `length` bytes from `offset` on.
 
-    Raises ResourceNotFound, and InvalidParams if it is larger than an answer may be.
+    Raises ResourceNotFound, and InvalidParams if the file is too large for one answer.
     """
     budget = max(ctx.budget.result_bytes - _OVERHEAD_BYTES, 8)
     try:
@@ -98,30 +98,30 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
             uri = format_uri(ctx, export)
-            text = _decode(data, ends=True)
+            text = _decode(data, is_end=True)
             fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
             if len(data) < export.bytes or not fits:
                 template = f"{uri}{{?offset,length}}"
                 reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
                 raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
             return _make_contents(export, uri, data, text, budget)
-        first = offset or 0
-        # As JSON, a text seldom takes more than twice its bytes.
+        start = offset or 0
+        # A text seldom takes more than twice its bytes as JSON.
         max_bytes = budget // 2 if length is None else min(length, budget // 2)
-        data = await ctx.state.exports.read(export, first, max_bytes)
+        data = await ctx.state.exports.read(export, start, max_bytes)
     except SqlError as error:
         raise ResourceNotFound(f"{ctx.state.dialect.name}-export:///{name}", f"{error.code}: {error}") from None
-    text = _decode(data, ends=first + len(data) >= export.bytes)
+    text = _decode(data, is_end=start + len(data) >= export.bytes)
     if text:
         data = text.encode()
-    return _make_contents(export, f"{format_uri(ctx, export)}?offset={first}&length={len(data)}", data, text, budget)
+    return _make_contents(export, f"{format_uri(ctx, export)}?offset={start}&length={len(data)}", data, text, budget)
 
 
-def _decode(data: bytes, *, ends: bool) -> str | None:
+def _decode(data: bytes, *, is_end: bool) -> str | None:
     """Return the bytes as text; None if they are not UTF-8."""
     try:
         # An incomplete last character is an error only if the file ends there.
-        return getincrementaldecoder("utf-8")().decode(data, ends)
+        return getincrementaldecoder("utf-8")().decode(data, is_end)
     except UnicodeDecodeError:
         return None
 

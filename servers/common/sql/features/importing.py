@@ -53,14 +53,18 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         Options that are not given are detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients receive the line as it is
         line = False if header == 0 else header
-        form = FormatRequest(
+        format_request = FormatRequest(
             delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
         description, opener, version = await _open_source(ctx, csv, file, table_name)
-        act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
-        # The user is asked about the whole import, and shown `description`.
+        import_rows = partial(
+            ctx.state.databases.get(database).import_csv, Import(table_name, opener, format_request, preview)
+        )
+        # The user sees `description`, but consents to the complete import, with its contents and format.
         return format_import(
-            await run_with_consent(ctx, ctx.state.databases.get(database), description, act, csv, version, form)
+            await run_with_consent(
+                ctx, ctx.state.databases.get(database), description, import_rows, csv, version, format_request
+            )
         )
 
     return features

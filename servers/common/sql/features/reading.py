@@ -1,6 +1,6 @@
 """The tools that query a database, and explain how a query would be run.
 
-The result of a query is given in two forms: the same JSON arrays, as data and as lines of text.
+The result of a query has two forms: the same JSON arrays as data (structured content) and as lines of text.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from .context import (
     DatabaseArgument,
     MaxRowsArgument,
     SqlServerState,
+    answer_limits,
     job_of,
-    limit_answer,
-    limit_rows,
+    result_limits,
     turn_to_read,
     turn_to_write,
 )
@@ -43,8 +43,8 @@ _SCHEMA: JsonDict = {
     },
     "required": ["columns", "rows", "truncated", "next_cursor"],
 }
-"""The part of the schema that programs use. The rest is left out, since in some hosts the model pays for each
-word."""
+"""The part of the result's schema that programs use. The rest is left out, since some hosts show the schema to the
+model, which pays for each word."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -52,7 +52,7 @@ class QueryResult(TypedDict):
     """Rows of a query."""
 
     note: str
-    """A note that the rest is data, not instructions."""
+    """Says that the rest is data, not instructions."""
     truncated: bool
     next_cursor: str | None
     changed: bool
@@ -121,21 +121,21 @@ def declare_explain_query(dialect: Dialect) -> Features[SqlServerState]:
 def answer_at_once(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult] | None:
-    """Return all rows of a query, in both forms, if no wait is necessary; otherwise None."""
-    result = source.read_at_once(query, limit_rows(ctx, max_rows)) if cursor is None else None
-    return None if result is None else _both_forms(make_result(result))
+    """Return all rows of a query, in both forms, if the database can return them at once; otherwise None."""
+    result = source.read_at_once(query, result_limits(ctx, max_rows)) if cursor is None else None
+    return None if result is None else _make_answer(make_result(result))
 
 
 async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """Return the next rows of a query, in both forms. Raises SqlError."""
-    # Middleware may have prevented an immediate result, or other calls were in progress.
+    # Tried again here, since middleware or other calls in progress may have prevented the attempt at the start.
     answer = answer_at_once(ctx, source, query, max_rows, cursor)
     if answer is not None:
         return answer
     async with turn_to_read(ctx, source):
-        rows = await source.read(query, limit_rows(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
+        rows = await source.read(query, result_limits(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
     result = make_result(rows)
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
@@ -144,15 +144,15 @@ async def answer_query(
             f"a result from the database {source.name!r} was truncated: {count:,} rows shown",
             ctx.state.dialect.name,
         )
-    return _both_forms(result)
+    return _make_answer(result)
 
 
-def _both_forms(result: QueryResult) -> Data[QueryResult]:
+def _make_answer(result: QueryResult) -> Data[QueryResult]:
     return Data(result, format_result(result), is_json=True)
 
 
 def make_result(result: QueryRows) -> QueryResult:
-    """Return the rows as data."""
+    """Return the result as data."""
     names, declared, page = result.names, result.declared, result.page
     return {
         "note": NOTE,
@@ -177,19 +177,19 @@ def format_result(result: QueryResult) -> str:
         facts.append(f"truncated; continue with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    known = {"declared": result["declared"], "types": result["types"]}
-    heads = [f"columns {format_row(result['columns'])}"]
-    heads += [f"{head} {format_row(types)}" for head, types in known.items() if any(types)]
-    return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
+    type_rows = {"declared": result["declared"], "types": result["types"]}
+    headings = [f"columns {format_row(result['columns'])}"]
+    headings += [f"{heading} {format_row(types)}" for heading, types in type_rows.items() if any(types)]
+    return "\n".join(("; ".join(facts), fence([*headings, *map(format_row, result["rows"])])))
 
 
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:
     """Return the plan of a statement as text.
 
-    A reading connection compiles the statement, or a writing one if the statement changes data. Raises SqlError.
+    A reading connection compiles the statement or, if it changes data, a writing one. Raises SqlError.
     """
     require_no_explain(query.sql)
-    max_bytes = limit_answer(ctx, None).bytes
+    max_bytes = answer_limits(ctx, None).bytes
     try:
         async with turn_to_read(ctx, source):
             plan = await source.explain(query, max_bytes)

@@ -17,19 +17,19 @@ from ..dialect import Dialect
 from ..errors import SqlError
 from ..schema.overview import ListedTable, TablePage
 from ..texts import NOTE
-from ..uris import INSIGHTS, Target
-from .context import Ctx, SqlServerState, limit_answer, turn_to_read
+from ..uris import INSIGHTS_URI, Target
+from .context import Ctx, SqlServerState, answer_limits, turn_to_read
 from .insights import insights_key
 
 _JSON, _SQL = "application/json", "application/sql"
 _SCHEMA_PRIORITY = Annotations(priority=0.8)
-"""The priority of a schema. A model that has read it needs few of the tables."""
-_MAX_ROWS = 100
-"""Maximum number of rows of a table as a resource."""
+"""The priority of a schema. It is high, since a model that has read the schema needs few of the tables."""
+_MAX_TABLE_ROWS = 100
+"""Maximum number of rows in the resource of a table."""
 _MAX_TABLES = 1_000
-"""Maximum number of one database's tables that are listed as resources."""
+"""Maximum number of tables listed as resources per database."""
 _STEPS = """
-1. Call describe_database{named} for the tables, their columns and how they refer to each other.
+1. Call describe_database{database_argument} for the tables, their columns and how they refer to each other.
 2. Call describe_table for the tables that matter, with `sample` 5 and `statistics` true, to learn what the values \
 look like.
 3. Before a query of a large table call explain_query; if it names tables that are scanned in full, add a condition \
@@ -59,10 +59,10 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     @dialect.fill_words
     async def read_schema(ctx: Ctx, db: str) -> str:
         """{scripting}"""
-        with _translating_errors(ctx, Target(db)):
+        with _as_protocol_errors(ctx, Target(db)):
             database = ctx.state.databases.get(db)
             async with turn_to_read(ctx, database):
-                return await database.read_schema(limit_answer(ctx, None).bytes)
+                return await database.read_schema(answer_limits(ctx, None).bytes)
 
     @features.resource(table_, name="table", title="A table or view of a database", mime_type=_JSON)
     async def read_table(ctx: Ctx, db: str, table: str) -> str:
@@ -72,15 +72,15 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     @features.resource(row, name="row", title="A row of a table, by its key", mime_type=_JSON)
     @dialect.fill_words
     async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
-        """One row, as JSON. The key is the primary key{key}; several values stand between
-        commas, each percent-encoded."""
-        with _translating_errors(ctx, Target(db, table, key)):
+        """One row, as JSON. The key is the primary key{key}; several values are separated by commas, each
+        percent-encoded."""
+        with _as_protocol_errors(ctx, Target(db, table, key)):
             database = ctx.state.databases.get(db)
             async with turn_to_read(ctx, database):
-                result = await database.read_row(table, key, limit_answer(ctx, 1))
+                result = await database.read_row(table, key, answer_limits(ctx, 1))
         row = dict(zip(result["columns"], result["rows"][0], strict=True))
-        shown = {"note": NOTE, "database": db, "table": result["table"], "key": result["key"], "row": row}
-        return json.dumps(shown, ensure_ascii=False)
+        body = {"note": NOTE, "database": db, "table": result["table"], "key": result["key"], "row": row}
+        return json.dumps(body, ensure_ascii=False)
 
     @features.prompt(title="Explore a database")
     async def explore_database(
@@ -95,8 +95,8 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 @contextmanager
-def _translating_errors(ctx: Ctx, target: Target) -> Iterator[None]:
-    """Translate a resource's errors into the protocol's errors."""
+def _as_protocol_errors(ctx: Ctx, target: Target) -> Iterator[None]:
+    """Convert an SqlError in the block to the protocol error for the resource `target`."""
     try:
         yield
     except SqlError as error:
@@ -106,17 +106,17 @@ def _translating_errors(ctx: Ctx, target: Target) -> Iterator[None]:
 
 
 async def _read_table(ctx: Ctx, db: str, table: str) -> str:
-    with _translating_errors(ctx, Target(db, table)):
+    with _as_protocol_errors(ctx, Target(db, table)):
         database = ctx.state.databases.get(db)
         async with turn_to_read(ctx, database):
-            result = await database.read_table(table, limit_answer(ctx, _MAX_ROWS))
-    shown = {what: result[what] for what in ("table", "key", "columns", "rows")}
-    described: dict[str, Any] = {"note": NOTE, "database": db, **shown, "truncated": result["next_query"] is not None}
+            result = await database.read_table(table, answer_limits(ctx, _MAX_TABLE_ROWS))
+    rows = {field: result[field] for field in ("table", "key", "columns", "rows")}
+    body: dict[str, Any] = {"note": NOTE, "database": db, **rows, "truncated": result["next_query"] is not None}
     if result["key"]:
-        described["row"] = f"{ctx.state.dialect.uris.format(Target(db, result['table']))}/{{+key}}"
+        body["row"] = f"{ctx.state.dialect.uris.format(Target(db, result['table']))}/{{+key}}"
     if result["next_query"] is not None:
-        described["next"] = {"tool": "read_query", "arguments": {"query": result["next_query"], "database": db}}
-    return json.dumps(described, ensure_ascii=False)
+        body["next"] = {"tool": "read_query", "arguments": {"query": result["next_query"], "database": db}}
+    return json.dumps(body, ensure_ascii=False)
 
 
 async def list_resources(ctx: Ctx) -> list[Resource]:
@@ -135,7 +135,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 
 async def _list_tables(ctx: Ctx, database: Database, limit: int) -> list[ListedTable]:
-    """Return the first tables and views; none if the database can't be read now."""
+    """Return the first tables and views, or an empty list if the database can't be read now."""
     try:
         async with turn_to_read(ctx, database):
             listed = await database.list_tables(TablePage(None, limit, ctx.budget.result_bytes))
@@ -146,29 +146,29 @@ async def _list_tables(ctx: Ctx, database: Database, limit: int) -> list[ListedT
 
 def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
     """Return the text that guides a model through one or all databases, in a useful order. Raises InvalidParams."""
-    named, system = "", ctx.state.dialect.title
+    database_argument, system = "", ctx.state.dialect.title
     if database:
         try:
             ctx.state.databases.get(database)
         except SqlError as error:
             raise InvalidParams(f"{error.code}: {error}") from None
-        named = f" with `database` {database!r}, as in every call,"
+        database_argument = f" with `database` {database!r}, as in every call,"
     target = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
     aim = (
         f"Find out about this: {topic}"
         if topic
         else "Find out what the data contains, and what is remarkable about it."
     )
-    return f"Explore {target}. {aim}\n{_STEPS.format(named=named)}"
+    return f"Explore {target}. {aim}\n{_STEPS.format(database_argument=database_argument)}"
 
 
 async def complete_database(ctx: Ctx, typed: str, _other_arguments: dict[str, str]) -> list[str]:
-    """Return the databases whose names begin with `typed`."""
+    """Return the names of databases that begin with `typed`."""
     return [database.name for database in ctx.state.databases if database.name.startswith(typed)]
 
 
 async def complete_table(ctx: Ctx, typed: str, other_arguments: dict[str, str]) -> list[str]:
-    """Return the tables and views whose names begin with `typed`, in upper or lower case, with or without quotes."""
+    """Return the names of tables and views that begin with `typed`, ignoring case and a quote at the beginning."""
     try:
         database = ctx.state.databases.get(other_arguments.get("db"))
     except SqlError:
@@ -180,7 +180,7 @@ async def complete_table(ctx: Ctx, typed: str, other_arguments: dict[str, str]) 
 
 
 async def complete_key(ctx: Ctx, typed: str, other_arguments: dict[str, str]) -> list[str]:
-    """Return the keys that begin with `typed`."""
+    """Return the row keys that begin with `typed`."""
     try:
         database = ctx.state.databases.get(other_arguments.get("db"))
         async with turn_to_read(ctx, database):
@@ -190,20 +190,21 @@ async def complete_key(ctx: Ctx, typed: str, other_arguments: dict[str, str]) ->
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
-    """Return the key of a subscription to a database, a schema, a table or the insights. Raises ResourceNotFound."""
-    if uri == INSIGHTS:
-        return insights_key(ctx)  # append_insight announces its changes
+    """Begin to watch a database, a schema, a table or the insights, and return the subscription key, under which
+    changes are reported. Raises ResourceNotFound."""
+    if uri == INSIGHTS_URI:
+        return insights_key(ctx)  # not watched: append_insight itself reports the changes
     try:
         return await ctx.state.watch.begin(uri)
     except SqlError:
         raise ResourceNotFound(uri) from None
 
 
-async def unsubscribe(running: Run[SqlServerState], key: str) -> None:
-    """Stop watching for a key without subscriptions."""
-    running.state.watch.end(key)
+async def unsubscribe(run: Run[SqlServerState], key: str) -> None:
+    """Stop watching for a subscription key that has no subscriptions anymore."""
+    run.state.watch.end(key)
 
 
-async def begin_listing(running: Run[SqlServerState]) -> None:
-    """Watch for added and removed tables, which are listed as resources."""
-    await running.state.watch.begin_listing()
+async def watch_table_list(run: Run[SqlServerState]) -> None:
+    """Begin to watch for added and removed tables, since tables are listed as resources."""
+    await run.state.watch.watch_table_list()

@@ -29,37 +29,38 @@ from .context import (
     Ctx,
     DatabaseArgument,
     SqlServerState,
+    answer_limits,
     job_of,
-    limit_answer,
     report_progress,
     turn_to_write,
 )
 
 T = TypeVar("T")
-Act = Callable[[Consent, Job], Awaitable[T | Figures]]
-"""Performs an action with the existing consent, or returns the figures for the question."""
+Action = Callable[[Consent, Job], Awaitable[T | Figures]]
+"""Changes a database if the consent suffices; otherwise changes nothing and returns the figures that the user is
+asked about."""
 _MAX_STATEMENTS = 500
 """Maximum number of statements of one call."""
-OneOrSeveral = Annotated[
+StatementsArgument = Annotated[
     str | Annotated[list[str], Field(min_length=1, max_length=_MAX_STATEMENTS)],
     WithJsonSchema({"type": "string"}),
     Field(description="one statement, or several separated by ;"),
 ]
-"""One statement or a script. A list is accepted as well, though the schema does not mention it."""
-OfEach = Annotated[
+"""One statement or a script. A list of statements is accepted as well, though the schema does not mention it."""
+ParametersArgument = Annotated[
     list[Any] | dict[str, Any],
     WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
     Field(description="as in read_query; for several statements one list for each"),
 ]
 
 _FRAME_BYTES = 2_000
-"""Size in bytes of a result without its contents."""
+"""Maximum size of a result without its contents, in bytes."""
 _THREAD_CHARACTERS = 20_000
-"""Minimum number of characters in a script that is split in a thread."""
+"""Number of characters above which a script is split in a thread."""
 _MAX_NAME = 100
 """Maximum number of characters of a name in an error."""
 _MAX_SHOWN = 1_000
-"""Maximum number of characters of SQL shown in a question."""
+"""Maximum number of characters of SQL that are shown when the user is asked."""
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
@@ -71,21 +72,21 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     @features.tool(unavailable=check_writable, task="optional")
     async def write_query(
         ctx: Ctx,
-        query: OneOrSeveral,
-        parameters: OfEach = NO_PARAMETERS,
+        query: StatementsArgument,
+        parameters: ParametersArgument = NO_PARAMETERS,
         dry_run: Annotated[bool, Field(description="only show what would change")] = False,
         max_rows: Annotated[int | None, Field(ge=1, description="of SELECT and RETURNING")] = None,
         database: DatabaseArgument = None,
     ) -> Data[WriteResult]:
         """Run statements that change data or the schema, in one transaction: all are committed, or none."""
         source = ctx.state.databases.get(database)
-        make = partial(_make_statements, ctx.state.dialect, source, query, parameters)
+        prepare = partial(_make_statements, ctx.state.dialect, source, query, parameters)
         # Splitting a long script takes a while.
         is_long = isinstance(query, str) and len(query) > _THREAD_CHARACTERS
-        statements = await to_thread.run_sync(make) if is_long else make()
+        statements = await to_thread.run_sync(prepare) if is_long else prepare()
         if not dry_run:
             return await execute_statements(ctx, source, statements, max_rows)
-        work = partial(source.dry_run, statements, limit_response(ctx, max_rows))
+        work = partial(source.dry_run, statements, response_limits(ctx, max_rows))
         result = await _write(ctx, source, statements[0].sql, work)
         return Data(result.value, result.text)
 
@@ -100,7 +101,8 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
-    """Return a function that returns why tools that change databases are not offered, or None if they are."""
+    """Return a function of the settings that returns the reason why tools that change databases are not offered, or
+    None if they are."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 
@@ -113,17 +115,17 @@ async def execute_statements(
     only_tables: bool = False,
 ) -> Data[WriteResult]:
     """Run the statements in one transaction, after asking the user if the operator requires it."""
-    # The question shows the parameters too.
+    # The user is shown the parameters too.
     description = ";\n".join(
         f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
         for statement in statements
     )
-    limits = limit_response(ctx, max_rows)
+    limits = response_limits(ctx, max_rows)
 
-    async def act(consent: Consent, job: Job) -> Any:
+    async def action(consent: Consent, job: Job) -> Any:
         return await source.execute(statements, limits, consent, job, only_tables=only_tables)
 
-    result = await run_with_consent(ctx, source, description, act)
+    result = await run_with_consent(ctx, source, description, action)
     return Data(result.value, result.text)
 
 
@@ -135,9 +137,9 @@ def require_files(ctx: Ctx) -> Path:
     return files
 
 
-def limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
-    """Return the limits of the result of statements."""
-    return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME_BYTES)
+def response_limits(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
+    """Return the limits of the result of changing statements."""
+    return ResponseLimits(answer_limits(ctx, max_rows), ctx.budget.result_bytes - _FRAME_BYTES)
 
 
 def _make_statements(
@@ -177,21 +179,21 @@ def _bind_one(source: Database, values: Any) -> Parameters:
     return source.bind(values)
 
 
-async def run_with_consent(ctx: Ctx, source: Database, description: str, act: Act[T], *unshown: object) -> T:
-    """Run `act`, after asking the user if the operator requires it.
+async def run_with_consent(ctx: Ctx, source: Database, description: str, action: Action[T], *unshown: object) -> T:
+    """Run `action`, after asking the user if the operator requires it.
 
-    The user agrees to `description`, which is shown, and to `unshown`, which is not. Raises ToolError if the user
-    declines or can't be asked.
+    The user sees `description`, but consents to `unshown` as well: if either differs when the call is repeated, the
+    user is asked again. Raises ToolError if the user declines or can't be asked.
     """
-    limit = ctx.state.settings.unasked_rows
-    result = await _write(ctx, source, description, partial(act, Consent(limit)))
+    limit = ctx.state.settings.rows_without_consent
+    result = await _write(ctx, source, description, partial(action, Consent(limit)))
     if not isinstance(result, Figures):
         return result
-    shown = description[:_MAX_SHOWN]
+    shown_text = description[:_MAX_SHOWN]
     if len(description) > _MAX_SHOWN:
-        shown += f" [truncated: {len(description):,} characters]"
-    await ctx.confirm(f"Change {source.name}? {result}:\n{shown}", description, unshown, result)
-    result = await _write(ctx, source, description, partial(act, Consent(limit, result)))
+        shown_text += f" [truncated: {len(description):,} characters]"
+    await ctx.confirm(f"Change {source.name}? {result}:\n{shown_text}", description, unshown, result)
+    result = await _write(ctx, source, description, partial(action, Consent(limit, result)))
     assert not isinstance(result, Figures)
     return result
 

@@ -1,8 +1,8 @@
 """The types of a file's columns, determined from all rows and never from the first ones alone.
 
-A column keeps each possible reading until a field contradicts it. The decimal mark of a file is determined at its
-end, by the columns that allow only one. A column that can be read in two ways stays text if nothing decides between
-them.
+A reading is a way to convert the fields of a column to values (see `readings`). A column keeps each possible reading
+until a field contradicts it. The decimal mark is determined at the end of the file, by the columns that allow only
+one mark. If a column has two possible readings and nothing decides between them, it stays text.
 """
 
 import re
@@ -11,27 +11,27 @@ from typing import NamedTuple, TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.readings import (
-    ALL,
-    ANSWERS,
+    ALL_READINGS,
     BOOLEAN,
-    BY_MARK,
     COMMA,
     DATE,
     DATES,
     DAY_FIRST,
     INTEGER,
+    INTEGER_WITH_ZEROS,
+    LOOSE_BOOLEAN,
     MONTH_FIRST,
     NULL_MARKS,
     NUMBERS,
+    NUMBERS_BY_MARK,
     POINT,
     SEPARATOR,
     TIMESTAMP,
     TIMESTAMPTZ,
     YEAR_FIRST,
-    ZEROS,
     Kind,
     Reading,
-    join,
+    join_fields,
 )
 
 _MIXED_SHARE = 0.5
@@ -45,30 +45,31 @@ _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
 )
 _LONG_FIELD = 19
 """Minimum length of a decimal of 18 digits, in characters."""
-_LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
+_LONG_NUMBER = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 _TENTH = re.compile(rf"[.,][1-9] *{SEPARATOR}")
 _PADDED = re.compile(rf"[.,][1-9]0 *{SEPARATOR}")
-"""A decimal like 3.9, and one like 3.10. A program writes only one of them in a column of numbers."""
+"""Match a decimal like 3.9 and one like 3.10. A program never writes both in one column of numbers, so a column with
+both contains version numbers."""
 DAY_OR_MONTH = "dates whose day and month can't be told apart: specify the type date dmy or date mdy"
 """The note for a column of dates that stays text because their order is unclear."""
 _SPECIFY_MARK = 'specify "." or "," as decimal'
 _MAX_FIELD = 30
 """Maximum length of a field in a result, in characters."""
-_MIN_DISTINCT = 2
-"""Minimum number of different values such as 1,234 that make the comma a thousands separator although commas also
-separate fields: as decimals, all of them would have three digits after the comma."""
+_MIN_VALUES_WITH_COMMA = 2
+"""In a file whose fields are separated by commas, this many different values such as 1,234 show that the comma is a
+thousands separator: it is unlikely that all of them are decimals with three digits after the comma."""
 
-_BY_NAME: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
+_READINGS_OF_TYPES: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
     "text": ("text", ()),
-    "integer": ("integer", (ZEROS,)),
-    "decimal": ("decimal", (ZEROS,)),
+    "integer": ("integer", (INTEGER_WITH_ZEROS,)),
+    "decimal": ("decimal", (INTEGER_WITH_ZEROS,)),
     "date": ("date", (DATE, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)),
     "date dmy": ("date", (DAY_FIRST,)),
     "date mdy": ("date", (MONTH_FIRST,)),
     "timestamp": ("timestamp", (TIMESTAMP,)),
     "timestamptz": ("timestamptz", (TIMESTAMPTZ,)),
-    "boolean": ("boolean", (BOOLEAN, ANSWERS)),
+    "boolean": ("boolean", (BOOLEAN, LOOSE_BOOLEAN)),
 }
 _SYNONYMS = {"real": "decimal", "numeric": "decimal", "bigint": "integer"}
 
@@ -84,9 +85,9 @@ class Column(NamedTuple):
     reading: Reading | None = None
     """How its fields are read; None for text."""
     nulls: frozenset[str] = frozenset({""})
-    """The fields that mean no value."""
+    """The fields that stand for a missing value (NULL)."""
     note: str = ""
-    """The reason that it stays text although it looks like numbers or dates, or the effect of its reading."""
+    """The reason why it stays text although it looks like numbers or dates, or what its reading changes."""
 
     def convert(self, fields: Sequence[str], null: N) -> list[str | N]:
         """Return the fields in the form that engines accept, with `null` for missing values."""
@@ -101,21 +102,21 @@ class DecimalMark(NamedTuple):
     """The decimal mark of the numbers in a file."""
 
     mark: str
-    """The mark, "." or ","; "" if nothing determines it, or if each column determines its own."""
+    """The mark, "." or ","; "" if nothing determines it, or if columns determine different ones."""
     is_sure: bool = True
-    """True if a column or the client determines it, rather than the delimiter alone."""
+    """True if a column or the client determines it; False if it is only assumed because of the delimiter."""
 
 
 class ColumnSurvey:
     """The possible readings of one column, given the fields so far."""
 
     def __init__(self, nulls: frozenset[str] | None) -> None:
-        """`nulls` are the client's null marks, which also apply to text columns."""
+        """`nulls` are the null marks that the client gives, which also apply to text columns."""
         self.is_empty = True
-        """True if every field so far means no value."""
+        """True if every field so far is a null mark."""
         self.null_counts: dict[str, int] = {}
-        """Counts of the fields that mean no value, except the empty field."""
-        self.readings: Sequence[Reading] = ALL
+        """How often each null mark occurs, except the empty field."""
+        self.readings: Sequence[Reading] = ALL_READINGS
         self._null_marks = NULL_MARKS if nulls is None else nulls
         self._text_nulls = frozenset({""}) if nulls is None else nulls | {""}
         self._has_point = self._has_comma = self._has_bare_exponent = self._is_long = False
@@ -124,18 +125,18 @@ class ColumnSurvey:
         self._with_comma: set[str] = set()
 
     def add(self, fields: Sequence[str], first_row: int) -> None:
-        """Take more fields into account. `first_row` is the row number of the first one."""
+        """Drop the readings that contradict these fields. `first_row` is the row number of the first field."""
         if not self.readings:
             return
-        joined = join(fields)
+        joined = join_fields(fields)
         readings = self._find_matching(fields, joined)
         values = fields
         if not readings:
             values = [field for field in fields if field.strip() and field.strip() not in self._null_marks]
-            joined = join(values) if values else ""
+            joined = join_fields(values) if values else ""
             readings = self._find_matching(values, joined) if values else self.readings
         if any(map(_is_automatic, self.readings)) and not any(map(_is_automatic, readings)):
-            self._contradiction = self._explain(fields, values, first_row)
+            self._contradiction = self._find_contradiction(fields, values, first_row)
         if not readings:
             self.readings = ()
             self.is_empty = False
@@ -147,10 +148,10 @@ class ColumnSurvey:
         if len(joined) > len(values):
             self.is_empty = False
             self.readings = readings
-            self._look_at_digits(values, joined)
+            self._record_digits(values, joined)
 
     def _find_matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
-        # A field that contains the separator would count as two.
+        # Otherwise a field contains the separator, and would count as two.
         if joined.count(SEPARATOR) != len(fields):
             return ()
         matching: set[Reading] = set()
@@ -161,7 +162,7 @@ class ColumnSurvey:
             self.readings if len(matching) == len(self.readings) else [*filter(matching.__contains__, self.readings)]
         )
 
-    def _look_at_digits(self, fields: Sequence[str], joined: str) -> None:
+    def _record_digits(self, fields: Sequence[str], joined: str) -> None:
         self._has_point = self._has_point or "." in joined
         self._has_comma = self._has_comma or "," in joined
         if not self._has_point and ("e" in joined or "E" in joined):
@@ -169,47 +170,59 @@ class ColumnSurvey:
         if self._has_point or self._has_comma:
             self._has_tenth = self._has_tenth or _TENTH.search(joined) is not None
             self._has_padded = self._has_padded or _PADDED.search(joined) is not None
-        if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _MIN_DISTINCT:
+        if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _MIN_VALUES_WITH_COMMA:
             self._with_comma.update(field.strip() for field in fields if "," in field)
-        # Dates are as long, and come after numbers in the order of readings.
+        # Only numbers, since dates can be as long. Number readings come first in `readings`.
         if not self._is_long and self.readings[0] in NUMBERS and max(map(len, fields)) >= _LONG_FIELD:
-            self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
+            self._is_long = any(_LONG_NUMBER.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
-    def _explain(self, fields: Sequence[str], values: Sequence[str], first_row: int) -> str:
-        """Return the field that makes the column text, and the reason; "" if the column looked like text anyway."""
+    def _find_contradiction(self, fields: Sequence[str], values: Sequence[str], first_row: int) -> str:
+        """Return a sentence with the field that makes the column text and the reason; "" if most of the first fields
+        are text anyway."""
         texts = [field for field in values if not _LIKE_NUMBER.fullmatch(field)]
         if self.is_empty and len(texts) > len(values) * _MIXED_SHARE:
             return ""
         candidates = [*filter(_is_automatic, self.readings)]
-        wrong = next(
-            (value for value in values if not any(reading.matches([value], join([value])) for reading in candidates)),
+        contradicting = next(
+            (
+                value
+                for value in values
+                if not any(reading.matches([value], join_fields([value])) for reading in candidates)
+            ),
             next(iter(texts), values[0]),
         )
-        reason = next(words for pattern, words in _REASONS if pattern.fullmatch(wrong))
-        return f"{reason}: {shorten(wrong)!r} in row {first_row + fields.index(wrong):,}"
+        reason = next(words for pattern, words in _REASONS if pattern.fullmatch(contradicting))
+        return f"{reason}: {shorten(contradicting)!r} in row {first_row + fields.index(contradicting):,}"
 
     @property
-    def sure_mark(self) -> str | None:
-        """The only decimal mark with which the column is a number; None if the column does not determine it."""
+    def only_mark(self) -> str | None:
+        """The only decimal mark with which the column can be numbers; None if both or neither are possible, or if the
+        numbers have none."""
         if INTEGER in self.readings:
             return None
-        marks = [mark for mark, readings in BY_MARK.items() if any(reading in self.readings for reading in readings)]
+        marks = [
+            mark
+            for mark, readings in NUMBERS_BY_MARK.items()
+            if any(reading in self.readings for reading in readings)
+        ]
         return marks[0] if len(marks) == 1 else None
 
     def decide(self, name: str, mark: DecimalMark, requested: str | None, *, is_new: bool = True) -> Column:
-        """Return the column, given the decimal `mark`.
+        """Return the column called `name`, given the decimal `mark` of the file.
 
-        `requested` is the type that the client gives; `is_new` is False if the table has the column. Raises SqlError
-        if the column can't be read as that type.
+        `requested` is the type that the client gives; `is_new` is False if the table already has the column. Raises
+        SqlError if the column can't be read as the requested type.
         """
         nulls = self._text_nulls | self.null_counts.keys()
         if requested is not None:
-            kind, others = _BY_NAME[_SYNONYMS.get(requested, requested)]
+            kind, others = _READINGS_OF_TYPES[_SYNONYMS.get(requested, requested)]
             if kind == "text":
                 return Column(name, nulls=self._text_nulls)
             if kind == "decimal" and self.is_ambiguous(mark):
                 raise self.ambiguity_error(name)
-            numbers = [reading for reading in BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"]
+            numbers = [
+                reading for reading in NUMBERS_BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"
+            ]
             for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
                 if reading in self.readings:
                     return Column(name, kind, reading, nulls)
@@ -228,7 +241,8 @@ class ColumnSurvey:
             if self.is_ambiguous(mark):
                 return None, f"{self._ambiguity}: {_SPECIFY_MARK}"
             by_mark = {
-                character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
+                character: [*filter(self.readings.__contains__, readings)]
+                for character, readings in NUMBERS_BY_MARK.items()
             }
             reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
             if self._has_comma and all(by_mark.values()) and not mark.is_sure:
@@ -245,11 +259,13 @@ class ColumnSurvey:
 
     def is_ambiguous(self, mark: DecimalMark) -> bool:
         """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide which."""
-        allows_both = all(any(reading in self.readings for reading in readings) for readings in BY_MARK.values())
+        allows_both = all(
+            any(reading in self.readings for reading in readings) for readings in NUMBERS_BY_MARK.values()
+        )
         if mark.is_sure or not allows_both or not (self._has_comma or self._has_point):
             return False
         is_decimal = self._has_point and not self._has_comma
-        is_thousands = not self._has_point and len(self._with_comma) >= _MIN_DISTINCT
+        is_thousands = not self._has_point and len(self._with_comma) >= _MIN_VALUES_WITH_COMMA
         return not mark.mark or not (is_decimal or is_thousands)
 
     def ambiguity_error(self, name: str) -> SqlError:
@@ -262,19 +278,20 @@ class ColumnSurvey:
 
 
 def _is_automatic(reading: Reading) -> bool:
-    """Return True if a column is read this way without the client's request."""
-    return reading not in (ZEROS, ANSWERS)
+    """Return True if this reading is chosen without a type from the client."""
+    return reading not in (INTEGER_WITH_ZEROS, LOOSE_BOOLEAN)
 
 
 def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter: str) -> DecimalMark:
-    """Return the decimal mark of a file: the requested one, or the only one that some columns allow."""
+    """Return the decimal mark of a file: the requested one, or the one that columns determine, if they agree."""
     if requested is not None:
         return DecimalMark(requested)
-    sure = {survey.sure_mark for survey in surveys} - {None}
-    if len(sure) == 1:
-        return DecimalMark(sure.pop() or "")
-    # Where commas separate fields, a number with a decimal comma needs quotes, which some banks write.
-    return DecimalMark("." if not sure and delimiter == "," else "", is_sure=False)
+    marks = {survey.only_mark for survey in surveys} - {None}
+    if len(marks) == 1:
+        return DecimalMark(marks.pop() or "")
+    # If commas separate fields, a number with a decimal comma must be quoted, as in files of some banks. So the point
+    # is only assumed.
+    return DecimalMark("." if not marks and delimiter == "," else "", is_sure=False)
 
 
 def parse_types(types: Iterable[str]) -> dict[str, str]:
@@ -283,9 +300,12 @@ def parse_types(types: Iterable[str]) -> dict[str, str]:
     for entry in types:
         name, _, kind = entry.rpartition("=")
         parsed[name.strip().lower()] = type_name = kind.strip().lower()
-        if _SYNONYMS.get(type_name, type_name) not in _BY_NAME:
+        if _SYNONYMS.get(type_name, type_name) not in _READINGS_OF_TYPES:
             raise SqlError(
-                "bad_csv", "there is no such column type", f"Available types: {', '.join(_BY_NAME)}.", [entry]
+                "bad_csv",
+                "there is no such column type",
+                f"Available types: {', '.join(_READINGS_OF_TYPES)}.",
+                [entry],
             )
     return parsed
 

@@ -1,6 +1,6 @@
 """Sources of rows to import: text that a client sends, or a file in the operator's directory.
 
-A client can only name files directly in that directory. Paths can't lead out of it, and links in it are not followed.
+A client can only use files directly in that directory. A name with a separator is refused, and no link is followed.
 """
 
 import io
@@ -30,7 +30,7 @@ def open_text(text: str) -> Opener:
 
 def open_file(directory: Path, name: str, version: str) -> Opener:
     """Return an opener for one version of a file in the operator's directory. The opener raises SqlError, with code
-    `changed` for another version."""
+    `changed` if the file has another version by then."""
     return partial(_open_file, directory, name, version)
 
 
@@ -40,7 +40,7 @@ def find_version(directory: Path, name: str) -> str:
         return etag_of(os.fstat(descriptor))
 
 
-# The reader opens and closes the file, since the caller may have ended and its descriptor been reused.
+# The thread that reads the file opens and closes it: a descriptor of the caller might be closed and reused by then.
 @contextmanager
 def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
@@ -51,12 +51,12 @@ def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_named(directory: Path, name: str) -> Iterator[int]:
-    """Yield a descriptor for reading the regular file called `name`. Raises SqlError."""
+    """Yield a descriptor of the regular file called `name`, open for reading. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqlError("bad_file", "specify only the name of the file, without a directory")
     try:
-        with open_directory(directory, listed=False) as inside:
-            handle = open_to_read(entry_in(inside, name))
+        with open_directory(directory, listed=False) as opened:
+            handle = open_to_read(entry_in(opened, name))
     except FileNotFoundError:
         raise SqlError("not_found", "there is no file with that name in the directory for files") from None
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""An import, without the engine that inserts the rows: the rows of the file, their columns, and the text of the
-result.
+"""The parts of an import that no engine changes: the rows of the file, the columns that receive them, and the text
+of the result. The engine inserts the rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from shared.text import escape
 
 _MAX_NAMES_LENGTH = 1_000
 """Maximum number of characters of a list of names in an error."""
-_CHANGED = "the file was changed while it was being imported"
+_CHANGED_MEANWHILE = "the file was changed while it was being imported"
 
 
 class Import(NamedTuple):
@@ -27,7 +27,7 @@ class Import(NamedTuple):
     opener: Opener
     format_request: FormatRequest = FormatRequest()
     preview: bool = False
-    """True if the import is only described, without changing anything."""
+    """True if the result only describes the import, and nothing is changed."""
 
 
 class ImportResult(NamedTuple):
@@ -46,24 +46,26 @@ class ImportResult(NamedTuple):
 
 
 def format_import(result: ImportResult) -> str:
-    """Format the number of rows, the columns with their declared types, and how the file was read."""
+    """Return the text of a result: the number of rows, the columns with their declared types, and how the file was
+    read."""
     rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
     into = "a new table" if result.created else "an existing table"
     columns = [f"{name} {kind}".strip() for name, kind in result.columns]
     lines = [f"table {format_name(result.table)}", f"columns {format_row(columns)}", *map(escape, result.decisions)]
     if result.preview is not None:
         lines += ["first rows", *map(format_row, result.preview)]
-    act = (
+    status = (
         f"preview, nothing was changed: {rows} would be imported into"
         if result.preview is not None
         else f"{rows} imported into"
     )
-    return f"{act} {into}; {result.seconds * 1_000:.4g} ms\n{fence(lines)}"
+    return f"{status} {into}; {result.seconds * 1_000:.4g} ms\n{fence(lines)}"
 
 
 @contextmanager
 def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Records]:
-    """Yield the rows of the file for the second reading. Raises SqlError if they differ from the first."""
+    """Yield the rows of the file for the second pass over it, in which they are inserted. Raises SqlError if the file
+    has changed since the first pass, which made the `plan`."""
     with read_table(request.opener, plan.table, request.format_request) as (file, rows):
         size, position = measure(file)
 
@@ -75,13 +77,14 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
         try:
             yield records
         except ValueError:
-            raise SqlError("bad_csv", _CHANGED, "Try again.") from None
+            raise SqlError("bad_csv", _CHANGED_MEANWHILE, "Try again.") from None
         if records.count != plan.rows:
-            raise SqlError("bad_csv", _CHANGED, "Try again.")
+            raise SqlError("bad_csv", _CHANGED_MEANWHILE, "Try again.")
 
 
 def match_columns(plan: Plan, table_columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Return the table's columns for the fields of a row."""
+    """Return the name and the declared type of the table's column for each field of a row. Raises SqlError if the
+    table has no such columns."""
     columns = f"columns of the table: {format_names(name for name, _ in table_columns)}"[:_MAX_NAMES_LENGTH]
     if plan.layout.names is None:
         if len(plan.columns) != len(table_columns):

@@ -1,7 +1,7 @@
-"""The layout of a file: where its rows start, their width, and the row with the column names, if any.
+"""The layout of a file: where its table starts, the number of its columns, and the row with the column names, if any.
 
-A row contains column names if it differs from the rows below: text above numbers or dates, or text that does not
-occur again.
+A row contains column names if it differs from the rows below it: text above numbers or dates, or text that does not
+occur again. The width of a row is the number of its fields.
 """
 
 import re
@@ -18,21 +18,22 @@ _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
     r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d.*)?|(?i:true|false)"
 )
-"""A number, possibly an amount of money or a percentage, a date or a boolean."""
+"""A field that is a value rather than text: a number (also an amount of money or a percentage), a date or a
+boolean."""
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
 _MAX_TITLE_LINES = 50
 """Maximum number of lines above a table."""
-_COMPARED = 200
-"""Maximum number of rows below the first one that it is compared with."""
-_EVIDENT = 3
-"""Number of rows with another width that show that the first row is not one of them, or leaves one column unnamed."""
+_COMPARED_ROWS = 200
+"""A row that may contain names is compared with at most this many rows below it."""
+_MIN_ROWS = 3
+"""Minimum number of rows of the same width that show the width of a table."""
 _MIN_WIDE_SHARE = 0.5
 """Minimum share of rows that are as wide as the table, counted from the first such row."""
-# The weights of the fields of the first row as evidence for names, above columns with values: no name, as pandas
-# writes an index; a number; a text that occurs again below; and another text.
+# How much each field of a row speaks for column names (or, if negative, against them) if there are values below it:
+# an empty field, as pandas writes above an index; a value; a text that occurs again below; another text.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
-"""The weight of a text above numbers or dates."""
+"""The same for a text above numbers or dates."""
 _COMMENT = "#"
 _TAG = re.compile(r"#[^#\s]")
 
@@ -47,10 +48,11 @@ class Layout(NamedTuple):
     skipped: int
     """Number of rows above the first data row, including the row of names and empty lines."""
     width: int
+    """Number of columns."""
     has_comments: bool
     """True if rows that begin with # and are shorter than others are comments."""
-    words: Sequence[str]
-    """The decisions and their reasons."""
+    decisions: Sequence[str]
+    """What was decided about the layout, with the reasons."""
 
 
 def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[str]) -> Layout:
@@ -63,48 +65,52 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
     width = _usual_width(rows)
     if width == 0:
         raise SqlError("bad_csv", "there are no rows")
-    # Hashtags and colors begin with # too: at most half of the rows of the usual width may begin with them. A single
-    # row contains names, as of a table without rows.
+    # Hashtags and colors begin with # as well. So if more than half of the rows of the usual width begin with # and a
+    # character, these are not comments. One such row is always allowed: it may contain the names of an empty table.
     tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trim(row)) == width]
     begins_with_comment = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
     has_comments = begins_with_comment and 2 * sum(tags) <= max(len(tags), 2)
-    first, words = _find_first(rows, header, width, has_comments)
+    header_index, decisions = _find_first(rows, header, width, has_comments)
     data = [
         row
-        for row in rows[first + 1 :]
+        for row in rows[header_index + 1 :]
         if row and not (has_comments and row[0].startswith(_COMMENT) and len(row) < width)
     ]
-    names, reason = rows[first], ""
+    names, reason = rows[header_index], ""
     if header is None:
         is_header, reason = _is_header(names, data, {name.lower() for name in table_columns})
     else:
         is_header, reason = header is not False, "as asked"
-    words.append(
-        f"row {first + 1:,} names the columns ({reason})" if is_header else f"no row names the columns ({reason})"
+    decisions.append(
+        f"row {header_index + 1:,} names the columns ({reason})"
+        if is_header
+        else f"no row names the columns ({reason})"
     )
     if not is_header:
-        return Layout(None, first, max(map(len, map(_trim, rows[first:]))), has_comments, words)
+        return Layout(None, header_index, max(map(len, map(_trim, rows[header_index:]))), has_comments, decisions)
     if has_comments and names[0].startswith(_COMMENT):
         names = [names[0].lstrip("# "), *names[1:]]
-    if width == len(names) + 1 and len(data) >= _EVIDENT and all(len(row) == width for row in data):
+    if width == len(names) + 1 and len(data) >= _MIN_ROWS and all(len(row) == width for row in data):
         names = ["", *names]
-        words.append("each row has one more field than there are names, so the first column has no name")
-    return Layout(names, first + 1, len(names), has_comments, words)
+        decisions.append("each row has one more field than there are names, so the first column has no name")
+    return Layout(names, header_index + 1, len(names), has_comments, decisions)
 
 
-def find_names(rows: Rows) -> int | None:
+def find_name_row(rows: Rows) -> int | None:
     """Return the index of the row with the column names in a table below titles, as in bank exports.
 
-    It is the first row as wide as the table, has text above numbers or dates, and all rows above it are narrower.
-    None if there is no such row, or if the rows above are also a table.
+    It is the first row that is as wide as the table, and it has text above numbers or dates. All rows above it are
+    narrower. Return None if there is no such row, or if the rows above it are a table themselves.
     """
     width = _usual_width(rows)
-    first = next((index for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]) if len(_trim(row)) >= width), 0)
-    if first == 0 or width < 2 or not _is_above_values(rows[first], rows[first + 1 :]):
+    header_index = next(
+        (index for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]) if len(_trim(row)) >= width), 0
+    )
+    if header_index == 0 or width < 2 or not _is_above_values(rows[header_index], rows[header_index + 1 :]):
         return None
-    blocks = (list(block) for _, block in groupby(rows[:first], lambda row: len(_trim(row))))
-    is_table = any(len(block) >= _EVIDENT and _is_above_values(block[0], block[1:]) for block in blocks)
-    return None if is_table else first
+    blocks = (list(block) for _, block in groupby(rows[:header_index], lambda row: len(_trim(row))))
+    is_table = any(len(block) >= _MIN_ROWS and _is_above_values(block[0], block[1:]) for block in blocks)
+    return None if is_table else header_index
 
 
 def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
@@ -117,10 +123,10 @@ def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
 
 
 def _usual_width(rows: Rows) -> int:
-    """Return the number of fields of most rows, without empty fields at the end.
+    """Return the most common width of the rows, without empty fields at their end.
 
-    Rows above the first row of that width are ignored if necessary, since they may be titles. If there are several
-    such widths, the largest is returned.
+    This is the largest width that at least half of the rows have, not counting rows above the first row of that
+    width, since they may be titles.
     """
     widths = [len(_trim(row)) for row in rows if row]
     for width in sorted(set(widths), reverse=True):
@@ -137,12 +143,12 @@ def _usual_width(rows: Rows) -> int:
 
 
 def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments: bool) -> tuple[int, list[str]]:
-    """Return the index of the row of names or of the table's first row, and a note on the lines above it."""
+    """Return the index of the first row of the table, which may contain the names, and a note on lines above it."""
     if header is not None and not isinstance(header, bool):
         if not 1 <= header <= len(rows) or not rows[header - 1]:
             raise SqlError("bad_csv", f"line {header} contains no column names")
         return header - 1, []
-    below = 0 if header is False else find_names(rows) or 0
+    below = 0 if header is False else find_name_row(rows) or 0
     titles = comments = 0
     for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]):
         if has_comments and row and row[0].startswith(_COMMENT) and not _is_name_row(row, rows[index + 1 :], width):
@@ -159,13 +165,13 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
 
 
 def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Return True if a row above a table is a title: a single field, a part before an empty line, or few of many
-    fields."""
+    """Return True if a row is a title above a table: it has a single field, it is narrow and before an empty line, or
+    few of its many fields are filled."""
     filled = [field for field in row if field]
     if len(row) <= 1 < width or len(_trim(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
         return True
     is_other = len(row) < width or not any(_TYPED.fullmatch(field.strip()) for field in filled)
-    return len(filled) * 2 < width and is_other and sum(len(_trim(other)) == width for other in rest) >= _EVIDENT
+    return len(filled) * 2 < width and is_other and sum(len(_trim(other)) == width for other in rest) >= _MIN_ROWS
 
 
 def _is_name_row(row: Sequence[str], rest: Rows, width: int) -> bool:
@@ -203,7 +209,7 @@ def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tup
 
 def _column(data: Rows, index: int) -> list[str]:
     """Return the first fields of a column that contain a value."""
-    fields = (row[index].strip() for row in data[:_COMPARED] if index < len(row))
+    fields = (row[index].strip() for row in data[:_COMPARED_ROWS] if index < len(row))
     return [field for field in fields if field and field not in NULL_MARKS]
 
 
@@ -216,7 +222,7 @@ def _trim(row: Sequence[str]) -> Sequence[str]:
 
 
 def name_columns(layout: Layout, max_bytes: int | None = None) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and notes on those without a name or with another column's name.
+    """Return unique names for all columns, and notes on those whose name in the file is missing or was changed.
 
     `max_bytes` is the maximum length of a name in the database; None if it is unlimited.
     """

@@ -1,8 +1,9 @@
-"""Readings of the fields of a column as numbers, dates or booleans: a regular expression for each.
+"""Readings: the ways to read the fields of a column as numbers, dates or booleans, with a regular expression for
+each.
 
-A reading is tried on many fields at once, joined by a character that no field contains. It loses nothing but the
-notation of a number: a field with leading zeros, a plus sign before an integer, or more digits than 64 bits is not a
-number.
+A reading is tried on many fields at once, joined by a character that no field contains. It may change the notation of
+a number, but must not lose information. So a field with leading zeros, with a plus sign before an integer, or with
+more digits than a 64-bit integer can have is not read as a number.
 """
 
 import re
@@ -17,14 +18,14 @@ SEPARATOR = "\x1f"
 NULL_MARKS = frozenset(
     "NA N/A n/a #N/A <NA> NaN nan NULL Null null None none \\N - -- . .. ?".split()  # noqa: SIM905 - it is shorter
 )
-"""Fields that mean no value in a column whose other fields are not text."""
+"""Null marks: fields that stand for a missing value in a column whose other fields are not text."""
 
 _LONG = re.compile(r"\d{19}")
-_SHORT = r"(?:0|[1-9]\d{0,14})"
-"""Integers with at most as many digits as a double represents exactly."""
-_SMALL = r"(?:0|-?[1-9]\d{0,14})"
+_UNSIGNED = r"(?:0|[1-9]\d{0,14})"
+"""Integers with at most 15 digits, which a double represents exactly."""
+_SIGNED = r"(?:0|-?[1-9]\d{0,14})"
 _EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
-"""Exponents that fit in a double."""
+"""Exponents within the range of a double."""
 _DATE = re.compile(r"(\d+)([./-])(\d+)\2(\d+)")
 _ISO_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
@@ -52,21 +53,21 @@ class Reading:
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Return True if all fields that are not empty can be read this way. `joined` contains each with a separator
-        after it."""
+        """Return True if all fields that are not empty can be read this way. `joined` is the result of `join_fields`
+        for them."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
-    # A possessive quantifier does not backtrack, which would take memory for each field.
+    # The possessive quantifier (*+) prevents backtracking, which would take memory for each field.
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         return re.compile(f"(?:(?: *(?:{self._pattern}) *)?{SEPARATOR})*+", re.ASCII)
 
 
-def _exist(days: Callable[[str], str], fields: Sequence[str]) -> bool:
-    """Return True if all dates exist."""
+def _dates_exist(to_iso_date: Callable[[str], str], fields: Sequence[str]) -> bool:
+    """Return True if all fields are dates that exist in the calendar."""
     try:
         for field in filter(str.strip, set(fields)):
-            date.fromisoformat(days(field))
+            date.fromisoformat(to_iso_date(field))
     except ValueError:
         return False
     return True
@@ -77,7 +78,7 @@ def _iso_day(field: str) -> str:
 
 
 def _reorder(order: Sequence[int], field: str) -> str:
-    """Return a date in ISO 8601. `order` contains the groups of year, month and day."""
+    """Return a date in ISO 8601. `order` contains the numbers of the groups of `_DATE` for year, month and day."""
     match = _DATE.fullmatch(field.strip())
     if match is None:
         raise ValueError(field)
@@ -89,7 +90,7 @@ def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
     """Return readings for decimals, for integers with thousands separators, and for decimals with or without
     separators."""
     point, comma = re.escape(mark), re.escape(thousands)
-    plain = rf"-?{_SHORT}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
+    plain = rf"-?{_UNSIGNED}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
     to_plain = str.maketrans({**dict.fromkeys(f"{thousands}'’\u00a0\u202f"), mark: "."})
 
@@ -97,14 +98,14 @@ def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
         return field.translate(to_plain)
 
     grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?", normalize)
-    integers = Reading("integer", rf"{_SMALL}|{groups}", normalize, wider=[grouped])
+    integers = Reading("integer", rf"{_SIGNED}|{groups}", normalize, wider=[grouped])
     return Reading("decimal", plain, None if mark == "." else normalize, wider=[grouped]), integers, grouped
 
 
 def _dates(first: str, second: str, separators: str, order: Sequence[int]) -> Reading:
     rewrite = partial(_reorder, order)
     pattern = rf"{first}([{separators}]){second}\1\d{{4}}" if order[0] == 4 else rf"\d{{4}}([/.]){first}\1{second}"
-    return Reading("date", pattern, rewrite, check=partial(_exist, rewrite))
+    return Reading("date", pattern, rewrite, check=partial(_dates_exist, rewrite))
 
 
 POINT, POINT_INTEGER, POINT_GROUPED = _numbers(".", ",")
@@ -115,30 +116,32 @@ INTEGER = Reading(
     check=lambda fields: all(-(1 << 63) <= int(field) < 1 << 63 for field in fields if _LONG.search(field)),
 )
 """Integers that fit into 64 bits."""
-SMALL = Reading("integer", _SMALL, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
+SMALL = Reading("integer", _SIGNED, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
 """Integers that may occur among decimals."""
-DATE = Reading("date", _ISO_DATE, check=partial(_exist, _iso_day))
+DATE = Reading("date", _ISO_DATE, check=partial(_dates_exist, _iso_day))
 YEAR_FIRST = _dates(_MONTH, _DAY, "", (1, 3, 4))
 DAY_FIRST = _dates(_DAY, _MONTH, "./-", (4, 3, 1))
 MONTH_FIRST = _dates(_MONTH, _DAY, "/-", (4, 1, 3))
-TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_exist, _iso_day))
-TIMESTAMPTZ = Reading("timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_exist, _iso_day))
+TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_dates_exist, _iso_day))
+TIMESTAMPTZ = Reading(
+    "timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, _iso_day)
+)
 BOOLEAN = Reading("boolean", "(?i:true|false)")
-# If a client requests them:
-ZEROS = Reading("integer", r"[+-]?\d{1,18}")
-ANSWERS = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
+# Only used if the client requests the type:
+INTEGER_WITH_ZEROS = Reading("integer", r"[+-]?\d{1,18}")
+LOOSE_BOOLEAN = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
 
 DATES = (DATE, TIMESTAMP, TIMESTAMPTZ, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)
-BY_MARK = {
+NUMBERS_BY_MARK = {
     ".": (SMALL, INTEGER, POINT_INTEGER, POINT, POINT_GROUPED),
     ",": (SMALL, INTEGER, COMMA_INTEGER, COMMA, COMMA_GROUPED),
 }
 """The readings of numbers with each decimal mark, the narrowest first."""
 NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
 """All readings of numbers, each before those that accept everything that it accepts."""
-ALL: tuple[Reading, ...] = (*NUMBERS, ZEROS, BOOLEAN, ANSWERS, *DATES)
+ALL_READINGS: tuple[Reading, ...] = (*NUMBERS, INTEGER_WITH_ZEROS, BOOLEAN, LOOSE_BOOLEAN, *DATES)
 
 
-def join(fields: Iterable[str]) -> str:
-    """Return the fields, at least one, in the form for readings."""
+def join_fields(fields: Iterable[str]) -> str:
+    """Return the fields, of which there is at least one, each followed by a separator."""
     return SEPARATOR.join(fields) + SEPARATOR

@@ -1,6 +1,7 @@
-"""The rows of a file in batches, each with as many fields as there are columns.
+"""The data rows of a file in batches, each row with as many fields as there are columns.
 
-Short rows are padded. A row that is too long is an error, because it is unclear which of its fields count.
+Short rows are padded. A row that is too long is an error, because it is unclear which of its fields belong to the
+columns.
 """
 
 import re
@@ -12,7 +13,7 @@ from servers.common.sql.importing.dialects import RowReader, read_rows
 from servers.common.sql.importing.layouts import Layout
 
 BATCH_ROWS = 1_000
-"""Number of rows between checks of the clock."""
+"""Number of rows in a batch, after which `on_batch` is called."""
 _MAX_ROWS = 10_000_000
 """Maximum number of rows of one import."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -29,23 +30,23 @@ class Records:
         self._layout = layout
         self._on_batch = on_batch
         self._raw: Rows = ()
-        self._line = 0
-        self._before = 0
+        self._lines_before = 0
+        self._count_before = 0
         self.count = 0
         """Number of rows so far."""
-        self.short = 0
+        self.padded = 0
         """Number of rows that were padded."""
-        self.first_short = ""
+        self.first_padded = ""
         """The position of the first padded row."""
         self.comments = 0
 
     def __iter__(self) -> Iterator[Rows]:
-        """Yield batches of rows. Raises SqlError with the position, and UnicodeDecodeError."""
+        """Yield batches of rows. Raises SqlError with the position of a bad row, and UnicodeDecodeError."""
         self._read(self._layout.skipped)
         while raw := self._read(BATCH_ROWS):
             width = self._layout.width
             rows = raw if {*map(len, raw)} == {width} else self._adjust(raw)
-            self._before = self.count
+            self._count_before = self.count
             self.count += len(rows)
             if self.count > _MAX_ROWS:
                 raise SqlError("too_large", f"there are more than {_MAX_ROWS:,} rows", "Import them in parts.")
@@ -53,19 +54,19 @@ class Records:
             if rows:
                 yield rows
 
-    def where(self, index: int) -> str:
-        """Return the position of a row in the last batch."""
+    def position_of(self, index: int) -> str:
+        """Return the position in the file of the row with this index in the last batch."""
         numbers = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
-        return self._format_position(next(islice(numbers, index, None)), self._before + index)
+        return self._format_position(next(islice(numbers, index, None)), self._count_before + index)
 
     def _format_position(self, raw_index: int, row: int) -> str:
         # A row with line endings in its fields takes several lines.
         lines = sum(1 + sum(len(_LINE_END.findall(field)) for field in row_) for row_ in self._raw[:raw_index])
-        line = self._line + lines + 1
+        line = self._lines_before + lines + 1
         return f"row {row + 1:,}, line {line:,}"
 
     def _read(self, count: int) -> Rows:
-        self._line = self._rows.line_num
+        self._lines_before = self._rows.line_num
         rows, error = read_rows(self._rows, count)
         if error is not None:
             position = f"row {self.count + len(rows) + 1:,}, line {self._rows.line_num:,}"
@@ -88,8 +89,8 @@ class Records:
             elif row and self._is_comment(row):
                 self.comments += 1
             elif row:
-                self.short += 1
-                self.first_short = self.first_short or self._format_position(index, self.count + len(rows))
+                self.padded += 1
+                self.first_padded = self.first_padded or self._format_position(index, self.count + len(rows))
                 rows.append([*row, *[""] * (width - len(row))])
         return rows
 

@@ -16,8 +16,8 @@ from shared.text import format_count
 
 _PREVIEW_ROWS = 5
 """Number of rows that a preview shows."""
-_MAX_NAMED = 20
-"""Maximum number of columns that a result lists for one reason."""
+_MAX_LISTED = 20
+"""Maximum number of columns in one list of a result."""
 
 
 class Plan(NamedTuple):
@@ -49,7 +49,7 @@ class TargetTable(NamedTuple):
 def survey(
     opener: Opener, request: FormatRequest, target: TargetTable, progress: Progress
 ) -> Generator[None, None, Plan]:
-    """Read a whole file, yielding after each batch of rows, and return the plan for its import.
+    """Read all rows of a file, yielding after each batch, and return the plan for its import.
 
     Raises SqlError if the file is not a table, or if a column is not of the type that the client gives.
     """
@@ -63,7 +63,7 @@ def survey(
             if table.encoding != "utf-8" or request.encoding is not None:
                 reason = f"the text is not {table.encoding}: {error.reason}"
                 raise SqlError("bad_csv", reason, "Specify encoding.") from None
-        # The file was ASCII up to this point.
+        # The start of the file was ASCII, so it was taken for UTF-8, but a later part is not.
         with opener() as file:
             codec = guess_encoding(file)
 
@@ -106,14 +106,15 @@ def _survey_rows(
         for name, column, mark, declared_type in zip(names, surveys, marks, declared, strict=False)
     ]
     decisions = [
-        f"read as: {'; '.join((*table.words, *layout.words))}",
+        f"read as: {'; '.join((*table.decisions, *layout.decisions))}",
         *table.notes,
         *_describe_columns(columns, surveys, marks, is_new=not target.columns),
-        *_list(renamed, "named"),
+        *_list_items(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
-    shown = list(zip(*(column.convert(fields, None) for column, fields in zip(columns, zip(*first))), strict=True))  # noqa: B905
-    return Plan(table, layout, columns, records.count, shown, decisions)
+    converted = (column.convert(fields, None) for column, fields in zip(columns, zip(*first)))  # noqa: B905
+    preview_rows = list(zip(*converted, strict=True))
+    return Plan(table, layout, columns, records.count, preview_rows, decisions)
 
 
 def _decide(
@@ -124,7 +125,8 @@ def _decide(
     declared: str | None,
     target: TargetTable,
 ) -> Column:
-    """Return the column, given the `declared` type of the table's column if it is known. Raises SqlError."""
+    """Return the column called `name`. `declared` is the declared type of the table's column, None if the table does
+    not have it. Raises SqlError."""
     column = survey.decide(name, mark, requested, is_new=declared is None)
     is_ambiguous = survey.is_ambiguous(mark)
     kind: Kind = "decimal" if is_ambiguous else column.kind
@@ -139,7 +141,8 @@ def _decide(
 
 
 def _find_declared_types(target: TargetTable, names: Sequence[str], *, has_header: bool) -> list[str | None]:
-    """Return the declared types of the columns that receive the fields; None for a column that does not exist."""
+    """Return the declared types of the table's columns that receive the fields; None for a column that the table does
+    not have."""
     existing = target.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, target.columns)]  # noqa: B905
     by_name = {name.lower(): kind for name, kind in existing}
     return [by_name.get(name.lower()) for name in names]
@@ -154,40 +157,44 @@ def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
 
 
 def _describe_columns(
-    columns: Sequence[Column], surveys: Sequence[ColumnSurvey], marks_of: Sequence[DecimalMark], *, is_new: bool
+    columns: Sequence[Column], surveys: Sequence[ColumnSurvey], decimal_marks: Sequence[DecimalMark], *, is_new: bool
 ) -> list[str]:
     marks: dict[str, int] = {}
     for column, survey in zip(columns, surveys, strict=False):
         for field, count in survey.null_counts.items() if column.reading is not None else ():
             marks[field.strip()] = marks.get(field.strip(), 0) + count
-    words = ['decimal mark ","'] if any(mark.mark == "," for mark in marks_of) else []
+    sentences = ['decimal mark ","'] if any(mark.mark == "," for mark in decimal_marks) else []
     if marks:
         listed = ", ".join(f"{shorten(field)!r} ({count:,})" for field, count in marks.items())
-        words.append(f"read as NULL, like empty fields: {listed}")
+        sentences.append(f"read as NULL, like empty fields: {listed}")
     if any(column.reading is not None and column.reading.rewrite is not None for column in columns):
         rewritten = [column for column in columns if column.reading is not None and column.reading.rewrite]
-        words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")
+        sentences += _list_items(
+            [f"{column.name} as {column.kind}" for column in rewritten], "written in another form"
+        )
     noted = [column for column in columns if column.note]
     as_text = "kept as text" if is_new else "passed to the table unchanged"
-    words += _list([f"{column.name} ({column.note})" for column in noted if column.kind == "text"], as_text)
-    words += _list([f"{column.name} ({column.note})" for column in noted if column.kind != "text"], "note")
-    return words
+    sentences += _list_items([f"{column.name} ({column.note})" for column in noted if column.kind == "text"], as_text)
+    sentences += _list_items([f"{column.name} ({column.note})" for column in noted if column.kind != "text"], "note")
+    return sentences
 
 
 def _describe_rows(records: Records, left_out: int) -> list[str]:
-    words = []
-    if records.short:
-        rows = "1 short row was" if records.short == 1 else f"{records.short:,} short rows were"
-        words.append(f"{rows} filled with NULL, first {records.first_short}")
+    sentences = []
+    if records.padded:
+        rows = "1 short row was" if records.padded == 1 else f"{records.padded:,} short rows were"
+        sentences.append(f"{rows} filled with NULL, first {records.first_padded}")
     if records.comments:
-        words.append(f"{format_count(records.comments, 'comment')} below the first row left out")
+        sentences.append(f"{format_count(records.comments, 'comment')} below the first row left out")
     if left_out:
-        words.append(f"{format_count(left_out, 'column')} at the end left out, which have neither a name nor a value")
-    return words
+        sentences.append(
+            f"{format_count(left_out, 'column')} at the end left out, which have neither a name nor a value"
+        )
+    return sentences
 
 
-def _list(items: Sequence[str], title: str) -> list[str]:
+def _list_items(items: Sequence[str], title: str) -> list[str]:
     if not items:
         return []
-    more = f", and {len(items) - _MAX_NAMED:,} more" if len(items) > _MAX_NAMED else ""
-    return [f"{title}: {'; '.join(items[:_MAX_NAMED])}{more}"]
+    more = f", and {len(items) - _MAX_LISTED:,} more" if len(items) > _MAX_LISTED else ""
+    return [f"{title}: {'; '.join(items[:_MAX_LISTED])}{more}"]

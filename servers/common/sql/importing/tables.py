@@ -1,7 +1,7 @@
 """A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
 
-The format is determined from the start of the file. If its charset later turns out to be different, the file is read
-again.
+The format is determined from the start of the file. If a later part shows that its charset is different, the file is
+read again.
 """
 
 import codecs
@@ -32,8 +32,8 @@ _SAMPLE_ROWS = 1_000
 """Number of rows from which the position of the table is determined."""
 _MAX_SHEETS = 20
 """Maximum number of sheets listed in a result."""
-_ENDS = ("\r", "\n")
-_OTHERS = {
+_LINE_ENDS = ("\r", "\n")
+_OTHER_FORMATS = {
     b"PAR1": ("a Parquet file", "Write it as CSV first, with DuckDB or pandas for example."),
     b"\x1f\x8b": ("compressed with gzip", "Unpack it first."),
     b"BZh": ("compressed with bzip2", "Unpack it first."),
@@ -69,14 +69,14 @@ class Table(NamedTuple):
     dialect: Dialect
     start: Sequence[Sequence[str]]
     """The first rows. An empty line is a row without fields."""
-    words: Sequence[str]
-    """The decisions, with their reasons."""
+    decisions: Sequence[str]
+    """What was decided about the format, with the reasons."""
     notes: Sequence[str] = ()
-    """Notes on cells without a value, and the remedy."""
+    """Notes on formulas without a stored value, and what to do about them."""
 
 
 def open_table(opener: Opener, request: FormatRequest, codec: str | None = None) -> Table:
-    """Determine how to read the rows of a file. `codec` is a codec detected from more than the start.
+    """Determine how to read the rows of a file. `codec` is its codec if that was detected from the complete file.
 
     Raises SqlError if the file is neither a text nor a workbook.
     """
@@ -84,7 +84,7 @@ def open_table(opener: Opener, request: FormatRequest, codec: str | None = None)
         start = file.read(_HEAD_BYTES)
         if is_workbook(start):
             return _open_workbook(file, request)
-        encoding, why = (
+        encoding, reason = (
             (codec, "the most likely one for its letters") if codec else _find_encoding(start, request.encoding)
         )
         try:
@@ -95,29 +95,31 @@ def open_table(opener: Opener, request: FormatRequest, codec: str | None = None)
             raise SqlError("bad_csv", reason, "Specify encoding.") from None
         except LookupError:
             raise SqlError("bad_csv", f"there is no charset {encoding}") from None
-    whole = len(start) < _HEAD_BYTES
-    if not whole:
-        # A line that is cut would be too short.
-        text = text[: max(map(text.rfind, _ENDS)) + 1] or text
+    is_complete = len(start) < _HEAD_BYTES
+    if not is_complete:
+        # The last line may be cut, and its row would be too short.
+        text = text[: max(map(text.rfind, _LINE_ENDS)) + 1] or text
     declared = read_separator_line(text)
     csv.field_size_limit(request.field_bytes)
-    dialect = sniff(text, whole=whole, delimiter=request.delimiter or declared, quote=request.quote)
+    dialect = sniff(text, is_complete=is_complete, delimiter=request.delimiter or declared, quote=request.quote)
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     if error is not None and not rows:
-        # Reading all rows reports the position of the error.
+        # The error is raised with its position when all rows are read.
         rows = [[""]]
     if declared:
         rows[0] = []
     origin = " as the first line says" if declared else " as asked" if request.delimiter else ""
-    return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{origin}"])
+    return Table(encoding, dialect, rows, [f"text in {encoding} ({reason})", f"{dialect}{origin}"])
 
 
 def _open_workbook(file: BinaryIO, request: FormatRequest) -> Table:
     sheet = open_sheet(file, request.sheet)
-    words = [f"the sheet {sheet.name!r} of a workbook"]
+    decisions = [f"the sheet {sheet.name!r} of a workbook"]
     if sheet.others:
         more = f" and {len(sheet.others) - _MAX_SHEETS:,} more" if len(sheet.others) > _MAX_SHEETS else ""
-        words.append(f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: specify sheet to read one of them")
+        decisions.append(
+            f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: specify sheet to read one of them"
+        )
     start = list(islice(sheet.rows, _SAMPLE_ROWS))
     if not any(start):
         quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_MAX_SHEETS])]
@@ -129,12 +131,12 @@ def _open_workbook(file: BinaryIO, request: FormatRequest) -> Table:
         cells = "1 cell has a formula" if count == 1 else f"{count:,} cells have formulas"
         cause = f"{cells} without a value, so NULL is imported"
         notes = [f"{cause}: open and save the workbook in a spreadsheet program first"]
-    return Table("", Dialect(), start, words, notes)
+    return Table("", Dialect(), start, decisions, notes)
 
 
 @contextmanager
 def read_table(opener: Opener, table: Table, request: FormatRequest) -> Iterator[tuple[BinaryIO, RowReader]]:
-    """Yield the file and all its rows. The rows raise csv.Error and UnicodeDecodeError."""
+    """Yield the open file and an iterator over all its rows, which raises csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
             yield file, open_sheet(file, request.sheet).rows
@@ -153,7 +155,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     if requested is not None:
         try:
             codec = codecs.lookup(requested).name
-            # A codec that is not a charset, such as zip or base64, can't encode a text.
+            # Raises for a codec that is not a charset, such as zip or base64.
             "a;1\n".encode(codec)
         except (LookupError, UnicodeError, ValueError):
             advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
@@ -161,7 +163,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
         return (_codec_without_mark(codec) if codec == mark else codec), "as asked"
     if mark is not None:
         return _codec_without_mark(mark), "by its byte order mark"
-    other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
+    other = next((decisions for magic, decisions in _OTHER_FORMATS.items() if start.startswith(magic)), None)
     if other is not None:
         raise SqlError("bad_csv", f"the file is not text: it is {other[0]}", other[1])
     if 0 in start and (wide := wide_codec(start)) is not None:
@@ -174,7 +176,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
 
 
 def _codec_without_mark(codec: str) -> str:
-    """Return the codec that does not treat a byte order mark as part of the text."""
+    """Return the codec for the same charset that skips a byte order mark."""
     return "utf-8-sig" if codec == "utf-8" else codec[:6]
 
 

@@ -1,4 +1,4 @@
-"""The rows of a sheet in an Excel workbook, read with openpyxl. Its values are written as in a CSV file."""
+"""The rows of a sheet in an Excel workbook, read with openpyxl. Values become text, as in a CSV file."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +12,8 @@ from servers.common.sql.importing.columns import DecimalMark
 _AMBIGUOUS_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
 """The text of a cell that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
-"""Maximum total uncompressed size in bytes of a workbook's parts, according to the archive. No part is read beyond
-its size."""
+"""Maximum total uncompressed size of a workbook's parts in bytes, as the archive declares it; `zipfile` reads no more
+than that."""
 
 
 def is_workbook(start: bytes) -> bool:
@@ -27,7 +27,7 @@ class Sheet(NamedTuple):
     rows: "SheetRows"
     name: str
     others: Sequence[str]
-    """The names of the other sheets, with a mark on hidden ones."""
+    """The names of the other sheets, followed by "(hidden)" for hidden ones."""
     count_uncomputed: Callable[[], int]
     """Counts the formulas whose values are not in the file."""
 
@@ -54,15 +54,14 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     sheet: Any = next((sheet for sheet in sheets if name in (None, sheet.title)), None)
     if sheet is None:
         raise SqlError(
-            "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_name, sheets))}"]
+            "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_label, sheets))}"]
         )
-    # The size that a sheet declares may be wrong.
+    # Otherwise openpyxl would use the size that the sheet declares, which may be wrong.
     sheet.reset_dimensions()
-    others = [_name(other) for other in sheets if other is not sheet]
+    others = [_label(other) for other in sheets if other is not sheet]
 
     def count() -> int:
-        # openpyxl has no public access to a sheet's XML, without which missing and empty values can't be
-        # distinguished.
+        # A private method, since only the XML of the sheet distinguishes missing values from empty ones.
         with sheet._get_source() as part:  # noqa: SLF001
             return count_uncomputed(part)
 
@@ -73,7 +72,7 @@ def _is_hidden(sheet: Any) -> bool:
     return bool(sheet.sheet_state != "visible")
 
 
-def _name(sheet: Any) -> str:
+def _label(sheet: Any) -> str:
     return f"{sheet.title}{' (hidden)' * _is_hidden(sheet)}"
 
 
@@ -101,8 +100,8 @@ class SheetRows:
         return fields if any(fields) else []
 
     def find_mark(self, column: int, requested: str | None) -> DecimalMark:
-        """Return the decimal mark of a column after all rows were read: a point if its cells are numbers, the
-        `requested` mark if they are text."""
+        """Return the decimal mark of a column once all rows have been read. Cells that are numbers have become text
+        with a point; for cells that are text the `requested` mark counts."""
         if column in self._with_fractions:
             return DecimalMark("" if column in self._with_ambiguous_texts else ".", is_sure=False)
         if requested is not None:
@@ -119,6 +118,6 @@ def _write(value: object) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float):
-        # Excel computes with fifteen digits and shows as many.
+        # Excel stores and shows at most fifteen digits.
         return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
     return str(value)

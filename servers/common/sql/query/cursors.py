@@ -1,8 +1,8 @@
 """Cursors of queries whose rows did not fit into one result.
 
-Each contains its position in the query. The source of its next rows is kept for `SOURCE_SECONDS` seconds, which
-occupies a connection. The oldest source is released first. If the source was released, or is at another replica, the
-query runs again from the position.
+A cursor contains its position in the query. Its source, the running statement that returns the next rows, is kept for
+`SOURCE_SECONDS` seconds, which occupies a connection. The oldest source is released first. If the source was
+released, or is at another replica, the query runs again from the position.
 """
 
 import hashlib
@@ -21,11 +21,12 @@ from servers.common.sql.errors import SqlError
 SOURCE_SECONDS = 30.0
 """Seconds for which the source of a cursor is kept."""
 POOL_DIVISOR = 2
-"""At most one connection in this many is kept for a database's cursors; the rest are for other queries."""
+"""At most one in this many connections to a database is kept for cursors; the rest are for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 """Sizes in bytes of a fingerprint, and of the part of a cursor that can't be guessed."""
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
-"""A secret, then both digests of the position, then twice its offset, plus one if it is `changed`."""
+"""The contents of a cursor: a secret, the position's fingerprints `request` and `state`, and twice its offset, plus 1
+if it is `changed`."""
 _MAX_OFFSET = 2**31 - 1
 """The largest row count that PostgreSQL accepts."""
 
@@ -40,20 +41,21 @@ class Position(NamedTuple):
     offset: int
     """Number of rows returned so far."""
     state: bytes
-    """The fingerprint of the state that the query saw. If it differs, the database may have been changed."""
+    """The fingerprint of the state of the database that the query saw. If the present state has another one, the
+    database may have been changed."""
     changed: bool
     """True if the database may already have been changed before these rows."""
 
 
 def fingerprint(*facts: object) -> bytes:
-    """Return a digest of values such as the client and the query, for which alone a cursor is valid."""
+    """Return a digest of values such as the client and the query. A cursor is valid only for the same values."""
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
 
 
 class Cursors(Generic[K]):
-    """The cursors of one server.
+    """The cursors of one server. The method `run` must run in a task.
 
-    `run` must be running. `release` releases a source that is no longer kept.
+    `release` is called for each source that is no longer kept, which is after `kept_seconds` at the latest.
     """
 
     def __init__(self, release: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
@@ -70,9 +72,9 @@ class Cursors(Generic[K]):
                 if not self._sources:
                     self._has_sources = anyio.Event()
                     continue
-                # All are kept for the same time, so the oldest expires first.
-                cursor, (_, until) = next(iter(self._sources.items()))
-                await anyio.sleep(max(until - time.monotonic(), 0))
+                # All sources are kept for the same time, so the oldest one expires first.
+                cursor, (_, expires_at) = next(iter(self._sources.items()))
+                await anyio.sleep(max(expires_at - time.monotonic(), 0))
                 if cursor in self._sources:
                     await self._release(self._sources.pop(cursor)[0])
         finally:
@@ -81,9 +83,9 @@ class Cursors(Generic[K]):
 
     def make_cursor(self, position: Position, source: K | None) -> str:
         """Return a cursor for the rows after `position`, and keep the source for it."""
-        number = 2 * position.offset + position.changed
-        # Equivalent to `secrets`, which would load OpenSSL.
-        packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, number)
+        packed_offset = 2 * position.offset + position.changed
+        # As in `secrets.token_bytes`, whose module would load OpenSSL.
+        packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, packed_offset)
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:
             self._sources[cursor] = source, time.monotonic() + self._kept_seconds
@@ -91,7 +93,7 @@ class Cursors(Generic[K]):
         return cursor
 
     def find(self, cursor: str, requested: bytes) -> Position:
-        """Return the position of any replica's cursor.
+        """Return the position of a cursor, which may come from any replica.
 
         Raises SqlError with code `bad_cursor` if the cursor belongs to another query or client.
         """
@@ -123,8 +125,8 @@ class Cursors(Generic[K]):
 def _parse(cursor: str) -> Position | None:
     """Return the position in a cursor; None if it is invalid."""
     try:
-        _, requested, state, number = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
+        _, requested, state, packed_offset = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
     except (ValueError, struct.error):
         return None
-    offset, changed = divmod(number, 2)
+    offset, changed = divmod(packed_offset, 2)
     return Position(requested, offset, state, bool(changed)) if offset <= _MAX_OFFSET else None

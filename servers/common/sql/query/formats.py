@@ -1,8 +1,9 @@
 """The formats of exports, and the file that an export is written to.
 
-CSV follows RFC 4180: lines end in CRLF, and the first one contains the names. NULL is empty, and empty text is `""`.
-In JSON and JSON Lines a row is an array, because names may occur twice, and a value that JSON can't represent is an
-object with its type, as in query results. The first line of JSON Lines contains the names.
+CSV follows RFC 4180: lines end in CRLF, and the first one contains the names of the columns. NULL is an empty field,
+and empty text is `""`. In JSON and JSON Lines a row is an array, because two columns may have the same name, and a
+value that JSON can't represent is an object with its type, as in query results. The first line of JSON Lines contains
+the names.
 """
 
 import errno
@@ -21,7 +22,7 @@ from servers.common.sql.query.pages import Row
 
 FormatName = Literal["csv", "json", "jsonl"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _QUOTED = re.compile(r'[",\r\n]|^$')
 
 
@@ -36,13 +37,15 @@ class Codec(Protocol):
 
 
 class Format(NamedTuple):
-    """A format: its media type, and the functions that write the column names and then rows, given whether they are
-    the first."""
+    """A format of exports."""
 
     mime_type: str
     begin: Callable[[Sequence[str]], bytes]
+    """Returns the beginning of a file, given the names of the columns."""
     add: Callable[[Codec, Sequence[Row], bool], bytes]
+    """Returns rows in this format; the last argument is True for the first rows of the file."""
     end: bytes
+    """The end of a file."""
 
 
 def _format_csv(rows: Iterable[Sequence[str | None]]) -> bytes:
@@ -80,7 +83,7 @@ FORMATS: dict[FormatName, Format] = {
 
 
 class ExportRequest(NamedTuple):
-    """A file to be written."""
+    """A request to write an export to a file."""
 
     path: Path
     format: FormatName
@@ -88,7 +91,7 @@ class ExportRequest(NamedTuple):
 
 
 class ExportFile:
-    """A new file, which is removed if its block does not complete.
+    """A context manager that creates the file of an export, and removes it if the block raises.
 
     All methods raise SqlError: `too_large` if the file exceeds its limit, `no_space`, `io_error`.
     """
@@ -108,7 +111,7 @@ class ExportFile:
             try:
                 self._file = self._on_failure.enter_context(self._request.path.open("xb"))
             except OSError as error:
-                raise _explain(error) from None
+                raise _convert_error(error) from None
             self._on_failure = self._on_failure.pop_all()
         return self
 
@@ -122,7 +125,7 @@ class ExportFile:
                 self._write(self._format.end)
                 self._file.close()
             except OSError as failure:
-                raise _explain(failure) from None
+                raise _convert_error(failure) from None
             self._on_failure.pop_all()
 
     def begin(self, names: Sequence[str]) -> None:
@@ -142,10 +145,10 @@ class ExportFile:
         try:
             self._file.write(part)
         except OSError as error:
-            raise _explain(error) from None
+            raise _convert_error(error) from None
 
 
-def _explain(error: OSError) -> SqlError:
-    if error.errno in _FULL:
+def _convert_error(error: OSError) -> SqlError:
+    if error.errno in _DISK_FULL:
         return SqlError("no_space", "the disk is full")
     return SqlError("io_error", "the file of the export can't be written")

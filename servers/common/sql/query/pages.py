@@ -1,8 +1,8 @@
-"""Fills one result with as many rows as fit.
+"""Fills one result with as many rows as fit. A result contains its rows in two forms, as data and as text.
 
-The size of rows in a result is known only after they have been encoded, which costs more than fetching them. So some
-rows are encoded first, and then as many are fetched as should fit if they are similar. Rows that don't fit are left
-for the next page.
+The size of rows in a result is known only after they have been encoded, which takes longer than fetching them. So a
+few rows are encoded first, and then as many are fetched as will fit if they are of similar size. Rows that don't fit
+are left for the next page.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,30 +19,32 @@ Encode = Callable[[Sequence[Row], int], list[Row]]
 """Encodes fetched rows for JSON, each value in at most the given number of bytes."""
 
 _FRAME_BYTES = 1_000
-"""Size in bytes of a result without its columns and rows."""
+"""Maximum size of a result without its columns and rows, in bytes."""
 _COLUMN_BYTES = 100
-"""Size in bytes of a column's properties without its name."""
+"""Maximum size of the properties of a column without its name, in bytes."""
 _CELL_BYTES = 10
-"""Size in bytes of a value in both forms, without the length of a text."""
+"""Usual size of a value in both forms together, not counting the characters of a text, in bytes."""
 _SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
 _FULL_SHARE = 0.95
 """A result that has used at least this share of its bytes counts as full."""
 _MIN_CELL_BYTES = 16
-"""Size in bytes to which the values of a row are cut at most."""
+"""Values are never truncated to fewer bytes than this."""
 
 
 class AnswerLimits(NamedTuple):
     """The limits of one result."""
 
     rows: int
+    """Maximum number of rows."""
     bytes: int
-    """Size in bytes as JSON, in both forms together."""
+    """Maximum size as JSON, in both forms together."""
     cell_bytes: int
+    """Maximum size of one value."""
 
 
 class Page(NamedTuple):
-    """Rows as JSON values."""
+    """The rows of one result, as JSON values."""
 
     rows: list[Row]
     types: Sequence[str]
@@ -60,7 +62,7 @@ class PageBuilder:
         """The rows as JSON values."""
         self.fetched: list[Row] = []
         """The same rows as fetched."""
-        self.left = self._all = find_room(names, limits)
+        self.left = self._space = find_space_for_rows(names, limits)
         """Number of bytes left for further rows."""
         self._limits = limits
         self._encode = encode
@@ -70,7 +72,7 @@ class PageBuilder:
     @property
     def rows_to_fetch(self) -> int:
         """Number of rows to fetch next; 0 if the result is full."""
-        if self._full or (self.encoded and self.left <= self._all * (1 - _FULL_SHARE)):
+        if self._full or (self.encoded and self.left <= self._space * (1 - _FULL_SHARE)):
             return 0
         return min(self._max_fetched, self._limits.rows - len(self.encoded))
 
@@ -79,26 +81,24 @@ class PageBuilder:
 
         Raises SqlError with code `too_large` if not even the first row fits.
         """
-        fitting, size = self._fit(rows, alone=not self.fetched)
+        fitting, size = self._fit(rows, is_first=not self.fetched)
         self.encoded += fitting
         self.fetched += rows[: len(fitting)]
         self.left -= size
         self._full = len(fitting) < len(rows)
         # The next rows are probably as large as these.
-        self._max_fetched = max(self.left * len(self.encoded) // max(self._all - self.left, 1), 1)
+        self._max_fetched = max(self.left * len(self.encoded) // max(self._space - self.left, 1), 1)
         return [*rows[len(fitting) :]]
 
-    def _fit(self, rows: Sequence[Row], *, alone: bool) -> tuple[list[Row], int]:
-        """Return the first of the `rows` that fit, and their size in bytes.
-
-        If they are the first in a result (`alone`), at least one is returned.
-        """
+    def _fit(self, rows: Sequence[Row], *, is_first: bool) -> tuple[list[Row], int]:
+        """Return as many of the `rows` as fit, and their size in bytes. If they are the first in the result
+        (`is_first`), return at least one."""
         cell_bytes = self._limits.cell_bytes
         while True:
             encoded = self._encode(rows, cell_bytes)
             size = measure(encoded)
-            while size > self.left and len(encoded) > alone:
-                encoded = encoded[: max(int(len(encoded) * self.left / size), int(alone))]
+            while size > self.left and len(encoded) > is_first:
+                encoded = encoded[: max(int(len(encoded) * self.left / size), int(is_first))]
                 size = measure(encoded)
             if size <= self.left or not encoded:
                 return encoded, size
@@ -106,12 +106,12 @@ class PageBuilder:
                 columns = format_count(len(rows[0]), "column")
                 reason = f"one row of {columns} is larger than the limit for an answer"
                 raise SqlError("too_large", reason, "Select fewer columns.")
-            # The first row alone, with its values cut shorter.
+            # Try the first row only, with its values truncated to fewer bytes.
             rows, cell_bytes = rows[:1], max(cell_bytes // 4, _MIN_CELL_BYTES)
 
 
-def find_room(names: Sequence[str], limits: AnswerLimits) -> int:
-    """Return the number of bytes for rows in a result with columns of these names."""
+def find_space_for_rows(names: Sequence[str], limits: AnswerLimits) -> int:
+    """Return the number of bytes that a result has for rows, given the names of its columns."""
     return limits.bytes - _FRAME_BYTES - measure(names) - _COLUMN_BYTES * len(names)
 
 
@@ -121,16 +121,16 @@ def measure(rows: Sequence[Any]) -> int:
     return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
-def fetch(rows: Iterable[Row], max_rows: int, room: int) -> list[Row]:
-    """Return about as many rows as fit into `room` bytes: at least one if there are any, and at most `max_rows`."""
+def fetch(rows: Iterable[Row], max_rows: int, space: int) -> list[Row]:
+    """Return about as many rows as fit into `space` bytes: at least one if there are any, and at most `max_rows`."""
     fetched: list[Row] = []
     for row in islice(rows, max_rows):
         fetched.append(row)
-        room -= _CELL_BYTES * len(row)
-        # One by one, since a single value may exceed all of the space.
+        space -= _CELL_BYTES * len(row)
+        # After each row, since a single value may need all of the space.
         for value in row:
             if value.__class__ is str or value.__class__ is bytes:
-                room -= 2 * len(value)
-        if room <= 0:
+                space -= 2 * len(value)
+        if space <= 0:
             break
     return fetched

@@ -9,23 +9,24 @@ from servers.common.sql.texts import fence, format_name
 from shared.text import format_count
 
 _FRAME_BYTES = 300
-"""Size in bytes of a plan without its lists."""
+"""Maximum size of a plan without its lists, in bytes."""
 
 
 class PlanStep(TypedDict):
     """A step of a plan, in the database's terms."""
 
     level: int
-    """Depth in the tree. A step's parent is the last step before it with a smaller level."""
+    """Depth in the tree. The parent of a step is the last step before it with a smaller level."""
     detail: str
 
 
 class Plan(TypedDict):
-    """A tree of steps, each before its children."""
+    """The plan of a statement."""
 
     steps: list[PlanStep]
+    """The tree of steps; each step precedes its children."""
     scans: list[str]
-    """Tables (or WITH results under an alias) that are scanned completely, with their names in the statement."""
+    """Tables that are scanned completely, by the names that the statement uses: a table, an alias or a WITH name."""
     notes: list[str]
     """Further remarks."""
     truncated: bool
@@ -38,16 +39,16 @@ def make_plan(
     scans: Sequence[str],
     limit: int,
     *,
-    cut: bool,
+    is_incomplete: bool,
     notes: Sequence[str] = (),
     ran: bool = False,
 ) -> Plan:
-    """Return the plan in at most `limit` bytes. `cut` means that the steps are incomplete."""
+    """Return the plan in at most `limit` bytes. `is_incomplete` means that `steps` are not all steps."""
     budget = ByteBudget(limit - _FRAME_BYTES)
     shown_notes, more_notes = budget.split_off(1 / 4).select_fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.split_off(1 / 2).select_fitting(scans, format_name)
     shown_steps, more_steps = budget.select_fitting(steps, _format_step)
-    truncated = cut or more_notes + more_scans + more_steps > 0
+    truncated = is_incomplete or more_notes + more_scans + more_steps > 0
     return {
         "steps": shown_steps,
         "scans": shown_scans,
@@ -58,11 +59,11 @@ def make_plan(
 
 
 def format_plan(plan: Plan) -> str:
-    """Format the tree with indentation, and the tables that are scanned completely."""
+    """Return a plan as text: the tree with indentation, and the tables that are scanned completely."""
     ran = "the statement was run" if plan["ran"] else "the statement was not run"
-    head = f"{format_count(len(plan['steps']), 'step')}{', truncated' if plan['truncated'] else ''}; {ran}"
+    heading = f"{format_count(len(plan['steps']), 'step')}{', truncated' if plan['truncated'] else ''}; {ran}"
     scans = [f"scanned in full: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
-    return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans, *plan["notes"]])))
+    return "\n".join((heading, fence([*map(_format_step, plan["steps"]), *scans, *plan["notes"]])))
 
 
 def _format_step(step: PlanStep) -> str:

@@ -20,7 +20,7 @@ class Query(NamedTuple):
 
 
 class QueryRows(NamedTuple):
-    """Rows of a query."""
+    """Rows of a query in one result."""
 
     names: Sequence[str]
     declared: Sequence[str | None]
@@ -34,6 +34,7 @@ class QueryRows(NamedTuple):
     """True if the database was changed between these rows and the previous ones, so that some may be missing or
     repeated."""
     seconds: float
+    """The time that the query took."""
 
 
 class TableRows(TypedDict):

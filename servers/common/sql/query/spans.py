@@ -1,4 +1,4 @@
-"""Tracing spans of statements, which contain a statement's kind and its database, never its text."""
+"""Tracing spans of statements. A span contains the kind of the statement and its database, never its text."""
 
 import re
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ _FIRST_WORD = re.compile(r"(?:\s+|--[^\n]*|/\*.*?(?:\*/|$))*(\w*)", re.DOTALL)
 
 
 def kind_of(statement: str) -> str:
-    """Return the first word of a statement, "OTHER" if no statement begins with it."""
+    """Return the first word of a statement, or "OTHER" if it is not a keyword that begins statements."""
     match = _FIRST_WORD.match(statement)
     word = "" if match is None else match[1].upper()
     return word if word in _KINDS else "OTHER"
@@ -24,10 +24,10 @@ def kind_of(statement: str) -> str:
 def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
     """Open a span for the block, in which `statement` runs in the `database` of a `system`.
 
-    If there are several statements, the first one is given.
+    If several statements run, `statement` begins with the first one.
     """
     if spans.tracer is None:
         return spans.NO_SPAN
     kind = kind_of(statement)
-    about = {"db.system.name": system, "db.namespace": database, "db.operation.name": kind}
-    return spans.span(f"{kind} {database}", about, kind="client")
+    attributes = {"db.system.name": system, "db.namespace": database, "db.operation.name": kind}
+    return spans.span(f"{kind} {database}", attributes, kind="client")

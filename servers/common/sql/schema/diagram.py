@@ -1,4 +1,4 @@
-"""The tables of a database with their columns and the keys between them, for a view that draws the schema."""
+"""The tables of a database with their columns and foreign keys, as data for the app page that draws the schema."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -11,19 +11,19 @@ from servers.common.sql.schema.records import Entry, ForeignKey, TableColumn
 
 _MAX_BYTES = 90_000
 """Maximum size of the diagram as JSON, in bytes."""
-_MIN_ROOM = 100
-"""Number of bytes that the smallest table needs."""
+_MIN_TABLE_BYTES = 100
+"""Size of the smallest possible table in bytes."""
 _MAX_COLUMNS = 100
 """Maximum number of columns of one table."""
 _MAX_MISSES = 3
-"""Number of consecutive tables that don't fit after which only names are drawn."""
+"""After this many consecutive tables that don't fit, tables are only added without their columns."""
 
 Columns = Callable[[str], Sequence[TableColumn]]
 """Returns the columns of the table or view with that name; none if there is no time to read them."""
 
 
 class DrawnColumn(TypedDict):
-    """A column."""
+    """A column in a diagram."""
 
     name: str
     type: str
@@ -60,17 +60,17 @@ class Diagram(TypedDict):
 def make_diagram(
     database: str, entries: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
 ) -> Diagram:
-    """Return as many tables and views as fit, in order. A table that is too large is reduced to its name.
+    """Return as many tables and views as fit, in order. A table that is too large is added without its columns.
 
     `keys` must be ordered by table.
     """
     keys_of = {table: list(group) for table, group in groupby(keys, itemgetter("table"))}
     tables: list[DrawnTable] = []
-    room, failed, more = _MAX_BYTES, 0, False
+    bytes_left, misses, more = _MAX_BYTES, 0, False
     for entry in entries:
-        if room < _MIN_ROOM:
+        if bytes_left < _MIN_TABLE_BYTES:
             break
-        drawn: DrawnTable = {
+        reduced_table: DrawnTable = {
             "name": entry.name,
             "kind": "view" if entry.kind == "view" else "table",
             "rows": rows.get(entry.name),
@@ -80,8 +80,8 @@ def make_diagram(
                 for key in keys_of.get(entry.name, ())
             ],
         }
-        table_columns = columns(entry.name) if failed < _MAX_MISSES else []
-        whole = drawn | {
+        table_columns = columns(entry.name) if misses < _MAX_MISSES else []
+        full_table = reduced_table | {
             "columns": [
                 {
                     "name": column["name"],
@@ -92,11 +92,11 @@ def make_diagram(
                 for column in table_columns[:_MAX_COLUMNS]
             ]
         }
-        fits = failed < _MAX_MISSES and len(to_json(whole)) < room
-        failed = 0 if fits else failed + 1
-        size = len(to_json(whole if fits else drawn)) + 1  # and a comma
+        fits = misses < _MAX_MISSES and len(to_json(full_table)) < bytes_left
+        misses = 0 if fits else misses + 1
+        size = len(to_json(full_table if fits else reduced_table)) + 1  # and a comma
         more |= not fits or len(table_columns) > _MAX_COLUMNS
-        if size <= room:
-            tables.append(whole if fits else drawn)
-            room -= size
+        if size <= bytes_left:
+            tables.append(full_table if fits else reduced_table)
+            bytes_left -= size
     return {"database": database, "tables": tables, "more": more or len(tables) < len(entries)}

@@ -1,4 +1,4 @@
-"""The parts of a description as lines of text, as many as fit into one result."""
+"""The parts of a schema as lines of text, and the number of bytes that a result has for them."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from servers.common.sql.texts import format_name, format_names
 
 T = TypeVar("T")
 _SEPARATOR_BYTES = 4
-"""Size in bytes of a line's end and indentation."""
+"""Size of the end and the indentation of a line, in bytes."""
 
 
 def format_column(column: TableColumn) -> str:
@@ -40,7 +40,7 @@ def format_foreign_key(key: ForeignKey) -> str:
 
 
 def format_index(index: Index) -> str:
-    """Return the SQL of an index, or its columns if it comes from the table's own SQL."""
+    """Return the SQL of an index, or its name and columns if a constraint of the table created it."""
     return index["sql"] or f"{format_name(index['name'])} on ({format_names(index['columns'])}) by {index['origin']}"
 
 
@@ -67,14 +67,14 @@ def format_left_out(left_out: dict[str, int]) -> str:
 
 
 def format_section(title: str, parts: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a section with its title; nothing if it is empty."""
+    """Yield the title and the lines of a section; nothing if it has no parts."""
     if parts:
         yield f"{title}:"
         yield from ("  " + part.replace("\n", "\n  ") for part in parts)
 
 
 class ByteBudget:
-    """The number of bytes left for text, as JSON."""
+    """The number of bytes that are left for text, counted as JSON."""
 
     def __init__(self, size: int) -> None:
         self.left = size

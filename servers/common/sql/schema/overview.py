@@ -1,5 +1,5 @@
-"""An overview of a database: its tables and views by name, page by page; and as much of its schema as fits, most
-useful parts first.
+"""Overviews of a database: a list of its tables and views in pages, and a summary with as much of its schema as fits,
+the most useful parts first.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -18,11 +18,11 @@ from servers.common.sql.texts import fence, format_name, format_names
 from shared.text import format_count
 
 _FRAME_BYTES = 500
-"""Size in bytes of a list without its tables, and of a summary without its lists."""
+"""Maximum size of a list without its tables, and of a summary without its lists, in bytes."""
 _MAX_COLUMNS = 100
 """Maximum number of columns listed for one table."""
 _MAX_MISFITS = 3
-"""Number of consecutive tables that don't fit after which only names are listed."""
+"""After this many consecutive tables that don't fit, only the names of tables are listed."""
 _NAMES_SHARE = 1 / 8
 """The share of the budget that is reserved for the names of tables whose columns don't fit."""
 
@@ -37,20 +37,23 @@ class ListedTable(TypedDict):
 
 
 class TableList(NamedTuple):
-    """Tables and views by name."""
+    """A page of the list of tables and views."""
 
     tables: list[ListedTable]
     total: int
+    """Number of tables and views on all pages."""
     cursor: str | None
     """The cursor with which the list continues; None at its end."""
 
 
 class TablePage(NamedTuple):
-    """The requested part of a list."""
+    """A request for a page of the list of tables and views."""
 
     cursor: str | None
     limit: int
+    """Maximum number of tables."""
     bytes: int
+    """Maximum size."""
     words: Sequence[str] = ()
     """Words in lowercase that a table's name, columns or comments must contain; empty for all tables."""
 
@@ -61,7 +64,7 @@ class TablePage(NamedTuple):
 
 
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:
-    """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError with code
+    """Return the requested page of the `entries`, which are ordered by name. Raises SqlError with code
     `bad_cursor`."""
     after = None
     if page.cursor is not None:
@@ -81,16 +84,18 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
         tables.append(table)
     cursor = None
     if tables and len(tables) < len(following):
-        # In letters and digits, so that no name appears outside the marks.
+        # Encoded, since the cursor is outside the marks, where no name from the database may appear.
         cursor = urlsafe_b64encode(tables[-1]["name"].encode()).decode().rstrip("=")
     return TableList(tables, len(entries), cursor)
 
 
 def format_tables(listed: TableList) -> str:
-    """Format the tables, one per line."""
-    cut = "" if listed.cursor is None else f"; truncated; continue with cursor {listed.cursor}"
-    head = f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{cut}"
-    return "\n".join((head, fence([_format_line(table) for table in listed.tables])))
+    """Return a page of the list as text, with one table per line."""
+    is_incomplete = "" if listed.cursor is None else f"; truncated; continue with cursor {listed.cursor}"
+    heading = (
+        f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{is_incomplete}"
+    )
+    return "\n".join((heading, fence([_format_line(table) for table in listed.tables])))
 
 
 def _format_line(table: ListedTable) -> str:
@@ -124,11 +129,11 @@ class DatabaseSummary(TypedDict):
     left_out: dict[str, int]
     """Counts of omitted parts."""
     problem: str | None
-    """The reason that the database can't be read."""
+    """The reason why the database can't be read."""
     diagram: Diagram | None
     """The diagram of the schema, if requested."""
     attached: NotRequired[Sequence[str]]
-    """Names of other databases whose tables its statements can read."""
+    """Names of other databases whose tables statements on this one can read."""
 
 
 class Columns(Protocol):
@@ -139,11 +144,11 @@ class Columns(Protocol):
         """True if the time limit has passed."""
 
     def read(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns of that table or view, even after the time limit."""
+        """Return the columns of the table or view with that name, even after the time limit."""
 
     def read_in_time(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns, or none if it is too late or they can't be read. The rest of the result does not depend
-        on them."""
+        """Return the columns like `read`, or none after the time limit or if they can't be read. Used for the
+        diagram, which can do without them."""
 
 
 class SchemaFacts(NamedTuple):
@@ -159,19 +164,21 @@ class SchemaFacts(NamedTuple):
     columns: Columns
 
 
-def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-    """Summarize the database called `name`. The tables that most others refer to come first.
-
-    With `drawn`, the summary has a diagram as well.
-    """
+def summarize(
+    name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget, *, with_diagram: bool
+) -> DatabaseSummary:
+    """Summarize the database called `name`, and add a diagram if `with_diagram`. Tables with the most foreign keys
+    from or to them come first, views last."""
     keys, estimates, columns = facts.foreign_keys, facts.estimates, facts.columns
-    degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
-    entries = sorted(facts.entries, key=lambda entry: (entry.kind == "view", -degree[entry.name.lower()], entry.name))
+    key_counts = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
+    entries = sorted(
+        facts.entries, key=lambda entry: (entry.kind == "view", -key_counts[entry.name.lower()], entry.name)
+    )
     budget.left -= _FRAME_BYTES
-    for_names = budget.split_off(_NAMES_SHARE)
+    names_budget = budget.split_off(_NAMES_SHARE)
     tables, others = _describe_tables(entries, budget, estimates, columns)
-    budget.left += for_names.left
-    names, unnamed = budget.select_fitting(others, format_name)
+    budget.left += names_budget.left
+    names, unnamed_count = budget.select_fitting(others, format_name)
     shown_keys, more_keys = budget.select_fitting(map(lines.format_foreign_key, keys), str)
     shown_tables = {entry.name for entry in entries}
     index_lines = (
@@ -180,7 +187,7 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
         if table in shown_tables and index["origin"] != "PRIMARY KEY"
     )
     shown_indexes, more_indexes = budget.select_fitting(index_lines, str)
-    left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
+    left_out = {"tables": unnamed_count, "foreign_keys": more_keys, "indexes": more_indexes}
     return {
         "database": name,
         "writable": writable,
@@ -190,7 +197,7 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
         "indexes": shown_indexes,
         "left_out": {what: count for what, count in left_out.items() if count},
         "problem": None,
-        "diagram": make_diagram(name, entries, keys, estimates, columns.read_in_time) if drawn else None,
+        "diagram": make_diagram(name, entries, keys, estimates, columns.read_in_time) if with_diagram else None,
     }
 
 
@@ -219,12 +226,12 @@ def _format_table(table: TableSummary) -> str:
 def _describe_tables(
     entries: Sequence[Entry], budget: ByteBudget, estimates: Mapping[str, int], columns: Columns
 ) -> tuple[list[TableSummary], list[str]]:
-    """Describe as many tables as space and time allow, and return the names of the others."""
+    """Return descriptions of as many tables as space and time allow, and the names of the others."""
     tables: list[TableSummary] = []
     others: list[str] = []
-    failed = 0
+    misfits = 0
     for entry in entries:
-        if failed == _MAX_MISFITS or columns.is_late:
+        if misfits == _MAX_MISFITS or columns.is_late:
             others.append(entry.name)
             continue
         table_columns = columns.read(entry.name)
@@ -237,15 +244,15 @@ def _describe_tables(
         }
         if budget.take(_format_table(table)):
             tables.append(table)
-            failed = 0
+            misfits = 0
         else:
             others.append(entry.name)
-            failed += 1
+            misfits += 1
     return tables, others
 
 
 def format_overview(summaries: Sequence[DatabaseSummary]) -> str:
-    """Format one database after another."""
+    """Return the summaries of databases as text."""
     return "\n\n".join(_format_database(summary) for summary in summaries)
 
 

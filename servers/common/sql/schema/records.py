@@ -9,7 +9,7 @@ class Entry(NamedTuple):
     """A table or view."""
 
     name: str
-    """The name as written in a statement."""
+    """The name as it is written in a statement."""
     kind: str
     """"table", "view", or another of the database's terms."""
     sql: str
@@ -24,9 +24,9 @@ class TableColumn(TypedDict):
     not_null: bool
     default: str | None
     primary_key: int
-    """Position in the primary key, from 1; 0 if it is not part of it."""
+    """Position in the primary key, from 1; 0 if the column is not part of it."""
     kind: str
-    """"ordinary", or its special kind, such as "generated stored"."""
+    """"ordinary", or a special kind such as "generated stored"."""
     comment: NotRequired[str]
 
 
@@ -37,7 +37,7 @@ class ForeignKey(TypedDict):
     columns: list[str]
     to_table: str
     to_columns: list[str]
-    """Empty if they are the primary key."""
+    """The referenced columns; empty if they are the primary key."""
     on_update: str
     on_delete: str
 
@@ -47,11 +47,13 @@ class Index(TypedDict):
 
     name: str
     columns: list[str | None]
-    """None for an expression."""
+    """The indexed columns; None in place of an expression."""
     unique: bool
     partial: bool
     origin: str
+    """What created the index, such as "PRIMARY KEY" or "CREATE INDEX"."""
     sql: str | None
+    """The statement that creates it; None if a constraint created it."""
 
 
 class ColumnStatistics(TypedDict):
@@ -60,7 +62,7 @@ class ColumnStatistics(TypedDict):
     column: str
     nulls: int
     distinct: int | None
-    """Number of distinct values except null; None if they are too large to compare."""
+    """Number of distinct values except NULL; None if the values are too large to compare."""
     min: Any
     max: Any
 

@@ -6,7 +6,8 @@ from servers.common.sql.texts import fence
 
 
 def join_statements(statements: Sequence[str], max_bytes: int) -> str:
-    """Join the statements, each with its semicolon, in at most `max_bytes` bytes. Omitted ones are counted."""
+    """Join as many of the statements, which end with a semicolon, as fit into `max_bytes` bytes. A comment gives the
+    number of omitted ones."""
     shown: list[str] = []
     for statement in statements:
         max_bytes -= len(statement.encode()) + len("\n\n")
@@ -14,6 +15,6 @@ def join_statements(statements: Sequence[str], max_bytes: int) -> str:
             shown.append(f"-- {len(statements) - len(shown)} more statements did not fit")
             break
         shown.append(statement)
-    # The data marks are written as comments, so that the text can be run.
+    # The marks around the data are written as comments, so that the text can be run.
     text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
     return f"-- {text}\n-- {end}\n"

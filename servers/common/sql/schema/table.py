@@ -12,21 +12,23 @@ from servers.common.sql.texts import fence, format_name, format_row, shorten
 from shared.text import format_count
 
 FRAME_BYTES = 800
-"""Bytes of a description in addition to its lists."""
+"""Maximum size of a description without its lists, in bytes."""
 MAX_CELL_BYTES = 200
 """Maximum size in bytes of a value in a sample."""
 SAMPLE_SHARE = 0.25
-"""The share of a call's time limit for a sample."""
+"""The share of the timeout of a call that a sample may take."""
 _MAX_SQL_LENGTH = 4_000
-"""Maximum number of characters shown of a CREATE statement."""
+"""Maximum number of characters of a CREATE statement that are shown."""
 
 
 class TableRequest(NamedTuple):
-    """A request to describe a table, with optional extras."""
+    """A request to describe a table."""
 
     table: str
     sample: int = 0
+    """Number of rows to show."""
     statistics: bool = False
+    """True to include statistics of each column."""
 
 
 class Sample(TypedDict):
@@ -52,13 +54,13 @@ class TableDescription(TypedDict):
     triggers: list[str]
     """The SQL of each trigger."""
     sql: str
-    """The CREATE statement, with the checks and expressions in it; empty if the database does not keep it."""
+    """The CREATE statement, which contains checks and expressions; empty if the database does not keep it."""
     sections: dict[str, list[str]]
     """Further sections, by title."""
     problem: str | None
-    """The reason that the columns can't be read, such as a view of a dropped table."""
+    """The reason why the columns can't be read, for example that it is a view of a dropped table."""
     left_out: dict[str, int]
-    """Counts of columns and other parts that did not fit, and of sample rows for which there was no time."""
+    """Counts of columns and other parts that did not fit, and of sample rows that there was no time to read."""
     sample: Sample | None
     statistics: Statistics | None
 
@@ -80,7 +82,8 @@ class TableFacts(NamedTuple):
 
 
 def describe_facts(facts: TableFacts, budget: ByteBudget) -> TableDescription:
-    """Describe the table without a sample and statistics, as far as it fits. The rest is counted."""
+    """Return the description of a table without sample and statistics, with as much as fits. What does not fit is
+    counted in `left_out`."""
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = budget.select_fitting(facts.columns, lines.format_column)
     shown_keys, left_out["foreign_keys"] = budget.select_fitting(facts.foreign_keys, lines.format_foreign_key)
@@ -119,7 +122,7 @@ def fit_statistics(statistics: Statistics, budget: ByteBudget) -> Statistics:
 
 
 def format_table(table: TableDescription) -> str:
-    """Format the description of a table."""
+    """Return the description of a table as text."""
     facts: list[str] = [table["kind"], *table["facts"]]
     if table["rows_estimated"] is not None:
         facts.append(f"about {table['rows_estimated']} rows as of the last ANALYZE")

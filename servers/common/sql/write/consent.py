@@ -1,8 +1,8 @@
-"""The user's consent to changes: their extent, and the extent that the user agreed to.
+"""The user's consent to changes of a database.
 
-If the user must be asked before changes, the changes are first made and rolled back, which gives the figures for the
-question; nothing is locked while the user decides. After the user has agreed, the changes are made again, and
-committed only if the figures are still the same.
+If the user must be asked before changes, the changes are first made and rolled back, which gives the figures (numbers
+of rows and names of tables) that the user is asked about; nothing is locked while the user decides. After the user
+has agreed, the changes are made again, and committed only if the figures are still the same.
 """
 
 from typing import NamedTuple
@@ -12,18 +12,20 @@ from servers.common.sql.texts import format_names
 
 
 class Figures(NamedTuple):
-    """The extent of changes."""
+    """What changes affect."""
 
     rows: int
-    """Total number of rows, including changes by triggers and foreign keys, and inside virtual tables."""
+    """Total number of changed rows, including those changed by triggers and foreign keys, and inside virtual
+    tables."""
     affected: tuple[int, ...]
     """Number of rows that each statement changes directly."""
     tables: tuple[str, ...]
-    defined: bool
+    """Names of the tables whose rows change."""
+    schema_changed: bool
     """True if the schema changes."""
 
     def __str__(self) -> str:
-        parts = ["the schema changes"] if self.defined else []
+        parts = ["the schema changes"] if self.schema_changed else []
         if self.rows or not parts:
             tables = f" ({format_names(self.tables)})" if self.tables else ""
             parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{tables}")
@@ -31,16 +33,17 @@ class Figures(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """The changes allowed without asking, and those that the user has agreed to."""
+    """The changes that are allowed without asking the user, and those that the user has agreed to."""
 
     rows: int | None = None
-    """Number of rows that may change; None if the user is never asked."""
+    """Number of rows that may change without asking; None if the user is never asked."""
     agreed: Figures | None = None
+    """The figures that the user has agreed to; None if the user has not been asked yet."""
 
     def covers(self, figures: Figures) -> bool:
         """Return True if these changes may be made. Raises SqlError with code `changed` if the user has agreed to
         different changes."""
-        if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
+        if self.rows is None or (figures.rows <= self.rows and not figures.schema_changed) or figures == self.agreed:
             return True
         if self.agreed is None:
             return False

@@ -1,7 +1,7 @@
-"""Statements that change a database, and their results, as text and as data.
+"""Statements that change a database, and their results in two forms, as text and as data.
 
-Properties that most statements share are only mentioned if they differ: the schema is unchanged, no rows are
-returned, nothing is cut.
+Most statements leave the schema unchanged, return no rows and are reported completely, so a result mentions these
+properties only if they differ.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ from servers.common.sql.texts import NOTE, fence, format_name, format_names, for
 from servers.common.sql.write.consent import Figures
 
 MIN_BYTES_FOR_ROWS = 2_000
-"""Rows are shown only if at least this many bytes are left."""
+"""Rows are shown only if at least this many bytes are left for them."""
 _EFFECT_BYTES = 300
-"""Size in bytes of a statement's properties in a result, without rows and table names."""
+"""Maximum size of a statement's properties in a result, without rows and table names, in bytes."""
 
 
 class Statement(NamedTuple):
@@ -42,14 +42,16 @@ class Effect(NamedTuple):
     """The rowid of the last row that it inserted directly."""
     tables: tuple[str, ...]
     """Tables whose rows it may have changed: directly, by triggers or by foreign keys."""
-    defined: bool
+    schema_changed: bool
     """True if it changed the schema."""
     names: tuple[str, ...]
+    """The columns of the rows that it returned."""
     page: Page
     """The rows that it returned, as many as fit."""
     truncated: bool
+    """True if it returned more rows than fit."""
     notices: tuple[str, ...] = ()
-    """Messages of the database in addition to the result, for example that a table already exists."""
+    """Messages (NOTICE) of the database in addition to the result, for example that a table already exists."""
 
 
 class TableChange(NamedTuple):
@@ -60,7 +62,8 @@ class TableChange(NamedTuple):
     """Numbers of rows, by "inserted", "updated" and "deleted"."""
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, Any]]
-    """The first rows that changed: each before and after, in cells; None if the row did not or does not exist."""
+    """The first rows that changed, each as its values before and after the change; None if the row did not exist
+    before, or does not exist afterwards."""
     truncated: bool
     """True if more rows changed than are shown."""
     note: str
@@ -70,6 +73,7 @@ class ResponseLimits(NamedTuple):
     """The limits of one answer."""
 
     rows: AnswerLimits
+    """The limits of the rows that statements return."""
     max_bytes: int
     """Maximum size of the whole result in bytes, in both forms."""
 
@@ -112,7 +116,7 @@ _SCHEMA: JsonDict = {
     },
     "required": ["committed", "statements"],
 }
-"""The part of the schema that programs use."""
+"""The part of the result's schema that programs use."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -120,7 +124,7 @@ class WriteResult(TypedDict):
     """The effects of the statements of one call."""
 
     note: str
-    """A note that the rest is data, not instructions."""
+    """Says that the rest is data, not instructions."""
     committed: bool
     elapsed_ms: float
     statements: list[StatementResult]
@@ -137,8 +141,8 @@ class FormattedResult(NamedTuple):
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
 ) -> FormattedResult:
-    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError with code
-    `too_large`."""
+    """Return the result of the statements. For a dry run, `changes` are the changes in each table; otherwise None.
+    Raises SqlError with code `too_large`."""
     value: WriteResult = {
         "note": NOTE,
         "committed": changes is None,
@@ -162,7 +166,7 @@ def _make_statement(effect: Effect) -> StatementResult:
         result["last_insert_rowid"] = effect.rowid
     if effect.tables:
         result["tables"] = effect.tables
-    if effect.defined:
+    if effect.schema_changed:
         result["schema_changed"] = True
     if effect.names:
         result["columns"], result["rows"] = effect.names, effect.page.rows
@@ -226,17 +230,17 @@ def _list_counts(change: TableResult) -> Iterator[str]:
 
 
 def sum_figures(effects: Sequence[Effect]) -> Figures:
-    """Sum up the extent of the changes, to ask the user."""
+    """Return the figures of all effects together, which the user is asked about."""
     return Figures(
         sum(effect.total for effect in effects),
         tuple(effect.affected for effect in effects),
         tuple(sorted({table for effect in effects for table in effect.tables})),
-        any(effect.defined for effect in effects),
+        any(effect.schema_changed for effect in effects),
     )
 
 
 def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
-    """Return the remaining limits of an answer."""
+    """Return what is left of the limits of an answer that contains this effect."""
     used = (
         _EFFECT_BYTES
         + measure(effect.names)

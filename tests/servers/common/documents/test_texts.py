@@ -63,7 +63,7 @@ async def test_an_archive_that_is_not_a_document_starts_no_worker():
 async def test_a_document_over_the_memory_limit_fails_alone():
     bomb = word(paragraph(run("x" * 30_000_000)))
     assert len(bomb) < 100_000
-    async with opened(Limits(seconds=5, mebibytes=64)) as reader:
+    async with opened(Limits(timeout=5, mebibytes=64)) as reader:
         with pytest.raises(DocumentError) as caught:
             await reader.read(bomb)
         assert caught.value.code == "unreadable"

@@ -69,7 +69,7 @@ class Database:
 
     system = "madeup"
     writable = True
-    lock_seconds = 0.0
+    lock_timeout = 0.0
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Database:
 
     async def explain(self, query: Query, most: int) -> Plan:
         name = (await self._parse(query.sql, "read"))["read"]
-        return make_plan([{"level": 0, "detail": f"SCAN {name}"}], [name], most, cut=False)
+        return make_plan([{"level": 0, "detail": f"SCAN {name}"}], [name], most, is_incomplete=False)
 
     async def explain_change(self, query: Query, most: int) -> Plan:
         raise SqlError("refused", "nobody knows")
@@ -131,9 +131,9 @@ class Database:
         facts = TableFacts(entry, [], None, columns, [], [], [], [], {}, None)
         return table.describe_facts(facts, ByteBudget(limits.bytes))
 
-    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
+    async def summarize(self, budget: ByteBudget, *, with_diagram: bool) -> DatabaseSummary:
         facts = SchemaFacts(self._list_entries(), [], [], {}, _Columns(self))
-        return overview.summarize(self.name, self.writable, facts, budget, drawn=drawn)
+        return overview.summarize(self.name, self.writable, facts, budget, with_diagram=with_diagram)
 
     async def read_schema(self, most: int) -> str:
         return "\n".join(f"CREATE TABLE {name} ({', '.join(self.get(name)[0])});" for name in self.tables)[:most]

@@ -40,7 +40,7 @@ class Exporting:
 
 @asynccontextmanager
 async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 10.0) -> AsyncIterator[Exporting]:
-    limits = Limits(seconds=seconds)
+    limits = Limits(timeout=seconds)
     async with open_databases([Source("data", file, False)], limits, 2) as databases:
         with Exports(max_bytes) as exports:
             yield Exporting(exports, SqliteDatabase(databases.get("data"), Snapshots()))

@@ -76,6 +76,6 @@ async def test_a_memo_belongs_to_one_replica(file: Path) -> None:
 def test_names_of_no_process_are_not_elsewhere() -> None:
     names = ProcessNames()
     for name in (names.new(), "", "made up", "0123456789abcde", f"{ProcessNames().new()}x", "ä" * 16):
-        names.check_here(name, "it", "")
+        names.require_local(name, "it", "")
     with pytest.raises(SqlError, match="a different one"):
-        names.check_here(ProcessNames().new(), "it", "Ask again.")
+        names.require_local(ProcessNames().new(), "it", "Ask again.")

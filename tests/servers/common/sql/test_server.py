@@ -30,9 +30,9 @@ async def test_a_made_up_engine_reads_and_writes_rows() -> None:
         await peer.text("write_query", query="INSERT INTO pets VALUES (?, ?)", parameters=["3", "Ada"])
         found = await peer.data("read_query", query="SELECT * FROM pets WHERE id = ?", parameters=["3"])
         assert found["rows"] == [["3", "Ada"]]
-        cut = await peer.data("read_query", query="SELECT * FROM pets", max_rows=2)
-        rest = await peer.data("read_query", query="SELECT * FROM pets", cursor=cut["next_cursor"])
-        assert (len(cut["rows"]), rest["rows"], rest["truncated"]) == (2, [["3", "Ada"]], False)
+        is_incomplete = await peer.data("read_query", query="SELECT * FROM pets", max_rows=2)
+        rest = await peer.data("read_query", query="SELECT * FROM pets", cursor=is_incomplete["next_cursor"])
+        assert (len(is_incomplete["rows"]), rest["rows"], rest["truncated"]) == (2, [["3", "Ada"]], False)
         await peer.text("create_table", query="CREATE TABLE owners (id, name)")
         assert "owners" in await peer.text("list_tables")
         assert (await peer.error("read_query", query="DROP TABLE pets")).startswith("refused: ")
@@ -74,7 +74,7 @@ async def test_an_engine_receives_the_time_limit_and_the_requested_rows(
     async with peers.inside(app, "zoo") as peer:
         created = await peer.request("tools/call", name=tool, arguments=arguments, task={})
         await peer.request("tasks/result", taskId=created["result"]["task"]["taskId"])
-    assert [one.seconds for one in given if isinstance(one, Job)] == [TaskLimits().seconds]
+    assert [one.timeout for one in given if isinstance(one, Job)] == [TaskLimits().seconds]
     limits = [one.rows if isinstance(one, ResponseLimits) else one for one in given]
     rows = [one.rows for one in limits if isinstance(one, AnswerLimits)]
     assert rows == [1] * ("max_rows" in arguments)

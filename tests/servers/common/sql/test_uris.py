@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.common.sql.uris import INSIGHTS, Target, join_key, split_key
+from servers.common.sql.uris import INSIGHTS_URI, Target, join_key, split_key
 from servers.sqlite.dialect import SQLITE
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
@@ -47,5 +47,5 @@ def test_equivalent_uris_have_one_canonical_form() -> None:
 
 
 def test_other_uris_are_not_parsed() -> None:
-    others = [INSIGHTS, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""]
+    others = [INSIGHTS_URI, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""]
     assert [uri for uri in others if SQLITE.uris.parse(uri) is not None] == []

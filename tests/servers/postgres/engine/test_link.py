@@ -123,7 +123,7 @@ async def test_a_transaction_leaves_no_settings_or_locks(link: Link) -> None:
 
 
 async def test_a_job_raises_the_statement_timeout(postgres: PostgresServer) -> None:
-    link = await open_link(parse_target(postgres.url(), False), Limits(seconds=1))
+    link = await open_link(parse_target(postgres.url(), False), Limits(timeout=1))
     async with link.transaction(Deadline(100)):
         assert await link.ask("SELECT current_setting('statement_timeout')", deadline=soon()) == [("105s",)]
     link.close()

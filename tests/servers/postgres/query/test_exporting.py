@@ -45,8 +45,8 @@ async def test_an_export_of_many_rows_uses_little_memory(postgres: PostgresServe
     query = Query("SELECT n, repeat('x', 100) FROM generate_series(1, 50000) AS n", ())
     request = ExportRequest(tmp_path / "export.jsonl", "jsonl", 100_000_000)
     assert (await export(postgres, query, request, Deadline(1, job)))[0] == 50_000
-    assert job.reached is not None
-    assert job.reached.words == "50,000 rows"
+    assert job.progress is not None
+    assert job.progress.message == "50,000 rows"
 
 
 async def test_an_export_beyond_the_size_limit_stops_the_query(postgres: PostgresServer, tmp_path: Path) -> None:

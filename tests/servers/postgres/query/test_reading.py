@@ -79,7 +79,7 @@ async def test_a_lock_of_another_session_is_a_busy_error(workshop: Database) -> 
     with workshop.server.connect(workshop.name) as other:
         other.execute("BEGIN")
         other.execute("LOCK TABLE locked")
-        async with reading(workshop.reader, limits=Limits(busy_seconds=0.05)) as reader:
+        async with reading(workshop.reader, limits=Limits(busy_timeout=0.05)) as reader:
             assert await reader.code_of("TABLE locked") == "busy"
 
 

@@ -163,7 +163,7 @@ async def test_a_table_created_later_is_updated_with_its_rows(database: Database
 @each_way
 async def test_a_new_table_updates_schema_and_listing(database: Database, triggers: bool) -> None:
     async with watching(database.owner, SCHEMA, REVIEW, triggers=triggers) as watched:
-        await watched.watch.begin_listing()
+        await watched.watch.watch_table_list()
         await run_in_another_session(database, "CREATE TABLE more (a integer)")
         assert await watched.next_updates(2) == [LISTING, SCHEMA]
 
@@ -208,7 +208,7 @@ async def test_a_schema_change_by_the_server_updates_everything(database: Databa
 async def test_a_write_is_published_to_other_replicas(sample: Database) -> None:
     wrote: list[str] = []
     async with watching(sample.owner) as watched:
-        watched.watch.on_wrote = wrote.append
+        watched.watch.on_own_write = wrote.append
         watched.source.on_committed(Commit(frozenset({"review"}), False, 0))
         watched.source.on_committed(Commit(frozenset(), False, 0))
     assert wrote == [DATABASE]

@@ -81,7 +81,7 @@ async def test_a_schema_change_is_reported(db: Writing) -> None:
     for query in queries:
         (done,) = (await db.execute(query))["statements"]
         assert done["schema_changed"]
-    assert [commit.defined for commit in db.commits] == [True] * len(queries)
+    assert [commit.schema_changed for commit in db.commits] == [True] * len(queries)
 
 
 async def test_a_skipped_statement_has_a_notice_and_no_schema_change(db: Writing) -> None:
@@ -172,7 +172,7 @@ async def test_an_unknown_name_has_the_nearest_suggested(db: Writing) -> None:
 async def test_a_commit_is_announced_once_with_its_tables(db: Writing) -> None:
     await db.execute("DELETE FROM review", "UPDATE company SET vat = 'x'")
     (commit,) = db.commits
-    assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, db.writer.backend)
+    assert (commit.tables, commit.schema_changed, commit.backend) == ({"company", "review"}, False, db.writer.backend)
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ async def test_nothing_changes_before_consent_to_the_figures(database: Database)
         query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
         figures = await db.ask_first(query, consent=Consent(5))
         assert isinstance(figures, Figures)
-        assert (figures.affected, figures.tables, figures.defined) == (
+        assert (figures.affected, figures.tables, figures.schema_changed) == (
             (1,),
             ("warehouse.shelf", "warehouse.stock"),
             False,
@@ -219,7 +219,7 @@ async def test_session_state_set_by_a_function_is_reset_for_the_next_call(worksh
 
 
 async def test_a_lasting_lock_of_another_session_is_a_busy_error(workshop: Database) -> None:
-    async with writing(workshop.owner, Limits(busy_seconds=0.05)) as db:
+    async with writing(workshop.owner, Limits(busy_timeout=0.05)) as db:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
             error = await get_error(db, "DELETE FROM review")

@@ -51,14 +51,14 @@ def locked(file: Path) -> Iterator[Path]:
 
 
 async def test_an_endless_statement_times_out(file: Path) -> None:
-    async with connected(file, seconds=0.1) as connection:
+    async with connected(file, timeout=0.1) as connection:
         assert (await refusal(connection, ENDLESS)).code == "timeout"
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop)) == (1,)
 
 
 async def test_a_job_may_have_its_own_time_limit(file: Path) -> None:
     counted = ENDLESS.replace("FROM c)", "FROM c LIMIT 100000)")
-    async with connected(file, seconds=0) as connection:
+    async with connected(file, timeout=0) as connection:
         assert (await refusal(connection, counted)).code == "timeout"
         assert await connection.run(partial(ask, counted), job=Job(60)) == (100_000,)
 
@@ -66,7 +66,7 @@ async def test_a_job_may_have_its_own_time_limit(file: Path) -> None:
 async def test_an_uninterruptible_instruction_times_out_at_once(file: Path) -> None:
     """The error comes within milliseconds; the next statement has its own time limit."""
     idle = anyio.Event()
-    async with connected(file, seconds=0.01) as connection:
+    async with connected(file, timeout=0.01) as connection:
         assert (await refusal(connection, UNSTOPPABLE)).code == "timeout"
         connection.when_idle(idle.set)
         assert not idle.is_set()
@@ -103,7 +103,7 @@ def test_work_beyond_the_event_loop_ends_without_error_and_closes_its_file(file:
 
 
 async def test_a_lock_beyond_the_busy_timeout_is_a_busy_error(locked: Path) -> None:
-    connection = Connection(locked, "ro", Limits(busy_seconds=0.05))
+    connection = Connection(locked, "ro", Limits(busy_timeout=0.05))
     with pytest.raises(SqlError) as raised:
         await connection.open()
     assert raised.value.code == "busy"

@@ -35,7 +35,7 @@ async def test_a_pool_without_a_free_connection_is_busy(file: Path) -> None:
 @pytest.mark.slow
 async def test_stuck_connections_are_replaced_and_return_later(file: Path) -> None:
     lasting = UNSTOPPABLE.replace("120000", "480000")  # long enough that it still runs on a busy machine
-    pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
+    pool = Pool(lambda: Connection(file, "ro", Limits(timeout=0.01)), 1, 60)
     stuck: list[Connection] = []
     returned: list[bool] = []
     pool.on_returned = lambda: returned.append(True)

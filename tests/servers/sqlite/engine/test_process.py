@@ -98,7 +98,7 @@ async def test_the_process_ends_when_it_was_idle_for_long_since_its_last_stateme
 @pytest.mark.slow
 @pytest.mark.parametrize("job", [pytest.param(None, id="a statement"), pytest.param(Job(3_600), id="a task")])
 async def test_the_process_is_killed_on_timeout(file: Path, job: Job | None) -> None:
-    async with connected(file, seconds=1) as connection:
+    async with connected(file, timeout=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = find_worker_pid(connection)
         assert pid is not None
@@ -128,7 +128,7 @@ async def test_the_process_is_killed_on_cancellation(file: Path) -> None:
 async def test_a_failing_recovery_does_not_hide_the_timeout(hindrance: str, file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
-        async with connected(file, "rw", seconds=1, busy_seconds=0) as connection:
+        async with connected(file, "rw", timeout=1, busy_timeout=0) as connection:
             await connection.run(partial(ask, "SELECT trim('a')"))
             if hindrance == "a lock":
                 other.execute("BEGIN EXCLUSIVE")
@@ -159,7 +159,7 @@ async def test_uninterruptible_calls_within_the_schema_are_detected(tmp_path: Pa
     call = "instr(zeroblob(a * 16000000), zeroblob(8000000) || char(1))"
     with closing(sqlite3.connect(path)) as plain:
         plain.executescript(script.format(call.replace("a *", "new.a *") if where == "trigger" else call))
-    async with opened(path, Limits(seconds=1)) as database:
+    async with opened(path, Limits(timeout=1)) as database:
         read, insert = partial(database.read, partial(ask, reads.get(where, ""))), partial(execute, database, INSERT)
         with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await (read if where in reads else insert)()
@@ -174,7 +174,7 @@ async def test_a_change_in_a_killed_process_is_rolled_back(tmp_path: Path, mode:
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as plain:
         plain.executescript(f"PRAGMA journal_mode = {mode}; CREATE TABLE t (a TEXT, b)")
-    async with opened(path, Limits(seconds=1)) as database:
+    async with opened(path, Limits(timeout=1)) as database:
         await execute(database, "INSERT INTO t VALUES (trim(' 1'), zeroblob(12000000))")
         with pytest.raises(SqlError) as raised:
             await execute(database, "UPDATE t SET a = 2, b = zeroblob(12000001)", f"UPDATE t SET a = {HOURS}")
@@ -251,7 +251,7 @@ async def test_a_killed_server_leaves_no_process(file: Path) -> None:
 
 @pytest.mark.slow
 async def test_at_most_two_processes_work_at_once(file: Path) -> None:
-    async with open_databases([Source("data", file, False)], Limits(seconds=0.5), 8) as databases:
+    async with open_databases([Source("data", file, False)], Limits(timeout=0.5), 8) as databases:
         database, codes = databases.get(None), []
 
         async def run() -> None:

@@ -83,7 +83,7 @@ async def test_rows_changed_by_another_process_update_tables_but_not_the_schema(
 @pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_a_table_created_by_another_process_updates_schema_and_listing(base: Path, writable: bool) -> None:
     async with watching(base, SCHEMA, writable=writable) as watched:
-        await watched.watch.begin_listing()
+        await watched.watch.watch_table_list()
         await elsewhere(base, "CREATE TABLE more (x)")
         assert await watched.next_updates(2) == [LISTING, SCHEMA]
 

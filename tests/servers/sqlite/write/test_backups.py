@@ -148,7 +148,7 @@ async def test_a_lasting_lock_is_a_busy_error(tmp_path: Path, files: Path, monke
     path = made(tmp_path / "data.db", "delete", 1_000)
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         interrupt_backup(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
-        async with opened(path, Limits(busy_seconds=0)) as database:
+        async with opened(path, Limits(busy_timeout=0)) as database:
             with pytest.raises(SqlError) as caught:
                 await database.read(partial(back_up, files, "data"))
     message = "another process holds a lock on the database. Try again."

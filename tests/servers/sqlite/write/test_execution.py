@@ -110,7 +110,7 @@ async def test_the_cells_of_a_later_statement_are_whole(tmp_path: Path, db: sqli
 async def test_a_failing_statement_rolls_back_all(
     tmp_path: Path, db: sqlite3.Connection, last: str, code: str
 ) -> None:
-    async with opened(tmp_path / "data.db", Limits(seconds=0.2 if "timeout" in code else 20)) as database:
+    async with opened(tmp_path / "data.db", Limits(timeout=0.2 if "timeout" in code else 20)) as database:
         with pytest.raises(SqlError) as raised:
             await execute(database, "DELETE FROM t WHERE a = 2", last)
         assert rows(db, "SELECT a FROM t") == [(1,), (2,)]

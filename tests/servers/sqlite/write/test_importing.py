@@ -204,7 +204,7 @@ async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
 
 async def test_an_import_times_out(path: Path, db: sqlite3.Connection) -> None:
     with pytest.raises(SqlError, match="stopped after"):
-        await run_import(path, "new", "a\n" + "1\n" * 300_000, limits=Limits(seconds=0.02))
+        await run_import(path, "new", "a\n" + "1\n" * 300_000, limits=Limits(timeout=0.02))
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
 
 
@@ -232,7 +232,7 @@ from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
-    async with opened(path, Limits(seconds=100)) as database:
+    async with opened(path, Limits(timeout=100)) as database:
         opener = open_file(path.parent, "large.csv", find_version(path.parent, "large.csv"))
         request = Import("new", opener, FormatRequest())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -28,7 +28,7 @@ MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
 async def test_concurrent_writers_lose_no_change(tmp_path: Path, mode: str) -> None:
     async def count(path: Path) -> None:
         # With a rollback journal, a writer may have to wait until the other is done with all its changes.
-        async with opened(path, Limits(busy_seconds=30)) as mine:
+        async with opened(path, Limits(busy_timeout=30)) as mine:
             for _ in range(10):
                 await execute(mine, "UPDATE counter SET n = n + 1", "INSERT INTO rows SELECT 1, n FROM counter")
 
@@ -43,7 +43,7 @@ async def test_concurrent_writers_lose_no_change(tmp_path: Path, mode: str) -> N
 @pytest.mark.parametrize("act", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 async def test_a_lasting_lock_is_a_busy_error_after_the_timeout(tmp_path: Path, mode: str, act: str) -> None:
     with database(tmp_path, mode) as db:
-        async with opened(tmp_path / "data.db", Limits(busy_seconds=0.05)) as mine:
+        async with opened(tmp_path / "data.db", Limits(busy_timeout=0.05)) as mine:
             db.execute(act)
             with anyio.fail_after(4), pytest.raises(SqlError) as raised:
                 await execute(mine, "DELETE FROM rows")
@@ -123,7 +123,7 @@ async def test_a_commit_blocked_by_a_reader_is_rolled_back_after_the_timeout(tmp
     with database(tmp_path, "delete") as db:
         db.execute("INSERT INTO rows VALUES (1, 1), (1, 2)")
         reading = db.execute("SELECT * FROM rows")
-        async with opened(tmp_path / "data.db", Limits(busy_seconds=0.05)) as mine:
+        async with opened(tmp_path / "data.db", Limits(busy_timeout=0.05)) as mine:
             with pytest.raises(SqlError) as raised:
                 await execute(mine, "DELETE FROM rows")
             reading.close()
@@ -162,7 +162,7 @@ async def test_a_timeout_during_the_commit_has_an_unknown_outcome(tmp_path: Path
             assert over.wait(PATIENCE)
 
     with database(tmp_path):
-        async with opened(tmp_path / "data.db", Limits(seconds=0.1)) as mine:
+        async with opened(tmp_path / "data.db", Limits(timeout=0.1)) as mine:
             with pytest.raises(SqlError) as raised:
                 await write(mine, commit)
             over.set()

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -20,7 +21,6 @@ from servers.common.sql.jobs import Job, JobProgress
 from servers.common.sql.query.query import Query
 from servers.common.sql.write.consent import Consent
 from servers.sqlite.database import SqliteDatabase
-from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.query.snapshots import Snapshots
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
@@ -111,7 +111,7 @@ class Caller:
 
     def __init__(self, may_be_task: bool = False) -> None:
         self.may_be_task = may_be_task
-        self.budget = Limits(seconds=3_600)
+        self.budget = SimpleNamespace(seconds=3_600)
         self.state = self
         self.settings = Settings(databases=[Path("data.db")], timeout=20)
         self.reports: list[JobProgress] = []
@@ -125,13 +125,13 @@ class Caller:
 def test_only_a_task_may_run_longer_than_the_statement_timeout() -> None:
     task: Any = Caller(True)
     statement: Any = Caller(False)
-    assert (job_of(task).seconds, job_of(statement).seconds) == (3_600, 20)
+    assert (job_of(task).timeout, job_of(statement).timeout) == (3_600, 20)
 
 
 async def test_progress_is_reported_only_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # or the test would wait half a second
     job, caller = Job(20), Caller()
-    job.reached = JobProgress(5, 10, "rows")
+    job.progress = JobProgress(5, 10, "rows")
 
     async def work() -> str:
         await caller.enough.wait()
@@ -151,7 +151,7 @@ async def test_an_import_reports_its_progress(path: Path, tmp_path: Path, table:
             work = partial(importing.import_csv, Import(table, opener, FormatRequest()), Consent())
             await write(database, work, job)
             await write(database, lambda session: session.connection.execute("DROP TABLE IF EXISTS new"))
-        assert job.reached == JobProgress(2 * len(CSV), 2 * len(CSV), "3,000 rows imported")
+        assert job.progress == JobProgress(2 * len(CSV), 2 * len(CSV), "3,000 rows imported")
 
 
 async def test_exports_and_backups_report_their_progress(path: Path, tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ async def test_exports_and_backups_report_their_progress(path: Path, tmp_path: P
         with Exports(1_000_000) as exports:
             await exports.make(SqliteDatabase(database, Snapshots()), query, "csv", None, exporting)
         await database.read(partial(back_up, tmp_path, "data"), copying)
-    assert exporting.reached == JobProgress(2_500, None, "2,500 rows")
-    assert copying.reached is not None
-    assert (copying.reached.done, copying.reached.words) == (copying.reached.total, "copying")
+    assert exporting.progress == JobProgress(2_500, None, "2,500 rows")
+    assert copying.progress is not None
+    assert (copying.progress.done, copying.progress.message) == (copying.progress.total, "copying")
 
 
 @both_eras

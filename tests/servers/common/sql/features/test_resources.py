@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from servers.common.sql.uris import INSIGHTS, Target, join_key
+from servers.common.sql.uris import INSIGHTS_URI, Target, join_key
 from servers.sqlite.dialect import SQLITE
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
@@ -74,7 +74,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
         for uri in ("sqlite:///other/schema", "sqlite:///shop/nothing", "sqlite:///shop/orders/99"):
             assert await is_missing(peer, uri)
     assert [(resource["uri"], resource["name"], resource["mimeType"]) for resource in listed] == [
-        (INSIGHTS, "insights", "text/markdown"),
+        (INSIGHTS_URI, "insights", "text/markdown"),
         ("sqlite:///shop/schema", "schema", "application/sql"),
         *(
             (f"sqlite:///shop/{name}", name, "application/json")
@@ -215,11 +215,11 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
 
 async def test_an_insight_is_in_the_memo_and_notifies_subscribers(shop: Path) -> None:
     async with serving(shop) as peer:
-        await peer.request("resources/subscribe", {"uri": INSIGHTS})
+        await peer.request("resources/subscribe", {"uri": INSIGHTS_URI})
         text = await peer.text("append_insight", insight="Ada orders most\nby far")
         update = await peer.other(UPDATED)
-        memo = (await peer.request("resources/read", {"uri": INSIGHTS}))["result"]["contents"][0]
-    assert (text, update["params"]["uri"]) == ("Insight added to memo", INSIGHTS)
+        memo = (await peer.request("resources/read", {"uri": INSIGHTS_URI}))["result"]["contents"][0]
+    assert (text, update["params"]["uri"]) == ("Insight added to memo", INSIGHTS_URI)
     assert (memo["mimeType"], memo["text"]) == ("text/markdown", "- Ada orders most\n  by far")
 
 

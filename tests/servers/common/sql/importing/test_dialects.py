@@ -10,9 +10,9 @@ SEEN = [
     ("a\tb\nRome, Italy\t1\nParis, France\t2\n", Dialect("\t")),
     ("a|b\n1|2\n", Dialect("|")),
     ("a,b\n1;2,3\n4;5,6\n", Dialect()),
-    ("a, b\n1, 2\n", Dialect(skips_blanks=True)),
-    ('a, b\n"x", "y, z"\n', Dialect(skips_blanks=True)),
-    ("a   b  c\n1   2  3\n10 20 30\n", Dialect(" ", skips_blanks=True)),
+    ("a, b\n1, 2\n", Dialect(skips_spaces=True)),
+    ('a, b\n"x", "y, z"\n', Dialect(skips_spaces=True)),
+    ("a   b  c\n1   2  3\n10 20 30\n", Dialect(" ", skips_spaces=True)),
     ("'a','b'\n'x, y','2'\n", Dialect(quote="'")),
     ('a,b\n"say \\"hi\\", please",2\n', Dialect(escape="\\")),
     ('a\tb\n"5 inch\t1\n"6 inch\t2\n7\t3\n', Dialect("\t", quote="")),
@@ -26,12 +26,12 @@ SEEN = [
 
 @pytest.mark.parametrize(("text", "dialect"), SEEN)
 def test_the_dialect_is_detected_from_the_text(text: str, dialect: Dialect) -> None:
-    assert sniff(text, whole=True, delimiter=None, quote=None) == dialect
+    assert sniff(text, is_complete=True, delimiter=None, quote=None) == dialect
 
 
 def test_a_given_delimiter_and_quote_are_used() -> None:
-    assert sniff("a,b;c\n1,2;3\n", whole=True, delimiter=";", quote="") == Dialect(";", quote="")
+    assert sniff("a,b;c\n1,2;3\n", is_complete=True, delimiter=";", quote="") == Dialect(";", quote="")
 
 
 def test_the_dialect_is_detected_from_a_text_cut_within_a_field() -> None:
-    assert sniff('a;b\n1;"x"\n2;"y', whole=False, delimiter=None, quote=None) == Dialect(";")
+    assert sniff('a;b\n1;"x"\n2;"y', is_complete=False, delimiter=None, quote=None) == Dialect(";")

@@ -21,7 +21,7 @@ def test_figures_are_described_in_words() -> None:
 
 
 def test_changes_up_to_the_row_limit_need_no_consent() -> None:
-    defines = FOUR._replace(defined=True)
+    defines = FOUR._replace(schema_changed=True)
     cases = [(None, defines), (4, FOUR), (3, FOUR), (4, defines), (0, FOUR._replace(rows=0))]
     assert [Consent(rows).covers(figures) for rows, figures in cases] == [True, True, False, False, True]
 
