@@ -1,4 +1,5 @@
-"""Watches of all servers, which end with the subscription or its client, and their questions before changes."""
+"""Watches of all servers, which end with the subscription or its client, their questions before changes,
+and the turns of their clients."""
 
 import sqlite3
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared import Server
+from shared.server.dispatch.turns import Turns
 from tests.servers.peers import AskedPeer, inside, wired_inside
 from tests.wire import PATIENCE
 
@@ -94,3 +96,78 @@ async def test_confirm_asks_before_each_change(
             assert (await peer.text(tool, **arguments)).startswith("declined: "), tool
         assert peer.actions == []
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+PATTERN = {"path": ".", "pattern": "a.md"}
+TURNS: list[tuple[Server[Any], str, dict[str, list[tuple[str, dict[str, Any]]]]]] = [
+    (
+        filesystem,
+        "",
+        {
+            "brief": [("write_file", {"path": "b", "content": "x"}), ("list_directory_with_sizes", {"path": "."})],
+            "long": [
+                ("read_multiple_files", {"paths": ["a.md"]}),
+                ("directory_tree", {"path": "."}),
+                ("search_files", PATTERN),
+                ("search_content", PATTERN),
+                ("edit_file", {"path": "b", "edits": [{"oldText": "x", "newText": "y"}]}),
+                ("move_file", {"source": "b", "destination": "c"}),
+                ("copy_file", {"source": "c", "destination": "b"}),
+                ("delete_file", {"path": "b"}),
+                ("undo", {}),
+                ("recent_changes", {}),
+            ],
+        },
+    ),
+    (prompts, "", {"long": [("search_prompts", {}), ("render_prompt", {"name": "a"})]}),
+    (
+        sqlite,
+        "--demo --files",
+        {
+            "reading": [
+                ("list_tables", {}),
+                ("describe_table", {"table_name": "customers"}),
+                ("describe_database", {}),
+                ("read_query", {"query": "SELECT count(*) FROM customers"}),
+                ("explain_query", {"query": "SELECT 1"}),
+                ("export", {"query": "SELECT 1"}),
+                ("backup", {}),
+            ],
+            "writing": [
+                *(("write_query", {"query": "DELETE FROM t", "dry_run": dry_run}) for dry_run in (True, False)),
+                *(("import_csv", {"table_name": "t", "csv": "n\n", "preview": preview}) for preview in (True, False)),
+                ("create_table", {"query": "CREATE TABLE t2 (n)"}),
+            ],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("app", "options", "calls"), TURNS, ids=["filesystem", "prompts", "sqlite"])
+async def test_long_work_waits_for_the_turn_of_its_client(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    app: Server[Any],
+    options: str,
+    calls: dict[str, list[tuple[str, dict[str, Any]]]],
+) -> None:
+    taken: list[Turns] = []
+    acquire = Turns.acquire
+
+    def take(turns: Turns, client: str) -> Any:
+        taken.append(turns)
+        return acquire(turns, client)
+
+    monkeypatch.setattr(Turns, "acquire", take)
+    (tmp_path / "a.md").write_text(PAGE)
+    async with inside(app, "--allow-write", *options.split(), tmp_path) as peer:
+        running = peer.running
+        queues = {"long": running.calls.turns, "brief": running.calls.brief_turns}
+        if app is sqlite:
+            queues |= dict(zip(("reading", "writing"), running.state.turns["demo"], strict=True))
+            await peer.call("create_table", query="CREATE TABLE t (n)")
+        for queue, made in calls.items():
+            for tool, arguments in made:
+                taken.clear()
+                assert not (await peer.call(tool, **arguments)).get("isError"), tool
+                assert (tool, taken) == (tool, [queues[queue]])
