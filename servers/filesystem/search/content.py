@@ -94,7 +94,7 @@ def search_content(
     Raises FilesError.
     """
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    run = _Search(request, page, control)
+    run = _Search(request, page, control, after)
     if stat.S_ISREG(rooted.stat(place).st_mode):
         return run.search_file(rooted, place, after)
     return run.search_tree(rooted, place, Walk(rooted, place, scope, control), after)
@@ -103,10 +103,12 @@ def search_content(
 class _Search:
     """A running search: its results so far, and the space left on the page."""
 
-    def __init__(self, request: SearchRequest, page: Page, control: Control) -> None:
+    def __init__(self, request: SearchRequest, page: Page, control: Control, after: Position | None) -> None:
         self._request = request
         query = request.query
-        self._reader = Reader(query, request.context, control, request.read_document)
+        # The hits after the last line of another page are selected by their numbers.
+        needs_lines = request.output == "matches" or (after is not None and after.number > 0)
+        self._reader = Reader(query, request.context, control, request.read_document, needs_lines=needs_lines)
         self._remaining = page.limit
         self._budget = ByteBudget(page.max_bytes)
         self._control = control

@@ -15,14 +15,21 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_by_mark, charset_of
 from servers.filesystem.search.files import Control
-from servers.filesystem.search.matcher import Matcher, Query, compile_query, matcher_for_large_file, matches_by_line
+from servers.filesystem.search.matcher import (
+    Matcher,
+    Query,
+    compile_query,
+    counted_lines,
+    matcher_for_large_file,
+    matches_by_line,
+)
 from shared.program.files.entries import Handle
 
 BLOCK_BYTES = 1 << 20
@@ -71,6 +78,10 @@ class Hit(NamedTuple):
         return [_shorten(_decode(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
 
 
+_COUNTED = Hit(0, b"", 0, 0, 0)
+"""Any hit, if hits are only counted."""
+
+
 class _Block(NamedTuple):
     """The text to search, `data[start:end]`, with the lines around it, `data[:size]`."""
 
@@ -108,10 +119,18 @@ class Reader:
     """
 
     def __init__(
-        self, query: Query, context: int, control: Control, read_document: ReadDocument | None = None
+        self,
+        query: Query,
+        context: int,
+        control: Control,
+        read_document: ReadDocument | None = None,
+        *,
+        needs_lines: bool = True,
     ) -> None:
+        """Without `needs_lines`, the hits are only counted, and may have neither numbers nor data."""
         self._query = query
         self._matcher = compile_query(query)
+        self._counted_lines = None if needs_lines else counted_lines(query)
         self._search = self._matcher.search
         self._whole = query.multiline
         self._limit = MAX_WHOLE if query.multiline else BLOCK_BYTES
@@ -191,19 +210,28 @@ class Reader:
         return SearchedFile(_hits(data, 0, len(data), 1, self._matcher), charset)
 
     def _search_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
-        matcher, last = matcher_for_large_file(self._query, self._matcher), 0
-        for block in blocks:
-            first, has_match = None, matcher.search(block.data, block.start, block.end) is not None
+        matcher, last, ends_line = matcher_for_large_file(self._query, self._matcher), 0, True
+        for block in self._until_stopped(blocks, numbers):
+            begins_line, ends_line = ends_line, block.data[block.end - 1 : block.end] == b"\n"
+            if matcher.search(block.data, block.start, block.end) is None:
+                continue
+            if self._counted_lines is not None and begins_line and ends_line:
+                yield from repeat(_COUNTED, len(self._counted_lines.findall(block.data, block.start, block.end)))
+                continue
+            first = numbers.first_line_of(block)
+            if first is None:
+                return
             # The memory of a match must not be used for the next block.
-            data = bytes(memoryview(block.data)[: block.size]) if has_match else b""
-            for hit in _hits(data, block.start, block.end, 0, matcher) if has_match else ():
-                first = numbers.first_line_of(block) if first is None else first
-                if first is None:
-                    return
+            data = bytes(memoryview(block.data)[: block.size])
+            for hit in _hits(data, block.start, block.end, first, matcher):
                 # Each part of a line longer than a block may match.
-                if first + hit.number > last:
-                    yield hit._replace(number=first + hit.number)
-                last = first + hit.number
+                if hit.number > last:
+                    yield hit
+                last = hit.number
+
+    def _until_stopped(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[_Block]:
+        for block in blocks:
+            yield block
             if self._control.stop_reason():
                 return
             numbers.advance(block)

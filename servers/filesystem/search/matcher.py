@@ -158,9 +158,20 @@ def compile_query(query: Query) -> Matcher:
         encoded = pattern.encode()
     except UnicodeEncodeError:
         raise _bad_pattern(pattern, "contains characters that text can't have") from None
-    if not query.ignore_case and (literal or _SPECIAL.isdisjoint(pattern)):
-        return _PlainMatcher(encoded)
-    return _regex(query, encoded)
+    return _PlainMatcher(encoded) if _is_plain(query) else _regex(query, encoded)
+
+
+def _is_plain(query: Query) -> bool:
+    """Return True if only the text of the pattern itself matches."""
+    return not query.ignore_case and (query.literal or _SPECIAL.isdisjoint(query.pattern))
+
+
+def counted_lines(query: Query) -> "re.Pattern[bytes] | None":
+    """Return an expression with one match in each line that matches `query`; None if the query is not plain text, or
+    may span lines. Finding all its matches is many times as fast as a search for each line."""
+    if query.multiline or not _is_plain(query):
+        return None
+    return re.compile(re.escape(query.pattern.encode()) + rb"[^\n]*")
 
 
 def matcher_for_large_file(query: Query, matcher: Matcher) -> Matcher:

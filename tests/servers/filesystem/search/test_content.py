@@ -276,6 +276,8 @@ def test_a_search_in_blocks_finds_the_same_as_in_the_whole(root, search, monkeyp
         assert around == [f"line {number}" for number in range(hit["line"] - 2, min(hit["line"] + 3, 200))]
     # A line longer than a block is one match.
     assert [match["line"] for match in search("x", context=3)["files"][0]["matches"]] == [1, 2]
+    for pattern, count in ("x", 2), ("line 1", 111), ("line 1.*", 111):
+        assert [file["count"] for file in search(pattern, output="counts")["files"]] == [count]
 
 
 def test_a_multiline_search_skips_files_too_large_to_read_whole(root, search, monkeypatch):
@@ -333,6 +335,8 @@ def test_a_search_agrees_with_matching_line_by_line(search, root, text, pattern,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK_BYTES", max(block, longest + 1))
         matches = matched_lines(search(pattern, context=1))
+        counts = [file["count"] for file in search(pattern, output="counts")["files"]]
+    assert sum(counts) == len(matches)
     plain = text.replace("\r\n", "\n")
     expected = plain.removesuffix("\n").split("\n") if plain else []
     python = re.compile(pattern)
