@@ -1,1 +1,1 @@
-"""Extensions of the protocol: each file is one `Extension`."""
+"""The `Extension`s of this package; each module or package contains one."""

@@ -1,11 +1,11 @@
-"""Access control: requests that need more rights than their principal has are refused before any work.
+"""Access control: a request for which the principal lacks scopes is refused before its handler is called.
 
 server.open(extensions=[access(Policy("files", rules))])
 
-Tools, prompts and resources that the operator never grants to a principal do not exist for it: they are not listed,
-and unknown by name. If a token with further scopes would allow an object, it is listed, and a request for it is
-refused with the names of all required scopes, so that the client can obtain a new token (2026-07-28, Authorization,
-Scope Challenge Handling).
+A principal has the scopes of its token, up to those that the operator grants it. A tool, prompt or resource that
+needs scopes which the operator does not grant does not exist for the principal: it is not listed, and its name is
+unknown. If only the token lacks scopes, it is listed, and a request for it is refused with all required scopes, so
+that the client can obtain another token (2026-07-28, Authorization, Scope Challenge Handling).
 """
 
 import logging
@@ -37,30 +37,34 @@ ACCESS = "access"
 """The name of the extension."""
 
 _UNGUARDED = frozenset({"resources/unsubscribe", "logging/setLevel"})
-"""Methods that only end something and need no scopes."""
+"""Methods that need no scopes."""
 _TASKS = "tasks/"
-"""The prefix of methods about tasks: each needs the scopes of its call, which tasks check themselves."""
+"""The prefix of methods for tasks. They need the scopes of the call that became the task, which `tasks` checks."""
 _DIALECTS = "dialects/"
-"""The prefix of methods that call methods of the protocol, which are guarded."""
+"""The prefix of internal methods of dialects. They call methods of the protocol, which are guarded."""
 
 _RequiredScopes = Callable[["Access", Run[Any], str], frozenset[str]]
 
 
 @record
 class _List:
-    """One list in a result: its path, the key with the name of an entry, and the scopes that an entry needs."""
+    """A list in a result."""
 
     path: tuple[str, ...]
+    """The path of the list in the result."""
     key: str
+    """The field of an entry that contains its name or URI."""
     required_scopes: _RequiredScopes
+    """Returns the scopes that the entry with that name or URI requires."""
 
 
 @record
 class _Requirement:
-    """The scopes that a request needs, and the error if its object does not exist."""
+    """The scopes that a request requires for the tool, prompt or resource in its params."""
 
     scopes: frozenset[str]
     absence: Callable[[], McpError]
+    """Returns the error that the request would get if that did not exist."""
 
 
 def access(policy: Policy) -> Extension[Any]:
@@ -75,23 +79,23 @@ def access(policy: Policy) -> Extension[Any]:
 
 
 def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
-    """Return all scopes that are required anywhere in `running`, and those to request first."""
+    """Return all scopes that requests to the run may require, and those that a client should request first."""
     tools = [(tool.name, tool.options) for tool in running.features.tools.find_offered(running.settings)]
-    # The tools of another server are unknown.
+    # If the run forwards calls to another server, its tools are unknown here.
     others = frozenset() if _declares_tools(running) else policy.other_scopes
     return sorted({*policy.all_scopes(tools), *others}), sorted(policy.read_scopes)
 
 
 def _declares_tools(running: Run[Any]) -> bool:
     handlers = running.features.handlers
-    # An extension that forwards unknown methods to another server forwards calls of tools as well, around
+    # With a fallback, the run forwards to another server. It forwards calls of tools too, in a handler around
     # `call_tool`.
     return handlers.get("tools/call") is call_tool and FALLBACK not in handlers
 
 
 class _RuleCheck:
-    """Warns the operator once about rules for tools that do not exist. The tools may be added later, so the rules
-    remain."""
+    """Warns the operator once about rules for tools that do not exist. They are no errors, since tools may be added
+    later."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -99,7 +103,7 @@ class _RuleCheck:
 
     @asynccontextmanager
     async def check(self, running: Run[Any]) -> AsyncIterator[None]:
-        """Check the rules when the server starts to run."""
+        """Check the rules, as the lifespan of the extension."""
         if not self._has_checked and _declares_tools(running):
             self._has_checked = True
             names = [tool.name for tool in running.features.tools.all()]
@@ -112,13 +116,13 @@ class _RuleCheck:
 
 
 class Access:
-    """The guard of one server."""
+    """Wraps the handlers of one server with checks of scopes."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """Return the handler of `method` that checks the rights of the principal."""
+        """Return a handler for `method` that checks the scopes of the principal."""
         name = method.handler
         if method.built_in or name in _UNGUARDED or name.startswith(_TASKS):
             return handler
@@ -134,7 +138,7 @@ class Access:
         return self._guard_listen(handler) if name == "subscriptions/listen" else self._guard(name, handler)
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
-        """Return the handler of `method` that answers at once, with the same checks."""
+        """Return a handler for `method` that answers at once, with the same checks."""
         lists = _LISTS.get(method.handler)
         if lists is None:
             return self._guard(method.handler, handler)
@@ -146,7 +150,7 @@ class Access:
         return handle
 
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
-        """Return True if the tool with that name does not exist for `principal`."""
+        """Return True if the operator does not grant `principal` the scopes for the tool with that name."""
         return self.policy.restricts(principal) and not self.policy.allows(
             principal, self.scopes_of_tool(running, name)
         )
@@ -159,7 +163,7 @@ class Access:
         return self.policy.scopes_of_tool(name, None if registered is None else registered.options)
 
     def scopes_of_resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
-        """Return the scopes that reading the resource requires."""
+        """Return the scopes that reading the resource `uri` requires."""
         return self.policy.scopes_of_resource(uri)
 
     def scopes_of_prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
@@ -167,11 +171,10 @@ class Access:
         return self.policy.scopes_of_prompt(name)
 
     def _find_requirement(self, running: Run[Any], name: str, params: Any) -> _Requirement | None:
-        """Return the scopes that a request of the method `name` with these params requires; None if there is nothing
-        to guard."""
+        """Return what a request for the method `name` with these params requires; None if it needs no check."""
         if name == "tools/call":
             tool = params.name
-            # An unknown tool requires no scopes: its error is the same, whatever the token allows.
+            # An unknown tool needs no check: the error is the same with any token.
             if tool not in running.features.tools and _declares_tools(running):
                 return None
             return _Requirement(
@@ -186,7 +189,7 @@ class Access:
             message = f"unknown resource or template: {uri[:100]}"
             return _Requirement(self.policy.scopes_of_resource(uri), lambda: InvalidParams(message))
         uri = getattr(params, "uri", None)
-        # Pages of apps hold no data, and a client that may call a tool needs its page.
+        # The HTML pages of apps contain no data, and every client that may call a tool needs its page.
         if name == "resources/read" and any(uri in extension.open_resources for extension in running.extensions):
             return None
         if isinstance(uri, str):
@@ -208,13 +211,13 @@ class Access:
             if policy.restricts(principal):
                 requirement = self._find_requirement(running, name, params)
                 if requirement is not None:
-                    # An object that the principal can never access is treated as nonexistent, since a refusal would
-                    # reveal that it exists.
+                    # What the operator does not grant is treated as nonexistent, since another error would reveal
+                    # that it exists.
                     if not self.policy.allows(principal, requirement.scopes):
                         raise requirement.absence()
                     self.policy.require(principal, requirement.scopes)
-                    # If it becomes a task, requests for the task need the same scopes, and so do clients that
-                    # reconnect to the stream of its answer, or receive events of their subscriptions.
+                    # If the call becomes a task, requests for the task require these scopes too. So do clients that
+                    # reconnect to the stream of the answer, or receive changes of their subscriptions.
                     context.call.scopes |= requirement.scopes
                     context.link.session.add_needed_scopes(requirement.scopes)
             return handler(running, context, params)
@@ -222,8 +225,7 @@ class Access:
         return handle
 
     def _guard_listen(self, handler: Handler) -> Handler:
-        """Return a handler that omits from a stream the resources that do not exist for its principal, as if they did
-        not exist at all."""
+        """Return a handler that leaves out of a subscription the resources that do not exist for the principal."""
 
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy
@@ -231,8 +233,8 @@ class Access:
                 subscription = params.notifications
                 requirement = {uri: policy.scopes_of_resource(uri) for uri in subscription.resource_subscriptions}
                 existing = [uri for uri, scopes in requirement.items() if policy.allows(principal, scopes)]
-                # All scopes are required at once: a client that gets one scope at a time sends its user to the
-                # browser for each.
+                # The scopes of all resources are required in one error. If they were required one by one, the client
+                # would send its user to the browser for each.
                 policy.require(principal, frozenset().union(*(requirement[uri] for uri in existing)))
                 subscription = subscription.model_copy(update={"resource_subscriptions": existing})
                 params = params.model_copy(update={"notifications": subscription})
@@ -243,7 +245,7 @@ class Access:
     def _filter_lists(
         self, principal: Principal | None, running: Run[Any], result: dict[str, Any], lists: Sequence[_List]
     ) -> dict[str, Any]:
-        """Return the result without the entries that do not exist for `principal`."""
+        """Return `result` with only those entries of `lists` that exist for `principal`."""
         if not self.policy.rules.principals:
             return result
         for list_ in lists:
@@ -252,14 +254,14 @@ class Access:
                 return self.policy.allows(principal, list_.required_scopes(self, running, str(entry[list_.key])))
 
             result = _filter_list(result, list_.path, exists)
-        # Another client of the same cache may see more, or less.
+        # A cache must not give this list to other clients, for which more or fewer entries exist.
         return {**result, "cacheScope": "private"} if "cacheScope" in result else result
 
 
 def _filter_list(
     result: dict[str, Any], path: Sequence[str], exists: Callable[[Mapping[str, Any]], bool]
 ) -> dict[str, Any]:
-    """Return the result with only those entries of the list at `path` that exist."""
+    """Return `result` with only those entries of the list at `path` for which `exists` returns True."""
     name, rest = path[0], path[1:]
     if name not in result:
         return result

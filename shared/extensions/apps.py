@@ -1,18 +1,19 @@
-"""MCP Apps: pages that a host shows instead of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
+"""MCP Apps: HTML pages in which a host shows the results of tools (the extension io.modelcontextprotocol/ui,
+SEP-1865).
 
     server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
 
     @server.tool(read_only=True, app="ui://weather/days")
     async def forecast(ctx: Context[State], city: str) -> str:
-        \"\"\"Tell the weather of the next days.\"\"\"
+        \"\"\"Return the weather of the next days.\"\"\"
         days = ...
         if shows_apps(ctx):
             show(ctx, {"days": days})
         return text_of(days)
 
-A result is the same for every client: data for the page alone is in the result's `_meta.view`, and only for clients
-that declared that they show such pages. Other clients do not learn of the pages, and see unchanged lists. A page
-contains no data, so anyone who knows its URI may read it, whatever the client declares and its token allows.
+Every client receives the same result. One that declared that it shows such pages also receives additional data for
+the page, in the result's `_meta.view`, and the URI of the page in the list of tools. Pages contain no data, so anyone
+who knows the URI of a page may read it, without any scope.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,29 +37,31 @@ from ..server.handlers.conditional_reads import add_etag, cached_etag
 from ..server.run import Run
 
 UI = "io.modelcontextprotocol/ui"
-"""The name of the extension."""
+"""The identifier of the extension."""
 MIME_TYPE = "text/html;profile=mcp-app"
-"""The media type of a page, exactly as hosts compare it."""
+"""The media type of a page. Hosts compare this text exactly."""
 
 _SCHEME = "ui://"
 _MAX_TYPES = 100
-"""Maximum number of a client's media types that are considered, since a message may have a million of them."""
+"""Maximum number of media types that are read from a client's capability, which may contain a million."""
 
 Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
-"""A permission of the host's browser that a page may request."""
+"""A browser permission that a page may request from the host."""
 
 
 @record
 class App:
-    """One page, which tools name by its URI. Raises DeclarationError for a URI that can't identify a page."""
+    """An app: one HTML page. Tools refer to it by its URI. Raises DeclarationError if the URI does not begin with
+    `ui://`."""
 
     uri: str
     page: Callable[[], str]
-    """Reads the page, one whole HTML document. It is called in a thread, when a client first reads it."""
+    """A function that returns the page, a complete HTML document. It is called in a thread when a client first reads
+    the page."""
     border: bool = True
-    """True if the host should draw a border and a background around it."""
+    """True if the host should draw a border and a background around the page."""
     permissions: Sequence[Permission] = ()
-    """Permissions that improve the page; a host need not grant them."""
+    """Permissions that the page can use. It must also work without them, since a host need not grant them."""
 
     def __post_init__(self) -> None:
         if not self.uri.startswith(_SCHEME) or self.uri == _SCHEME:
@@ -66,43 +69,41 @@ class App:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The `_meta` for hosts, with rules for the page: it may load nothing from anywhere."""
+        """The `_meta` of the page for hosts, with a content security policy that lets it load nothing."""
         permissions: dict[str, Any] = (
             {"permissions": {name: {} for name in self.permissions}} if self.permissions else {}
         )
-        # An empty policy allows no origin at all: the page is one document, and hosts would block anything else by
-        # default.
+        # An empty policy allows no origin, and the page is a single document, which needs none.
         return {"ui": {"csp": {}, **permissions, "prefersBorder": self.border}}
 
 
 def shows_apps(context: Context[Any]) -> bool:
-    """Return True if the client shows pages, so that data for them is useful."""
+    """Return True if the client shows apps, so that it is worth computing data for them."""
     types = find_capability(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
     return isinstance(types, list) and MIME_TYPE in types[:_MAX_TYPES]
 
 
 def show(context: Context[Any], view: Mapping[str, Any]) -> None:
-    """Send data for the page of the called tool along with the result. The data is omitted if the client shows no
-    pages, if it takes more than `MAX_VIEW` bytes, or if the whole result exceeds the limit of a call."""
+    """Add data for the app of the called tool to its result. The data is left out if the client does not show apps,
+    if it takes more than `MAX_VIEW` bytes, or if the result would exceed the limit of a call with it."""
     if shows_apps(context):
         context.call.view = view
 
 
 def apps(*pages: App) -> Extension[Any]:
-    """Return the extension that serves these pages, and links them to the tools that name one of them as their
-    `app`."""
+    """Return the extension that serves these apps, and links tools with the option `app` to them."""
     served = _Apps(pages)
     extension = Extension[Any](
         UI,
         around=served.around,
         declares=[
             Capability(("extensions", UI), lambda _: {}),
-            # Pages are read like resources, even if there are no other resources.
+            # Clients read pages as resources, so this capability is needed even without other resources.
             Capability(("resources",), lambda running: None if len(running.features.resources) else {}),
         ],
     )
     extension.around_at_once = served.around_at_once
-    # Tools are linked by their declared names, before anything renames them.
+    # Innermost, because tools are found by their declared names, and other extensions may rename them.
     extension.rank = -1
     extension.lifespan = served.check
     extension.open_resources = served.uris
@@ -110,7 +111,7 @@ def apps(*pages: App) -> Extension[Any]:
 
 
 class _Apps:
-    """The pages of a server, by their URIs."""
+    """The apps of a server."""
 
     def __init__(self, pages: Sequence[App]) -> None:
         self._apps = {app.uri: app for app in pages}
@@ -120,15 +121,14 @@ class _Apps:
             raise DeclarationError("two apps have the same URI")
 
     def check(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
-        """Raise DeclarationError if a tool names an unknown page."""
+        """Raise DeclarationError if a tool refers to an unknown app. Return an empty lifespan."""
         for tool in running.features.tools.all():
             if tool.options.app is not None and tool.options.app not in self._apps:
                 raise DeclarationError(f"tool {tool.name!r}: there is no app {tool.options.app!r}")
         return nullcontext()
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """Return the handler of `method` with the additions for clients that show pages; for others nothing
-        changes."""
+        """Return a handler for `method` that adds what apps need, if `method` lists tools or reads resources."""
         match method.handler:
             case "tools/list":
 
@@ -149,8 +149,8 @@ class _Apps:
                 return handler
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
-        """Return the handler of `method` that answers at once, with the same additions; a page may have to be read
-        first."""
+        """Return a handler for `method` that answers at once, with the same additions. It answers no request for a
+        page, which may have to be read first."""
 
         def answer(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any] | None:
             if isinstance(params, ReadResourceParams):
@@ -172,23 +172,23 @@ class _Apps:
 
 
 def _add_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
-    """Return a list of tools with the URIs of their pages, if the client shows pages."""
+    """Return the `result` of `tools/list` with the URIs of apps, if the client shows apps."""
     if not shows_apps(context):
         return result
 
     def add_links() -> dict[str, Any]:
         tools = [_add_link(running, tool) for tool in result["tools"]]
-        # The list is not for the caches of other clients, which may have declared nothing.
+        # A cache must not give this list to clients that don't show apps.
         return {**result, "tools": tools, "cacheScope": "private"}
 
     return result.get_variant(UI, add_links) if isinstance(result, CachedResult) else add_links()
 
 
 def _add_link(running: Run[Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool of a list with the URI of its page."""
+    """Return the entry of a tool with the URI of its app, if it has one."""
     tool = running.features.tools.get(entry["name"])
     uri = None if tool is None else tool.options.app
     if uri is None:
         return entry
-    # The flat form is deprecated, but hosts still read it.
+    # `ui/resourceUri` is deprecated, but some hosts still read it.
     return {**entry, "_meta": {**entry.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}

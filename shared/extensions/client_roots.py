@@ -1,8 +1,9 @@
-"""Serves each client only in its own roots: its calls get a state made for these roots.
+"""Limits each client to its own roots: the handlers of its calls receive a state that was made for these roots.
 
-A client with a session is asked for its roots once, by the first call that needs them, and again after it has
-reported a change. A client without a session is asked in each call that allows questions; in any other call it is
-treated as a client without roots, with the least access.
+In a session with a handshake, the client is asked for its roots by the first call that needs them, and again after it
+has reported a change. In the stateless era, it is asked in each call of a method that allows requests for input. In a
+call of any other method, the state is that for an empty list of roots, which gives the least access. A client without
+the capability `roots` receives the server's own state.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,15 +23,16 @@ from ..server.run import Run
 from ..server.running import Opening
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
-"""Derives, from the server's state, the state for a client whose roots have these URIs."""
+"""A function that accepts the server's state and the URIs of a client's roots, and returns the state for that
+client."""
 
 # Methods whose handlers do not use the state of the server.
 _STATELESS_METHODS = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
 
 
 def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
-    """Give each call of a client with roots the state that `narrow` makes from the server's own state and the URIs of
-    the roots. If the client does not name its roots, calls that need the state fail. For use in a lifespan."""
+    """Give each call of a client that declared roots the state that `narrow` returns. If the client does not list its
+    roots, its calls that need the state fail. For use in a lifespan."""
     roots = ClientRoots(narrow, opening.limits.roots_seconds)
     extension = Extension[Any]("client roots", around=roots.around)
     extension.around_at_once = roots.around_at_once
@@ -39,29 +41,31 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
 
 @dataclass(slots=True, eq=False, repr=False)
 class _SessionRoots:
-    """The state for one session."""
+    """The roots of one session."""
 
     state: Any = None
+    """The state for the client."""
     changes: int = -1
-    """The number of changes to its roots that the client had reported when it was asked."""
+    """The number of changes of its roots that the client had reported when they were requested; -1 before."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held by the call that asks the client."""
+    """Held by the call that requests the roots."""
     failures: int = 0
+    """The number of times that the client did not list its roots."""
     refusal: str = ""
-    """The error after the last failure."""
+    """The error of the last failure."""
 
 
 class ClientRoots:
-    """The states for the clients of one server."""
+    """The roots of the clients of one server."""
 
     def __init__(self, narrow: Narrow, seconds: float) -> None:
         """A client has `seconds` to list its roots."""
         self._narrow = narrow
         self._seconds = seconds
-        self._known: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()
+        self._sessions: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """Return the handler of `method`, called with the state for its client."""
+        """Return a handler for `method` that calls `handler` with the state for the client."""
         if method.name in _STATELESS_METHODS:
             return handler
 
@@ -72,13 +76,14 @@ class ClientRoots:
         return handle
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
-        """Return the handler that answers at once, for clients without roots and for clients whose state is known."""
+        """Return the same for a handler that answers at once. It answers only clients without roots, and clients
+        whose state is known."""
 
         def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             if not context.peer.can("roots"):
                 return handler(running, context, params)
             session = context.link.session
-            cached = self._known.get(session)
+            cached = self._sessions.get(session)
             if cached is None or cached.changes != session.roots_changed:
                 return None
             return handler(running, replace(context, state=cached.state), params)
@@ -91,15 +96,16 @@ class ClientRoots:
         if not context.peer.has_handshake:
             return await self._narrow_state(context) if may_ask else await self._narrow(context.state, [])
         session = context.link.session
-        cached = self._known.get(session)
+        cached = self._sessions.get(session)
         if cached is None:
-            cached = self._known[session] = _SessionRoots()
+            cached = self._sessions[session] = _SessionRoots()
         if cached.changes != session.roots_changed:
-            await self._ask_roots(cached, context)
+            await self._request_roots(cached, context)
         return cached.state
 
-    async def _ask_roots(self, cached: _SessionRoots, context: Context[Any]) -> None:
-        """Ask the client, unless another call is asking it. Raises ToolError if the client does not answer."""
+    async def _request_roots(self, cached: _SessionRoots, context: Context[Any]) -> None:
+        """Request the roots from the client, or wait for another call that is doing so. Raises ToolError if the
+        client does not list them."""
         session, failures = context.link.session, cached.failures
         async with cached.lock:
             if cached.failures != failures:
@@ -115,7 +121,7 @@ class ClientRoots:
                 cached.failures += 1
                 cached.refusal = f"this server works only in the roots of its client, which are unknown: {reason}"
                 raise ToolError(cached.refusal) from None
-            # The next call asks again, since the roots have changed meanwhile.
+            # If the roots have changed meanwhile, `changes` is outdated, so the next call requests them again.
             cached.state, cached.changes = state, changes
 
     async def _narrow_state(self, context: Context[Any]) -> Any:

@@ -1,7 +1,7 @@
-"""Serves principals with their own settings: each has its own run of the server.
+"""Serves principals with settings of their own, by opening a run of the server for each.
 
-The runs share nothing: no files, caches, cursors, subscriptions or listeners to changes. All of them open and close
-with the run of which they are a part.
+The runs share nothing: no files, caches, cursors or subscriptions. They are opened and closed together with the main
+run, of which they are parts (see `server/run.py`).
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -19,19 +19,19 @@ NARROWING = "narrowing"
 
 
 class _JoinedStores:
-    """Stores that have already been joined, so that the other replicas see all runs here as one replica."""
+    """The stores of the main run, for its parts. To the other replicas, all runs of this process are one replica."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
     def join(self) -> AbstractAsyncContextManager[Replica]:
-        """Return the existing replica."""
+        """Return the replica of the main run."""
         return nullcontext(self._replica)
 
 
 def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
-    """Return the extension that serves principals with these names under these settings, or for None under the
-    settings of the run; `*` means all other names."""
+    """Return the extension that serves principals with their own `settings`, given by name; None for the settings of
+    the main run. The name `*` stands for all other names."""
 
     @asynccontextmanager
     async def open_runs(running: Run[Any]) -> AsyncIterator[None]:

@@ -1,19 +1,19 @@
-"""Skills: folders of instructions for a model, in addition to the tools that they describe (the extension
+"""Skills: folders of instructions for a model, for example on how to use the server's tools (the extension
 io.modelcontextprotocol/skills, SEP-2640).
 
     class Library:
-        async def list(self, context): ...  # skills may come and go: called for each request
+        async def list(self, context): ...  # called for each request, so skills may be added and removed
         async def get(self, context, path): ...
         async def read(self, context, skill, file): ...
 
     server = Server(..., extensions=[skills(Library())])
 
-Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
-2026-07-28 also list skills with the digests of their files, and directories. Call `changes.resources()` when a skill
-is added, removed or changed.
+Every file of a skill is a resource, `skill://<path of the skill>/<file>`, which clients of all versions can read.
+Clients of 2026-07-28 can also list skills, with the digests of their files, and directories. Call
+`changes.resources()` when a skill is added, removed or changed.
 
-A name from a client never becomes a path: it is compared with the files of the skill in the source, and a source is
-called only with well-formed paths of skills.
+A name that a client sends is never used as a path of the file system: it is compared with the names of the skill's
+files. A source is called only with well-formed paths of skills.
 """
 
 import hashlib
@@ -51,18 +51,19 @@ from ..text import join_lines
 
 T = TypeVar("T")
 
-MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024  # characters
+MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024
+"""Maximum number of characters in a description, and in the name of a file."""
 MAX_DEPTH = 32
-"""Maximum number of parts in a skill's path."""
+"""Maximum number of names in a skill's path."""
 
 _SCHEME = "skill://"
 _PATH = re.compile(
-    rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # the server's folders of skills
-    r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name
+    rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # the folders that contain the skill
+    r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name of the skill
 )
 _FORBIDDEN_CHARACTERS = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
 _MORE_TYPES = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
-"""Media types that older versions of Python do not know."""
+"""Media types that older Python versions do not know, by suffix."""
 
 
 # Skills
@@ -70,7 +71,7 @@ _MORE_TYPES = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "app
 
 @record
 class SkillFile:
-    """One file of a skill: its size in bytes, and their SHA-256 in lowercase hex."""
+    """A file of a skill. `size` is the number of its bytes, and `sha256` their digest in lowercase hex."""
 
     size: int
     sha256: str
@@ -83,15 +84,16 @@ class SkillFile:
 
 @record
 class Skill:
-    """One skill. Raises DeclarationError if it is invalid, or can't be loaded by every host."""
+    """One skill. Raises DeclarationError if it is invalid, or larger than what every host supports."""
 
     path: str
-    """The path among the server's skills, e.g. `review` or `team/review`. The last part is its name: up to 64
+    """The path of the skill on the server, e.g. `review` or `team/review`. Its last part is the name: up to 64
     lowercase letters, digits, and single hyphens between them."""
     frontmatter: dict[str, Any]
-    """The whole front matter of its SKILL.md, as JSON: the same name, a description, and anything else."""
+    """The front matter of its SKILL.md, as JSON: the name, a description, and anything else."""
     files: Mapping[str, SkillFile]
-    """Every file by its path in the skill, with slashes: SKILL.md, and the files of nested skills as well."""
+    """All files of the skill by their paths in it, with slashes. They include SKILL.md, and the files of nested
+    skills."""
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path):
@@ -118,13 +120,13 @@ class Skill:
         return f"{_SCHEME}{self.path}/{quote(file)}"
 
     def file_at(self, uri: str) -> str | None:
-        """Return the file with this URI, exactly as `uri` writes it; None if there is none."""
+        """Return the path of the file whose URI is exactly `uri`; None if there is none."""
         file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
-        # `%2e%2e` and other spellings are not names of a file, so nothing has to be resolved.
+        # Another spelling of the URI, e.g. with `%2e%2e`, is not that of a file, so nothing has to be resolved.
         return file if file in self.files and self.uri(file) == uri else None
 
     def entry(self) -> dict[str, Any]:
-        """Return the skill as `skills/list` and `skills/get` show it."""
+        """Return the entry of the skill for `skills/list` and `skills/get`."""
         resources = [
             SkillResource(uri=self.uri(name), digest=f"sha256:{file.sha256}", size=file.size)
             for name, file in self.files.items()
@@ -132,7 +134,7 @@ class Skill:
         return SkillEntry(uri=self.uri(), frontmatter=self.frontmatter, resources=resources).to_wire()
 
     def resource(self, file: str = MANIFEST) -> Resource:
-        """Return one of its files in the form that lists of resources contain."""
+        """Return a file as an entry for lists of resources."""
         size, mime_type = self.files[file].size, _mime_type(file)
         if file != MANIFEST:
             name = join_lines(file.rpartition("/")[2])
@@ -141,8 +143,8 @@ class Skill:
         return Resource(uri=self.uri(), name=name, description=description, mime_type=mime_type, size=size)
 
     def children(self, uri: str) -> list[Resource]:
-        """Return the direct children of its directory `uri`; empty if that is not a directory, since no directory is
-        empty."""
+        """Return the direct children of the directory `uri`. Empty if that is not a directory of the skill, since a
+        directory always contains a file."""
         prefix, by_name = f"{uri}/", {}
         for file in sorted(self.files):
             _, is_inside, rest = self.uri(file).partition(prefix)
@@ -153,34 +155,35 @@ class Skill:
         return list(by_name.values())
 
 
-# Skills of a server
+# The skills of a server
 
 
 class SkillSource(Protocol):
     """The source of a server's skills. `context` is the context of the request; its `state` is the value that the
     lifespan yielded.
 
-    Create a skill once and keep it: its digests and sizes must match the bytes that `read` returns.
+    The digests and sizes in a `Skill` must match the bytes that `read` returns. So a source should create the object
+    once, not for each request.
     """
 
     async def list(self, context: Context[Any]) -> Sequence[Skill]:
-        """Return the skills to list, in a stable order. The list may be incomplete or empty."""
+        """Return the skills to list, always in the same order. Skills that are not in the list can still be read."""
 
     async def get(self, context: Context[Any], path: str) -> Skill | None:
-        """Return the skill at `path`, listed or not; None if there is none."""
+        """Return the skill with that path, even if it is not listed; None if there is none."""
 
     async def read(self, context: Context[Any], skill: Skill, file: str) -> bytes | None:
-        """Return the bytes of one of the files of `skill`; None if it no longer exists."""
+        """Return the bytes of a file of `skill`; None if it no longer exists."""
 
 
 class Skills:
-    """A server's skills, behind its resources and the methods of the extension."""
+    """The handlers of the extension, which serve the skills of `source`."""
 
     def __init__(self, source: SkillSource) -> None:
         self.source = source
 
     async def find(self, context: Context[Any], uri: str) -> Skill:
-        """Return the skill whose SKILL.md has this URI. Raises ResourceNotFound."""
+        """Return the skill whose SKILL.md has this URI. Raises ResourceNotFound if there is none."""
         path = uri.removeprefix(_SCHEME).removesuffix(f"/{MANIFEST}")
         skill = await self.source.get(context, path) if _PATH.fullmatch(path) else None
         if skill is None or skill.uri() != uri:
@@ -197,7 +200,7 @@ class Skills:
         raise ResourceNotFound(uri, "no skill has a directory with this URI")
 
     async def list_resources(self, context: Context[Any]) -> list[Resource]:
-        """Return the SKILL.md of each skill, for `resources/list`."""
+        """Return an entry for the SKILL.md of each listed skill, for `resources/list`."""
         return [skill.resource() for skill in await self.source.list(context)]
 
     async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
@@ -219,20 +222,21 @@ class Skills:
     # The methods
 
     async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-        """`skills/list`."""
+        """Handle `skills/list`."""
         entries, more = _page_of(
             running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor
         )
         return {"skills": [skill.entry() for skill in entries], **more}
 
     async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-        """`skills/get`: a listed skill, or an unlisted one. Raises ResourceNotFound."""
+        """Handle `skills/get`, also for a skill that is not listed. Raises ResourceNotFound."""
         return {"skill": (await self.find(context, params.uri)).entry()}
 
     async def read_directory(
         self, running: Run[Any], context: Context[Any], params: DirectoryParams
     ) -> dict[str, Any]:
-        """`resources/directory/read`: the direct children of a directory of a skill. Raises ResourceNotFound."""
+        """Handle `resources/directory/read`, which lists the direct children of a directory. Raises
+        ResourceNotFound."""
         children = await self.children(context, params.uri)
         entries, more = _page_of(running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
         return {"resources": [child.to_wire() for child in entries], **more}
@@ -265,18 +269,18 @@ def skills(source: SkillSource) -> Extension[Any]:
 def _page_of(
     running: Run[Any], name: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
 ) -> tuple[Sequence[T], dict[str, str]]:
-    """Return the page of a list that may differ between callers, and the result's field for the next page."""
+    """Return the page at `cursor` of a list, and the field of the result with the cursor of the next page."""
     size, signer = running.server.page_size, running.signer
     entries, next_cursor = page(items, cursor, key, name=name, size=size, signer=signer)
     return entries, {} if next_cursor is None else {"nextCursor": next_cursor}
 
 
 def _enclosing_paths(uri: str) -> Iterator[str]:
-    """Iterate over the paths of the skills that may contain `uri`, innermost first."""
+    """Yield the paths that a skill which contains `uri` may have, the longest first."""
     if not uri.startswith(_SCHEME):
         return
     parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)
-    # Skills may be nested: a file belongs to the innermost skill that has it.
+    # The longest first, because skills may be nested, and a file belongs to the innermost skill.
     for end in range(len(parts), 0, -1):
         path = "/".join(parts[:end])
         if _PATH.fullmatch(path):
@@ -290,5 +294,5 @@ def _mime_type(file: str) -> str | None:
 
 @cache
 def _mime_types() -> dict[str, str]:
-    # The machine's own tables are not used, so that a file has the same type wherever it is served.
+    # The tables of the operating system are not used, so that a file has the same type on every machine.
     return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_TYPES

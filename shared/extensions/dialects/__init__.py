@@ -1,10 +1,11 @@
-"""DIALECTS: the methods of dialects that are not in the specification.
+"""DIALECTS: handlers for the methods of dialects that have no equivalent in the specification.
 
-`protocol/wire/dialects` calls them by the names below, and writes their results in the form of the dialect's
-document. They are not announced to peers that speak the specification; a peer of 2026-07-28 that calls them gets an
-answer, with its usual rights. Each result is `{"value": ...}`, with any value.
+`protocol/wire/dialects` says what dialects are. It turns such a request into one for an internal method, and writes
+the result in the form of the dialect. The internal methods are called `dialects/`, the number of the document, a
+slash, and the name in the document. They are not announced. A peer of 2026-07-28 that calls one gets an answer, under
+the usual access control. Each result is `{"value": ...}`, with any value.
 
-Most programs never use a dialect, so a document's handlers are imported at its first request.
+Most programs never use a dialect, so the handlers of a document are imported with its first request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +32,11 @@ _METHODS: Mapping[str, Sequence[str]] = {
     "000": ("listTools", "listResources", "tool/execute", "resource/read"),
     "002": ("initialize", "read_resource"),
 }
-"""The methods by document, each a handler in `HANDLERS` of the document's module."""
+"""The names of the methods, by document. Their handlers are in `HANDLERS` of the document's module."""
 
 
 def _import_handler(document: str, method: str) -> Handler:
-    """Return a handler that imports the document's module when it is called."""
+    """Return a handler that imports the module of the document when it is called."""
 
     async def handle(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
         handlers: Mapping[str, Handler] = import_module(f".document_{document}", __name__).HANDLERS
@@ -53,25 +54,24 @@ _HANDLERS = {
 DIALECTS = Extension[Any](
     "dialects", methods=[Method(name, Params, first=V2026_07_28) for name in _HANDLERS], handlers=_HANDLERS
 )
-"""For `Server.open(extensions=...)`."""
+"""The extension, for `Server.open(extensions=...)`."""
 
 
 _MAX_PAGES = 1_000
-"""Maximum number of pages of a list that are read, since a list may be endless."""
+"""Maximum number of pages of a list that are read, since the list of another server may be endless."""
 _METHOD_BY_NAME = {method.name: method for method in REQUESTS}
 
 
 async def call_method(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """Return the result of the protocol's `method` with `params`, instead of a dialect's call. Everything around the
-    call, including rules and records, sees the protocol's method. Raises the exceptions of its handler."""
+    """Return the result of the protocol's `method` with `params`, on behalf of a dialect's call. Access control, the
+    audit log and others see a call of this method. Raises the exceptions of its handler."""
     with context.call.act_as(_METHOD_BY_NAME[method], params):
         return await running.handlers[method](running, context, params)
 
 
 async def list_all(running: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
-    """Return the entries that the protocol's `method` lists under `key`, as many as one call may list; empty if the
-    server has no such list. A gateway's lists include the entries of the servers behind it. Raises the exceptions of
-    its handler."""
+    """Return the entries of the list `key` that the protocol's `method` returns, from all its pages, up to the limit
+    of a call. Empty if the server has no such list. Raises the exceptions of the handler."""
     entries: list[dict[str, Any]] = []
     cursor: str | None = None
     if not running.identity.has(_METHOD_BY_NAME[method].capability):
@@ -86,7 +86,7 @@ async def list_all(running: Run[Any], context: Context[Any], method: str, key: s
 
 
 def read_params(context: Context[Any], model: type[P]) -> P:
-    """Return the params of a dialect's call as `model`. Raises InvalidParams."""
+    """Return the params of a dialect's call as a `model`. Raises InvalidParams."""
     try:
         return model.model_validate(context.call.raw)
     except ValidationError as error:

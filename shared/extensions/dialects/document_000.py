@@ -1,14 +1,15 @@
-"""The methods of document 000 (section 5.2; see shared/protocol/wire/dialects/README.md), with the decisions that it
-leaves to a server:
+"""The handlers for the methods of document 000 (section 5.2; see shared/protocol/wire/dialects/README.md). Decisions
+that the document leaves to a server:
 
-* A `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3. The server's name may be
-  missing. Underscores and case in the tool's name are ignored: `filesystem/readFile` is `read_file`. A server that
-  combines others also accepts the name of the server that offers the tool.
-* A tool's result is its structured content, or else its text, or else the array of its content. With both structured
-  and non-text content, both are returned under their names in the specification. A failed call is an error.
-* A `resourceId` is a URI or a URI template. `query` contains the template's variables; other values become the URI's
-  query. Non-string values are serialized as JSON, and null is left out.
-* A resource's result is its text, or else the array of its contents.
+* A `toolId` is the name of the server, a slash and the name of the tool, as in the example in section 4.1.3. The name
+  of the server may be left out. Underscores and case in the name of the tool are ignored: `filesystem/readFile` is
+  `read_file`. A gateway also accepts the name of the server behind it that has the tool.
+* The result of a tool is its structured content, or else its text, or else the array of its content blocks. If it has
+  both structured content and other content than text, it is an object with both, as in the specification. A failed
+  call is an error.
+* A `resourceId` is a URI or a URI template. `query` contains the variables of the template; further values become the
+  query of the URI. Values that are not strings become JSON, and null is dropped.
+* The result of a resource is its text, or else the array of its contents.
 """
 
 from collections.abc import Mapping
@@ -45,13 +46,13 @@ class _ReadParams(Params):
 
 
 async def list_tools(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/listTools`: all tools on offer, as one array."""
+    """Handle `mcp/listTools`: return all tools that are offered, as one array."""
     server, tools = _name_of(run), await list_all(run, context, "tools/list", "tools")
     return {"value": [{"toolId": f"{server}/{tool['name']}", **tool} for tool in tools]}
 
 
 async def list_resources(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/listResources`: the resources, up to the limit of one call, and all templates, as one array."""
+    """Handle `mcp/listResources`: return the resources and the templates, as one array."""
     fixed = await list_all(run, context, "resources/list", "resources")
     templates = await list_all(run, context, "resources/templates/list", "resourceTemplates")
     schemas = {
@@ -62,7 +63,7 @@ async def list_resources(run: Run[Any], context: Context[Any], params: Params) -
         uri = resource["uriTemplate"]
         schema = schemas.get(uri)
         if schema is None:
-            # The variables of a template that is declared elsewhere are strings.
+            # The template belongs to another server, so the types of its variables are unknown.
             template = _compile(uri)
             names = () if template is None else template.names
             schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -71,16 +72,16 @@ async def list_resources(run: Run[Any], context: Context[Any], params: Params) -
 
 
 async def execute_tool(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/tool/execute`. Raises InvalidParams, ToolError, and the exceptions of the tool."""
+    """Handle `mcp/tool/execute`. Raises InvalidParams, ToolError, and the exceptions of the tool."""
     arguments = read_params(context, _ExecuteParams)
     name = await _find_tool_name(run, context, arguments.tool_id)
     try:
         result = await call_method(run, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
     except UnknownTool:
-        if _is_own(run, arguments.tool_id):
+        if _is_for_this_server(run, arguments.tool_id):
             raise
-        own = _name_of(run)
-        raise InvalidParams(f"this server is {own!r}; call its tools as {own}/NAME") from None
+        server_name = _name_of(run)
+        raise InvalidParams(f"this server is {server_name!r}; call its tools as {server_name}/NAME") from None
     content = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
     if result.get("isError"):
@@ -92,7 +93,8 @@ async def execute_tool(run: Run[Any], context: Context[Any], params: Params) -> 
 
 
 async def read_resource(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
+    """Handle `mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's
+    function."""
     arguments = read_params(context, _ReadParams)
     uri, values = arguments.resource_id, texts_of(arguments.query)
     if "{" in uri:
@@ -118,13 +120,13 @@ HANDLERS: Mapping[str, Handler] = {
 
 
 async def _find_tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
-    """Return the name of the tool with that id, or the name in the id if there is no such tool."""
+    """Return the name of the tool with that id; if there is none, the name in the id."""
     server, _, name = tool_id.rpartition("/")
-    if name in run.features.tools and _is_own(run, tool_id):
+    if name in run.features.tools and _is_for_this_server(run, tool_id):
         return name
     names = [tool["name"] for tool in await list_all(run, context, "tools/list", "tools")]
-    if not _is_own(run, tool_id):
-        # A server that combines others also accepts this name for each tool, however it is listed.
+    if not _is_for_this_server(run, tool_id):
+        # A gateway accepts `<server>__<tool>` for each tool, even if it lists the tool under another name.
         prefix = f"{server}__"
         names = [listed_name if listed_name.startswith(prefix) else f"{prefix}{listed_name}" for listed_name in names]
         name = f"{prefix}{name}"
@@ -133,8 +135,8 @@ async def _find_tool_name(run: Run[Any], context: Context[Any], tool_id: str) ->
     return next((listed_name for listed_name in names if _normalize(listed_name) == _normalize(name)), name)
 
 
-def _is_own(run: Run[Any], tool_id: str) -> bool:
-    """Return True unless `tool_id` names another server."""
+def _is_for_this_server(run: Run[Any], tool_id: str) -> bool:
+    """Return True if `tool_id` contains the name of this server, or no server."""
     server = tool_id.rpartition("/")[0]
     return not server or _normalize(server) == _normalize(_name_of(run))
 
@@ -142,12 +144,12 @@ def _is_own(run: Run[Any], tool_id: str) -> bool:
 def _compile(uri: str) -> UriTemplate | None:
     try:
         return UriTemplate(uri)
-    except DeclarationError:  # a combined server may list anything
+    except DeclarationError:  # it comes from another server, and may be anything
         return None
 
 
 def _name_of(run: Run[Any]) -> str:
-    """Return the name by which clients know the server."""
+    """Return the name of the server that clients see."""
     name: str = run.identity.server_info["name"]
     return name
 

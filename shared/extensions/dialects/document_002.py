@@ -1,11 +1,11 @@
-"""The methods of document 002 that the specification does not have, with the decisions that it leaves to a server:
+"""The handlers for the methods of document 002 that have no equivalent in the specification (see
+shared/protocol/wire/dialects/README.md). Decisions that the document leaves to a server:
 
-* in addition to `version`, the answer to `initialize` contains the names of the specification: `protocolVersion`,
-  `serverInfo`, `capabilities`, `instructions`;
-* the answer defines tools and prompts, under `tools` and `prompts`: there is no method that lists them. A source of
-  prompts contributes as many as one call may list;
-* `lastModified` of a resource is the value under that name in the `_meta` of its contents, as files have it, or else
-  the value in its declaration.
+* in addition to `version`, the answer to `initialize` contains the fields of the specification: `protocolVersion`,
+  `serverInfo`, `capabilities` and `instructions`;
+* the answer also contains the tools and prompts, as `tools` and `prompts`, because no method lists them;
+* `lastModified` of a resource is that in the `_meta` of its contents, which files have, or else that of its
+  declaration.
 """
 
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ _Object = dict[str, Any]
 
 
 class _InitializeParams(Params):
-    """The params of `initialize`, once a version was chosen."""
+    """The params of `initialize`, after `wire/dialects` has chosen a version."""
 
     version: str
 
 
 async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
-    """`initialize`: the server's description, and its tools and prompts."""
+    """Handle `initialize`: return the server's description, and its tools and prompts."""
     version = read_params(context, _InitializeParams).version
     identity = running.identity
     description = {
@@ -50,13 +50,14 @@ async def initialize(running: Run[Any], context: Context[Any], params: Params) -
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> _Object:
-    """`read_resource`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
+    """Handle `read_resource`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's
+    function."""
     request = read_params(context, ReadResourceParams)
     result = await call_method(running, context, "resources/read", request)
     times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
     modified = max((time for time in times if isinstance(time, str)), default=None)
     if modified is None:
-        with suppress(ResourceNotFound):  # it belongs to another server
+        with suppress(ResourceNotFound):  # the resource belongs to another server
             annotations = running.features.resources.match(request.uri)[0].entry.annotations
             modified = None if annotations is None else annotations.last_modified
     meta = {} if modified is None else {"lastModified": modified}
@@ -68,7 +69,7 @@ HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": re
 
 async def _list_prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
     prompts = running.features.prompts
-    # A server's own declarations describe the arguments better than a list of prompts.
+    # A declared function has the types of its arguments, which `prompts/list` does not show.
     schemas = {prompt.name: prompt.function.schema for prompt in prompts.all()}
     if prompts.source is not None:
         prompts_of_source = await prompts.source.page(context, "", context.budget.entries)
@@ -86,7 +87,7 @@ def _pick_names(entry: _Object) -> _Object:
 
 
 def _schema_of(prompt: Prompt) -> _Object:
-    """Return the schema of a prompt's arguments, which have no types: all are text."""
+    """Return the schema of the arguments of a prompt from a list, which are all strings."""
     properties: _Object = {}
     for argument in prompt.arguments or ():
         schema = {"type": "string", "description": argument.description, "default": argument.default}

@@ -1,7 +1,7 @@
-"""Tasks in the form of 2025-11-25, and of no other version (2025-11-25, Utilities, Tasks).
+"""Tasks in the form of version 2025-11-25, which calls them experimental (2025-11-25, Utilities, Tasks).
 
-The client requests a task with the call, and reads its result with `tasks/result`, which waits for the result, and
-meanwhile sends the client the task's questions.
+The client requests a task in the params of its call. It reads the result with `tasks/result`, which waits for the
+result, and meanwhile sends the task's requests for input to the client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,26 +35,26 @@ AUDIENCES: Mapping[tuple[str, ...], Audience] = {
     ("tasks",): Audience(V2025_11_25, V2025_11_25),
     ("tasks", "list"): Audience(V2025_11_25, V2025_11_25, principals_only=True),
 }
-"""The versions and peers in which the capabilities are declared; tasks are listed only for principals, which can be
-distinguished."""
+"""The peers to which the capabilities are declared. Only principals can list tasks, since unauthenticated clients
+can't be distinguished."""
 _ROW = partial(Method, first=V2025_11_25, last=V2025_11_25, capability=("tasks",))
 
 
 class _Form:
-    """The messages about tasks in 2025-11-25."""
+    """The messages for tasks in 2025-11-25: a `Form`."""
 
     name = _NAME
 
     def create_result(self, task: TaskRecord) -> dict[str, Any]:
-        """Return a `CreateTaskResult`."""
+        """Return a `CreateTaskResult` of 2025-11-25."""
         return {"task": _fields(task)}
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """Return the status: a tool that fails is a task that fails."""
+        """Return "failed" if `result` is the failure of a tool, otherwise "completed"."""
         return "failed" if result.get("isError") else "completed"
 
     def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
-        """Send the progress notification, also after the answer, if the client gave a token."""
+        """Send a progress notification if the client sent a progress token, which stays valid after the answer."""
         call = context.call
         if call.token is None or not call.advance(report.progress):
             return
@@ -68,7 +68,7 @@ class _Form:
 
 
 def _notify(context: Context[Any], method: str, params: dict[str, Any]) -> None:
-    """Send a notification to the client that began a task, while it is connected and reads its messages."""
+    """Send a notification to the client that began a task, if it is connected and not too slow to read."""
     link = context.link
     if not link.is_gone and not link.is_behind:
         link.session.notify_session(method, params)
@@ -86,12 +86,13 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:
-    """Return the request to run the call of the tool `name` as a task; None if there is none.
+    """Return the client's request to run its call of the tool `name` as a task; None if it did not request that.
+    `support` is the task support of the tool.
 
     Raises InvalidParams for an invalid request, and MethodNotFound if the tool does not support tasks, or supports
     only tasks.
     """
-    # The request is ignored if no tasks are declared (2025-11-25, Tasks, Capability Negotiation).
+    # The request is ignored if the server does not declare tasks (2025-11-25, Tasks, Capability Negotiation).
     is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
     if not (is_requested and context.running.identity.has(("tasks", "requests", "tools", "call"))):
         if support == "required" and context.peer.may_request_tasks:
@@ -108,25 +109,28 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
         raise InvalidParams(f"task: {describe_first_error(error)}") from None
 
 
-def list_capabilities(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
-    """Return the capabilities of a server for which `has_tasks` is true."""
+def list_capabilities(supports_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
+    """Return the capabilities to declare if `supports_tasks` returns True."""
     capability: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
-        Capability(("tasks",), lambda running: capability if has_tasks(running) else None, AUDIENCES["tasks",]),
-        Capability(("tasks", "list"), lambda running: {} if has_tasks(running) else None, AUDIENCES["tasks", "list"]),
+        Capability(("tasks",), lambda running: capability if supports_tasks(running) else None, AUDIENCES["tasks",]),
+        Capability(
+            ("tasks", "list"), lambda running: {} if supports_tasks(running) else None, AUDIENCES["tasks", "list"]
+        ),
     )
 
 
-# Requests about tasks
+# Requests for tasks
 
 
 async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/get`."""
+    """Handle `tasks/get`."""
     return _fields(await tasks_of(running).find(params.task_id, _NAME, context.peer))
 
 
 async def _get_result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/result`: waits for the end of the task, and sends its questions to the client."""
+    """Handle `tasks/result`: wait for the end of the task, and meanwhile send its requests for input to the
+    client."""
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
@@ -155,7 +159,7 @@ def _outcome_of(task: TaskRecord) -> dict[str, Any]:
 
 
 async def _list(running: Run[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
-    """`tasks/list`."""
+    """Handle `tasks/list`."""
     principal = context.peer.principal
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
@@ -169,7 +173,7 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/cancel`. Raises InvalidParams if the task is over."""
+    """Handle `tasks/cancel`. Raises InvalidParams if the task is over."""
 
     def cancel(task: TaskRecord, now: float) -> TaskRecord:
         if states.is_over(task):

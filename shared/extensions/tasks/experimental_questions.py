@@ -1,8 +1,10 @@
-"""The questions of a task of 2025-11-25: they are sent to the clients that wait for the result of the task with
-`tasks/result`, and the answers are written to the store (2025-11-25, Utilities, Tasks, Input Required Status).
+"""The questions of a task in version 2025-11-25, which are requests for input such as elicitation. They are sent to
+the clients that wait for the result of the task with `tasks/result`, and the answers are written to the store
+(2025-11-25, Utilities, Tasks, Input Required Status).
 
-If two clients wait, both are asked; the first answer is used, and the question to the other client is withdrawn. If a
-client leaves without answering, the next client is asked. A client may run the request as its own task.
+If two clients wait, both receive a question. The first answer is used, and the question to the other client is
+withdrawn. If a client leaves without an answer, the question is sent to the next client that waits. A client may
+itself answer with a task, whose result is then the answer.
 """
 
 from collections.abc import Mapping
@@ -24,32 +26,32 @@ _TASK_CAPABILITIES = {
     "elicitation/create": ("tasks", "requests", "elicitation", "create"),
     "sampling/createMessage": ("tasks", "requests", "sampling", "createMessage"),
 }
-"""Capabilities of a client that runs such requests as tasks."""
+"""The client capabilities to answer a request with a task, by its method."""
 CANCEL_SECONDS = 2.0
-"""Seconds that the cancellation of a client's task may take."""
+"""Time limit for the cancellation of a client's task, in seconds."""
 
 
 def related_meta(id: str, meta: Any = None) -> dict[str, Any]:
-    """Return the `_meta` of a message that belongs to the task `id`, including `meta`."""
+    """Return `meta` with the key that says that a message belongs to the task `id`."""
     return {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": id}}
 
 
 class QuestionSender:
-    """Sends the questions of a task to the client of one `tasks/result` request, in `group`, while it waits."""
+    """Sends the questions of a task to the client of one request `tasks/result`, with tasks in `group`."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], group: TaskGroup) -> None:
         self._tasks = tasks
         self._context = context
         self._group = group
-        self._asked: dict[str, CancelScope] = {}
+        self._scopes: dict[str, CancelScope] = {}
 
     def update(self, task: TaskRecord) -> None:
-        """Ask the task's new questions, and withdraw those that are no longer open."""
-        for key in [key for key in self._asked if key not in task.questions]:
-            self._asked.pop(key).cancel()
+        """Send the new questions of the task, and withdraw those that no longer wait for an answer."""
+        for key in [key for key in self._scopes if key not in task.questions]:
+            self._scopes.pop(key).cancel()
         for key, request in task.questions.items():
-            if key not in self._asked:
-                scope = self._asked[key] = CancelScope()
+            if key not in self._scopes:
+                scope = self._scopes[key] = CancelScope()
                 self._group.start_soon(self._ask, task.id, key, request, scope)
 
     async def _ask(self, id: str, key: str, request: Mapping[str, Any], scope: CancelScope) -> None:
@@ -57,14 +59,14 @@ class QuestionSender:
             try:
                 answer = {"result": await self._get_answer(id, request["method"], request["params"])}
             except MissingCapability:
-                return  # another client of the owner may have it
+                return  # another client of the same owner may have the capability
             except PeerError as error:
                 if self._context.link.answers.is_finished:
-                    return  # the client is gone
+                    return  # the client has left
                 data = {} if error.data is None else {"data": error.data}
                 answer = {"error": {"code": error.code, "message": error.message, **data}}
             except RpcError:
-                return  # the call is over
+                return  # the request `tasks/result` is over
             await self._tasks.change(id, lambda task, now: states.answer(task, {key: answer}, now))
 
     async def _get_answer(self, id: str, method: str, params: Mapping[str, Any]) -> Any:
@@ -80,7 +82,7 @@ class QuestionSender:
         try:
             result = await self._request("tasks/result", task_params)
         finally:
-            if result is None:  # the client's task is no longer needed
+            if result is None:  # this was cancelled, so the client's task is no longer needed
                 with CancelScope(shield=True), move_on_after(CANCEL_SECONDS), suppress(RpcError):
                     await self._request("tasks/cancel", task_params)
         return result

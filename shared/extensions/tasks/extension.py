@@ -1,5 +1,6 @@
-"""`tasks`: the extension that turns calls into tasks, and its form of 2026-07-28: io.modelcontextprotocol/tasks
-(SEP-2663). The form of 2025-11-25 is in `experimental`; both have the same store."""
+"""`tasks`: the extension that turns calls into tasks. This module contains the handlers of the form that 2026-07-28
+uses, io.modelcontextprotocol/tasks (SEP-2663). Those of version 2025-11-25 are in `experimental.py`. Tasks of both
+forms are in the same store."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -28,33 +29,34 @@ from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, common_fields, open_tasks, tasks_of
 
 SYNCHRONOUS_SECONDS = 0.5
-"""Seconds until a call becomes a task, unless its tool always runs as a task."""
+"""The number of seconds after which a call becomes a task, unless its tool always runs as a task."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
 _REQUIRED_CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}}
 TASK_AUDIENCES: Mapping[tuple[str, ...], Audience] = {_PATH: Audience(V2026_07_28), **experimental.AUDIENCES}
-"""The versions in which the capabilities are declared."""
+"""The peers to which the capabilities of both forms are declared."""
 
 
 class _Form:
-    """The messages about tasks in the extension."""
+    """The messages for tasks in SEP-2663: a `Form`."""
 
     name = _NAME
 
     def create_result(self, task: TaskRecord) -> dict[str, Any]:
-        """Return a `CreateTaskResult`."""
+        """Return a `CreateTaskResult` of SEP-2663."""
         return {"resultType": "task", **_fields(task)}
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """Return the status: a tool that fails has a result; only a JSON-RPC error is a failure of the task."""
+        """Return "completed", even if `result` is the failure of a tool: here only a JSON-RPC error makes a task
+        fail."""
         return "completed"
 
     def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
-        """Do nothing: tasks have no progress here, only a status."""
+        """Do nothing: here a task has no progress notifications, only a status message."""
 
     def send_status(self, context: Context[Any], task: TaskRecord) -> None:
-        """Do nothing: interested clients listen."""
+        """Do nothing: here clients follow a task with `subscriptions/listen`."""
 
 
 FORM = _Form()
@@ -65,12 +67,12 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def detailed_task(task: TaskRecord) -> dict[str, Any]:
-    """Return a `DetailedTask`: the status of the task, and its questions or its outcome."""
+    """Return a `DetailedTask`: the status of the task, with its requests for input or its outcome."""
     fields = _fields(task)
     outcome = task.outcome or {}
     if task.status == "input_required":
         fields["inputRequests"] = dict(task.questions)
-    if "result" in outcome:  # the result of the call, which is complete
+    if "result" in outcome:  # the result of the call, in the form of its answer
         return {**fields, "result": {"resultType": "complete", **outcome["result"]}}
     return {**fields, **outcome}
 
@@ -79,8 +81,8 @@ def detailed_task(task: TaskRecord) -> dict[str, Any]:
 
 
 def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
-    """Return the extension. A call becomes a task after `after_seconds`. `support` returns the task support of each
-    tool, if the tools belong to other servers."""
+    """Return the extension. A call that takes longer than `after_seconds` becomes a task. `support` is given if the
+    tools belong to other servers, and returns their task support."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":
@@ -110,8 +112,8 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
 
 
 def task_capabilities() -> dict[str, Any]:
-    """Return the capabilities of both forms, for a server whose tools are not its own. Declare them according to
-    `TASK_AUDIENCES`."""
+    """Return the capabilities of both forms, for a server that forwards calls to other servers. They have to be
+    declared with `TASK_AUDIENCES`."""
     capability: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return {"tasks": capability, "extensions": {TASKS: {}}}
 
@@ -124,9 +126,9 @@ def _capability(running: Run[Any]) -> dict[str, Any] | None:
 async def _host_call(
     running: Run[Any], context: Context[Any], params: CallToolParams, *, handler: Handler, after_seconds: float
 ) -> dict[str, Any]:
-    """Handle a call that may become a task. Raises MissingCapability if the call must become a task but the client
-    does not support tasks."""
-    # A call that is passed on to another server in the same process can be a task of the first server only.
+    """Handle a call that may become a task. Raises MissingCapability if it must become one, and the client does not
+    support tasks."""
+    # If a server in this process has forwarded the call to this one, it is a task of that server, if at all.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
     task_support = await tasks_of(running).support_of(context, params.name)
@@ -149,7 +151,7 @@ async def _host_call(
     try:
         budget = context.budget.with_seconds(lifetime)
         result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
-        if request is not None:  # a requested task is created, even if the call is almost over
+        if request is not None:  # the client expects a task, even if the call has already ended
             await _detach(hosted, tasks_of(running))
         return result
     finally:
@@ -172,16 +174,17 @@ def _has_extension(peer: Peer) -> bool:
     return not peer.has_handshake and peer.can(*_PATH)
 
 
-# Requests about tasks
+# Requests for tasks
 
 
 async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/get`."""
+    """Handle `tasks/get`."""
     return detailed_task(await _find(running, context, params.task_id))
 
 
 async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
-    """`tasks/update`: answers to questions. Answers to questions that are not open are ignored."""
+    """Handle `tasks/update`, which contains answers to requests for input. Answers to unknown requests are
+    ignored."""
     await _find(running, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
     await tasks_of(running).change(params.task_id, lambda task, now: states.answer(task, answers, now))
@@ -189,7 +192,7 @@ async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskPa
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/cancel`: does nothing if the task is over."""
+    """Handle `tasks/cancel`. Does nothing if the task is over."""
     await _find(running, context, params.task_id)
     await tasks_of(running).change(params.task_id, states.cancel)
     return {}
@@ -208,7 +211,8 @@ def _require_extension(peer: Peer) -> None:
 async def _listen(
     running: Run[Any], context: Context[Any], requested: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
-    """Send a listen stream the tasks that it names, beginning with their current state."""
+    """Handle the task ids in the filter of a stream of `subscriptions/listen`: it receives the states of these tasks,
+    beginning with the current one."""
     if not requested.task_ids or not running.identity.has(_PATH):
         return None
     _require_extension(context.peer)
@@ -223,16 +227,17 @@ async def _listen(
 
 
 class _TaskNotifications:
-    """Sends a listen stream the states of its tasks, until it ends."""
+    """Sends the states of tasks to one stream of `subscriptions/listen`."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], ids: Sequence[str]) -> None:
         self._tasks = tasks
         self._context = context
         self._sent = dict.fromkeys(ids, -1)
-        """The last revision that was sent, by id."""
+        """The last revision that was sent of each task, by id."""
 
     async def follow(self) -> None:
-        """Send until cancelled. When the server stops, the reason for the end of the tasks is still sent."""
+        """Send the states until cancelled. When the server stops, the final states are sent too, which contain the
+        reason."""
         try:
             async with create_task_group() as following:
                 for id_ in self._sent:

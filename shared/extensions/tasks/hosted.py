@@ -1,8 +1,8 @@
 """A call that may become a task, and the call of a task.
 
-hosted ──▶ over                                 it ended in time: its peer is answered as usual
-       ──▶ detached ──▶ ended, failed           its peer has the id; its outcome goes to the store
-                    ──▶ cancelled, expired      the store says so, and the work is given up
+hosted ──▶ over                              the call has ended before it became a task; it is answered as usual
+       ──▶ detached ──▶ completed, failed    the client has received the task; the outcome goes to the store
+                    ──▶ cancelled, expired   the store reports this, and the call is cancelled
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from .runner import Tasks, log_failure, principal_of
 
 MAX_REASON_LENGTH = 200
 MAX_MESSAGE_LENGTH = 1_000
-"""Maximum lengths in characters of the reason for a failure and of a status message, which each answer about the task
-contains."""
+"""Maximum number of characters in the reason for a failure, and in a status message. Every answer to a request for
+the task contains it."""
 REPORT_SECONDS = 0.2
-"""Minimum number of seconds between two reports of a call to the store."""
+"""Minimum number of seconds between two writes of a task's progress to the store."""
 
 
 class Report(NamedTuple):
@@ -39,7 +39,7 @@ class Report(NamedTuple):
     message: str | None
 
     def __str__(self) -> str:
-        """Return the progress as text, such as `importing, 40%`; if the total is unknown, return only the message."""
+        """Return the progress as text, such as `importing, 40%`; only the message if the total is unknown."""
         if not self.total:
             return self.message or f"{self.progress:g}"
         share = f"{min(self.progress / self.total, 1):.0%}"
@@ -47,25 +47,25 @@ class Report(NamedTuple):
 
 
 class Form(Protocol):
-    """The messages about a task, in the form of the extension or of 2025-11-25."""
+    """The messages for tasks in one of the two forms: that of SEP-2663, or that of 2025-11-25."""
 
     name: str
 
     def create_result(self, task: TaskRecord) -> dict[str, Any]:
-        """Return the result of the request that has become `task`."""
+        """Return the result that answers the request which has become `task`."""
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """Return the final status of a task with that `result`."""
+        """Return the final status of a task whose call has that `result`."""
 
     def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
-        """Send progress of a task to the peer of `context`, if it is interested. Never waits."""
+        """Send the progress of the task `id` to the peer of `context`, if it wants that. Never waits."""
 
     def send_status(self, context: Context[Any], task: TaskRecord) -> None:
-        """Send a new status of a task to the peer of `context`. Never waits."""
+        """Send the new status of a task to the peer of `context`. Never waits."""
 
 
 class HostedCall:
-    """A `CallTask`, and the outlet of its call once that is a task."""
+    """The `CallTask` of one call, and the outlet of the call after it has become a task."""
 
     __slots__ = (
         "__weakref__",
@@ -73,7 +73,7 @@ class HostedCall:
         "_context",
         "_creation",
         "_form",
-        "_is_done",
+        "_has_outcome",
         "_is_reloading",
         "_keys",
         "_message",
@@ -89,8 +89,8 @@ class HostedCall:
     )
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
-        """The task is stored for `seconds`."""
-        # Unauthenticated clients need only the id to access the task: 192 random bits (SEP-2663, Security).
+        """If the call becomes a task, it is stored for `seconds`."""
+        # 192 random bits, since unauthenticated clients need only the id to access the task (SEP-2663, Security).
         self.id = secrets.token_hex(24)
         now = time.time()
         self._tasks = tasks
@@ -99,15 +99,15 @@ class HostedCall:
         self._task = TaskRecord(
             *(self.id, form.name, principal_of(context.call.peer), context.owner, now, now, seconds)
         )
-        """The task as last read here."""
+        """The newest state of the task that was read from the store."""
         self._changed = Signal()
         self._timer: asyncio.TimerHandle | None = None
         self._creation: asyncio.Task[None] | None = None
         self.is_detached = False
         self.tool = ""
-        """The name of the tool, once the call is a task: the call itself then has no params."""
+        """The name of the tool, after the call has become a task. The call has no params then."""
         self._is_reloading = False
-        self._is_done = False
+        self._has_outcome = False
         self._unlisten: Callable[[], None] | None = None
         self._keys: tuple[str, ...] = ()  # few tasks have many questions
         self._message: str | None = None
@@ -117,19 +117,19 @@ class HostedCall:
     # Becoming a task
 
     def detach_after(self, seconds: float) -> None:
-        """Turn the call into a task if it is still running after `seconds`."""
+        """Turn the call into a task if it still runs after `seconds`."""
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def cancel_detach(self) -> None:
-        """Prevent the call from becoming a task, because it has ended or is answered directly."""
+        """Cancel the timer of `detach_after`."""
         if self._timer is not None:
             self._timer.cancel()
 
     async def detach(self) -> bool:
-        """Turn the call into a task, and answer the call with it. Return False if there are too many tasks, the call
-        is over, or the server stops. Raises the exceptions of the store."""
+        """Turn the call into a task, and answer its request with the task. Return False if there are too many tasks,
+        the call is over, or the server stops. Raises the exceptions of the store."""
         if not self.is_detached:
-            # A call that is cancelled here must not leave a task without work.
+            # Shielded: if the call is cancelled here, it must not leave a task behind for which nothing works.
             await asyncio.shield(self._detach_soon())
         return self.is_detached
 
@@ -142,7 +142,7 @@ class HostedCall:
         context, tasks, now = self._context, self._tasks, time.time()
         call, link = context.call, context.link
         task = replace(self._task, created=now, updated=now, message=self._message, scopes=call.scopes)
-        # The task is stored before its peer is notified (SEP-2663, Durable Creation).
+        # The task must be stored before the client receives it (SEP-2663, Durable Creation).
         if self.is_detached or self._is_too_late() or not await tasks.store.create(task):
             return
         if self._is_too_late():
@@ -150,37 +150,36 @@ class HostedCall:
             return
         self._task, self.is_detached, self._creation, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
-        # The peer is notified last, since it may cancel the task with its next message.
+        # The client is answered after all this, since its next message may cancel the task.
         self._unlisten = tasks.store.listen(self.id, self._on_change)
-        tasks.at_work[self.id] = self
-        # The answer to a call frees its memory, which the work on the task still uses.
+        tasks.local_tasks[self.id] = self
+        # `finish` would stop counting the memory of the arguments, which the work still uses.
         release, call.release = call.release, None
         link.session.finish(call, self._form.create_result(task))
         call.release = release
         link.calls.detach(call, self)
-        await self._reload()  # another request may have listed and cancelled the task already
+        await self._reload()  # another client may have found the task in a list, and cancelled it already
 
     def _is_too_late(self) -> bool:
         return self._context.call.is_over or self._tasks.is_stopping
 
-    # Reports and questions of the call
+    # Progress and questions of the call
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress of the call. If several reports come in quick succession, only the last one reaches the
-        store."""
+        """Record the progress of the call. Of several reports in quick succession, only the last one is stored."""
         self.note(progress, total, message)
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress like `report`, without waiting."""
+        """Record the progress like `report`. Never waits."""
         report = Report(progress, total, message)
-        if self.id in self._tasks.at_work:
+        if self.id in self._tasks.local_tasks:
             self._form.send_progress(self._context, self.id, report)
         self.say(str(report))
 
     def say(self, text: str) -> None:
-        """Set the status message to `text`, soon; a longer text is cut."""
+        """Set the status message to `text`, which is cut at `MAX_MESSAGE_LENGTH`. Never waits: it is stored later."""
         self._message = text = text[:MAX_MESSAGE_LENGTH]
-        if self.id in self._tasks.at_work and self._report_timer is None:
+        if self.id in self._tasks.local_tasks and self._report_timer is None:
             loop = asyncio.get_running_loop()
             due = self._reported_at + REPORT_SECONDS
             if loop.time() < due:
@@ -189,20 +188,20 @@ class HostedCall:
                 self._write_report()
 
     def _write_report(self) -> None:
-        # The call does not wait for the store, nor fail with it.
+        # In the background, since the call must not wait for the store, nor fail because of it.
         self._report_timer, self._reported_at = None, asyncio.get_running_loop().time()
         message = self._message or ""
         self._tasks.background.start(self._change(lambda task, now: states.report(task, message, now)))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Return the raw answers to `questions`, by key."""
+        """Ask the client the `questions`, and return its raw answers, by key."""
         keys = {self._make_key(key): key for key in questions}
         requests = write_requests({task_key: questions[key] for task_key, key in keys.items()}, self._context.peer)
         try:
             await self._change(lambda task, now: states.ask(task, requests, now))
-            # Answers may come in parts, in several requests (SEP-2663, tasks/update).
+            # The answers may arrive one by one, in several requests (SEP-2663, tasks/update).
             while not requests.keys() <= self._task.answers.keys():
-                await self._changed.wait()  # the end of the task cancels the call
+                await self._changed.wait()  # if the task ends, the call is cancelled here
             answers = self._task.answers
         finally:
             self._tasks.background.start(self._change(lambda task, now: states.withdraw(task, requests, now)))
@@ -216,7 +215,7 @@ class HostedCall:
         return results
 
     def _make_key(self, key: str) -> str:
-        """Return a key that this task has not used before."""
+        """Return `key`, or a similar one if this task has used it before."""
         number, task_key = 1, key
         while task_key in self._keys:
             number += 1
@@ -228,7 +227,7 @@ class HostedCall:
 
     def finish(self, call: Call, outcome: Outcome) -> None:
         """Store the outcome of the call."""
-        self._is_done = True
+        self._has_outcome = True
         if isinstance(outcome, InputRequired):
             outcome = InternalError("the call asked for input after it had become a task; call again")
         answer = outcome_for_peer(outcome, call.method, call.peer)
@@ -236,7 +235,7 @@ class HostedCall:
             self._tasks.background.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
         else:
             status, reason = self._form.status_of(answer), None
-            if status == "failed":  # the reason is the first text of the result
+            if status == "failed":  # the first text in the result becomes the reason
                 content = answer.get("content")
                 blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
                 texts = [block.get("text") for block in blocks if block.get("type") == "text"]
@@ -244,15 +243,16 @@ class HostedCall:
             self._tasks.background.start(self._end(status, {"result": answer}, reason))
 
     async def fail(self, reason: str) -> None:
-        """Cancel the call with a reason; a call that has ended keeps its outcome."""
-        if not self._is_done:
+        """End the task as failed, with a reason, and cancel its call. Does nothing if the call has ended."""
+        if not self._has_outcome:
             await self._end("failed", _error_of(InternalError(reason)), reason)
 
     async def _end(self, status: TaskStatus, outcome: Mapping[str, Any], message: str | None = None) -> None:
         try:
             await self._change(lambda task, now: states.end(task, status, outcome, now, message))
         except (OverflowError, OSError, ValueError) as error:
-            # A result that can't be stored, too large or not JSON, must not leave the task working forever.
+            # The result can't be stored, because it is too large or not JSON, or the store can't be reached. The task
+            # must not stay "working" forever.
             if not isinstance(error, OverflowError):
                 log_failure("the result of a task can't be stored", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
@@ -267,7 +267,7 @@ class HostedCall:
     # Changes made elsewhere
 
     def _on_change(self) -> None:
-        # A pending read also sees this change.
+        # A read that has not begun yet will see this change too.
         if not self._is_reloading:
             self._is_reloading = True
             self._tasks.background.start(self._reload())
@@ -277,10 +277,10 @@ class HostedCall:
         self._update(await self._tasks.store.get(self.id))
 
     def _update(self, task: TaskRecord | None) -> None:
-        """Handle the current state of the task; None if it no longer exists."""
+        """Handle a state of the task that was read from the store; None if the task no longer exists."""
         if task is None:
             self.give_up()
-        # Reads can overtake each other, and an older state must not replace a newer one.
+        # Reads can overtake each other, so an older state may arrive after a newer one.
         elif task.revision > self._task.revision:
             before, self._task = self._task, task
             if task.status != before.status:
@@ -291,13 +291,13 @@ class HostedCall:
                 self._changed.wake()
 
     def give_up(self) -> None:
-        """Stop the work on the task, which has ended."""
-        self._tasks.at_work.pop(self.id, None)
+        """Stop working on the task, which has ended: cancel its call, and all timers."""
+        self._tasks.local_tasks.pop(self.id, None)
         if self._unlisten is not None:
             self._unlisten()
         if self._report_timer is not None:
             self._report_timer.cancel()
-        if not self._is_done:
+        if not self._has_outcome:
             self._context.link.calls.cancel(self._context.call)
 
 

@@ -1,10 +1,10 @@
-"""The tasks of one running server: those that are stored, those that run here, and notifications when they change.
+"""The tasks of one run of a server: the store, and the calls of tasks in this process.
 
-    a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store
-    requests about a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that awaits its result
+    a call ──▶ HostedCall.detach ──▶ the store ──▶ the request is answered ──▶ the call continues ──▶ the store
+    requests for a task ──▶ the store ──▶ its listeners: the call, `subscriptions/listen`, `tasks/result`
 
-Requests about a task, and its answers, go through only the store. So a request about a task may arrive on any
-connection, at any process that shares the store.
+All communication between the call of a task and requests for the task goes through the store. So such a request may
+arrive on any connection, in any process that shares the store.
 """
 
 import asyncio
@@ -32,24 +32,25 @@ log = logging.getLogger("shared.tasks")
 
 STOPPED = "the server was stopped"
 POLL_MS = 500
-"""Milliseconds that a client should wait before it polls a task again."""
+"""The number of milliseconds that a client should wait between two requests for the state of a task."""
 FINAL_WRITES_SECONDS = 5.0
-"""Seconds for the last writes to the store when the server stops."""
+"""Time limit for the last writes to the store when the server stops, in seconds."""
 
 ToolTasks = TaskSupport | Literal["handler decides"] | None
-"""The task support of a tool. If its handler decides, it calls `CallTask.detach` in time."""
+"""The task support of a tool. With "handler decides", the handler calls `CallTask.detach` if the call should become a
+task."""
 Support = Callable[[Run[Any], Context[Any], str], Awaitable[ToolTasks]]
-"""Returns the task support of the tool with that name, for the client of a call."""
+"""A function that returns the task support of the tool with that name, for the client of a call."""
 
 
 def principal_of(peer: Peer) -> str | None:
-    """Return the owner of the tasks of `peer`. Without a principal, anyone who knows the id of a task can access
-    it."""
+    """Return the owner of the tasks of `peer`. None without a principal: anyone who knows the id of such a task can
+    access it."""
     return None if peer.principal is None else peer.principal.key
 
 
 def format_time(seconds: float) -> str:
-    """Return a time since 1970 as ISO 8601 in UTC, with milliseconds."""
+    """Return a time, in seconds since 1970, as ISO 8601 in UTC with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -61,26 +62,26 @@ def common_fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def can_access(task: TaskRecord, peer: Peer) -> bool:
-    """Return True if the token of `peer`, the owner of the task, allows its call."""
+    """Return True if the token of `peer`, the owner of the task, has the scopes that its call needed."""
     scopes = None if peer.principal is None else peer.principal.scopes
     return scopes is None or grants(scopes, task.scopes)
 
 
 def tasks_of(running: Run[Any]) -> "Tasks":
-    """Return the tasks of a server that has the extension."""
+    """Return the tasks of a run, which has the extension."""
     tasks: Tasks = running.opened[TASKS]
     return tasks
 
 
-class AtWork(Protocol):
-    """The work on a task in this process: a `HostedCall`, which can't be named here because its module imports this
-    one."""
+class LocalTask(Protocol):
+    """A task whose call runs in this process: a `HostedCall`, which can't be named here because its module imports
+    this one."""
 
     def give_up(self) -> None:
-        """Stop the work on the task, which has ended."""
+        """Stop working on the task, which has ended."""
 
     async def fail(self, reason: str) -> None:
-        """Cancel the call with a reason; a call that has ended keeps its outcome."""
+        """End the task as failed, with a reason, and cancel its call. Does nothing if the call has ended."""
 
 
 class Tasks:
@@ -90,12 +91,13 @@ class Tasks:
         self.running = running
         self.store = store
         self.support = support
-        """Returns the task support of tools; None if the tools of the server declare it."""
+        """Returns the task support of tools that belong to other servers; None if the server's own tools declare
+        it."""
         self.limits = running.server.task_limits
         self.background = TaskSet(partial(log_failure, "a task could not be stored"))
-        """Tasks that wait for the store, started by code that must not wait."""
-        self.at_work: dict[str, AtWork] = {}
-        """The unfinished calls of this process that are tasks, by id."""
+        """The asyncio tasks that write to the store for code that must not wait."""
+        self.local_tasks: dict[str, LocalTask] = {}
+        """The tasks whose calls run in this process, by id."""
         self.is_stopping = False
 
     async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
@@ -105,10 +107,10 @@ class Tasks:
         return await self.support(self.running, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
-        """Return the task with that id and form, for `peer`. Raises InvalidParams if the peer owns no such task, and
-        InsufficientScope if its token would not allow the call."""
+        """Return the task with that id and form for `peer`. Raises InvalidParams if the peer owns no such task, and
+        InsufficientScope if its token lacks the scopes that the call needed."""
         task = await self.store.get(id)
-        # The error is the same in all three cases, so that it does not reveal another principal's task.
+        # One error for all three cases, so that it does not reveal that another principal has a task.
         if task is None or task.form != form or task.principal != principal_of(peer):
             raise InvalidParams("there is no such task; it may have expired")
         if not can_access(task, peer):
@@ -116,18 +118,20 @@ class Tasks:
         return task
 
     async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
-        """Replace the task by the result of `change`, which is called with the task and the time. Return the new
-        task; None if the task no longer exists. Raises OverflowError if its result exceeds the limit."""
+        """Replace the task with the record that `change` returns, which is called with the current record and the
+        time. Return the new record; None if the task no longer exists. Raises OverflowError if its result exceeds the
+        limit."""
         while (before := await self.store.get(id)) is not None:
-            # If another request has changed the task since it was read, the new state is read and changed.
+            # `replace` returns False if another request has changed the task since it was read. Then this is
+            # repeated.
             after = change(before, time.time())
             if after is before or await self.store.replace(before, after):
                 return after
         return None
 
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
-        """Iterate over the states of the task, beginning with the current one, until the task is over or gone.
-        Changes in quick succession are combined."""
+        """Yield the states of the task, beginning with the current one, until it is over or no longer exists. States
+        that are quickly replaced may be skipped."""
         changed, seen = asyncio.Event(), -1
         unlisten = self.store.listen(id, changed.set)
         try:
@@ -147,38 +151,38 @@ class Tasks:
             unlisten()
 
     def on_lost(self) -> None:
-        """Stop the tasks that run here, which the other replicas have marked as failed because this replica was
-        lost."""
-        for hosted in tuple(self.at_work.values()):
+        """Stop the tasks that run here: this replica was lost, so the other replicas have marked them as failed."""
+        for hosted in tuple(self.local_tasks.values()):
             hosted.give_up()
 
     def on_return(self) -> None:
-        """Do nothing: this replica has rejoined the other replicas."""
+        """Do nothing."""
 
     def on_departure(self) -> None:
-        """Do nothing: the listeners to the tasks of a lost replica detect the loss themselves."""
+        """Do nothing: those that follow a task of the other replica detect its end themselves."""
 
     def stop(self) -> None:
-        """Prepare to stop: the tasks that run here fail with a reason, and no call becomes a task."""
+        """Prepare to stop: end the tasks that run here as failed, with a reason. From now on no call becomes a
+        task."""
         self.is_stopping = True
-        for hosted in tuple(self.at_work.values()):
+        for hosted in tuple(self.local_tasks.values()):
             self.background.start(hosted.fail(STOPPED))
 
     async def wait_for_writes(self) -> None:
-        """Wait until all writes to the store are done, within the time limit when the server stops."""
+        """Wait until all writes to the store are done, for at most `FINAL_WRITES_SECONDS`."""
         await self.background.finish(FINAL_WRITES_SECONDS)
 
 
 @asynccontextmanager
 async def open_tasks(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
-    """Open the tasks of `running`, in the stores that it shares with other replicas, or in its own memory. `support`
-    returns the task support of tools, if the tools belong to other servers."""
+    """Open the tasks of a run, in the store that it shares with other replicas, or else in memory. `support` is as in
+    `tasks`."""
     replica = running.replication.replica
     memory = MemoryTasks(running.server.task_limits) if replica is None else None
     store = memory if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
-    # Tasks stop before the connections close, so that the reason for their end is still sent.
+    # Tasks end before connections close, so that clients still receive the reason.
     running.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)
@@ -193,8 +197,7 @@ async def open_tasks(running: Run[Any], *, support: Support | None = None) -> As
 
 
 def log_failure(message: str, error: BaseException) -> None:
-    """Log a failure. An unavailable store causes a failure for every task, so that failure is logged without a
-    traceback."""
+    """Log a failure. If the store can't be reached, every task fails, so this is logged without a traceback."""
     if isinstance(error, Unavailable):
         log.warning("%s: %s", message, error)
     else:

@@ -1,9 +1,9 @@
-"""State transitions of a task: functions from a record to the next one, without a clock or a store.
+"""The state transitions of a task, as functions from a record to the next one, without a clock or a store.
 
     working ◀──▶ input_required
         └──────────────┴──▶ completed, failed, cancelled
 
-A task that is over stays unchanged: each function returns the same record if nothing changes.
+If nothing changes, a function returns the same record. A task that is over never changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,25 +17,24 @@ _FINAL = frozenset({"completed", "failed", "cancelled"})
 
 
 def is_over(task: TaskRecord) -> bool:
-    """Return True if the state of the task is final."""
+    """Return True if the status of the task is final."""
     return task.status in _FINAL
 
 
 def report(task: TaskRecord, message: str, now: float) -> TaskRecord:
-    """Return the task with its new progress."""
+    """Return the task with the status message `message`."""
     return task if is_over(task) or task.message == message else _revise(task, now, message=message)
 
 
 def ask(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecord:
-    """Return the task with `questions`, whose keys are new, added to its open questions."""
+    """Return the task with further `questions` that wait for answers. Their keys must be new."""
     if is_over(task) or not questions:
         return task
     return _revise(task, now, status="input_required", questions={**task.questions, **questions})
 
 
 def answer(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
-    """Return the task with the answers added. Answers to unknown questions, or to questions no longer open, change
-    nothing."""
+    """Return the task with further answers, except those to questions that do not wait for one."""
     matching = {key: answer for key, answer in answers.items() if key in task.questions}
     if is_over(task) or not matching:
         return task
@@ -43,7 +42,8 @@ def answer(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskReco
 
 
 def withdraw(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
-    """Return the task without the questions and answers with these keys, which were taken or are no longer needed."""
+    """Return the task without the questions and answers with these keys: the answers were read, or are no longer
+    needed."""
     gone = set(keys)
     if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
         return task
@@ -53,14 +53,15 @@ def withdraw(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
 def end(
     task: TaskRecord, status: TaskStatus, outcome: Mapping[str, Any], now: float, message: str | None = None
 ) -> TaskRecord:
-    """Return the task ended with `outcome`, its result or error; `message` is the reason, if it is not obvious."""
+    """Return the task at its end, with the final `status`. `outcome` is its result or error, and `message` the reason
+    for people, if any."""
     if is_over(task):
         return task
     return _revise(task, now, status=status, outcome=outcome, message=message, questions={}, answers={})
 
 
 def cancel(task: TaskRecord, now: float, message: str | None = None) -> TaskRecord:
-    """Return the cancelled task."""
+    """Return the task as cancelled."""
     return (
         task if is_over(task) else _revise(task, now, status="cancelled", message=message, questions={}, answers={})
     )
@@ -73,5 +74,5 @@ def _keep_open(task: TaskRecord, done: Iterable[str], now: float, answers: Mappi
 
 
 def _revise(task: TaskRecord, now: float, **changes: Any) -> TaskRecord:
-    # The clock may be set back.
+    # The clock may have been set back, but `updated` must not decrease.
     return replace(task, updated=max(now, task.updated), revision=task.revision + 1, **changes)

@@ -187,7 +187,7 @@ async def test_finished_tasks_leave_no_listeners():
             await until(peer, await begin(peer, "fail"), "completed")
         tasks = running.opened[TASKS]
         # Only the store itself knows its listeners.
-        assert (tasks.at_work, tasks.store._listeners) == ({}, {})
+        assert (tasks.local_tasks, tasks.store._listeners) == ({}, {})
 
 
 # Declaring

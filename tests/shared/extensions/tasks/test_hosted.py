@@ -113,7 +113,7 @@ async def test_a_task_completes_with_a_slow_store():
         end.go.set()
         assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "done"
         await end.idle()
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
 
 
 async def test_the_arguments_of_a_task_count_as_memory_until_it_ends():
@@ -134,7 +134,7 @@ async def test_a_cancellation_during_a_write_stops_the_call(place):
     async with Hosting().open() as end:
         id_ = await end.task("hurry", reports=1)
         await end.idle()
-        call = end.tasks.at_work[id_]
+        call = end.tasks.local_tasks[id_]
         end.slow.holds[place] = anyio.Event()
         await call.report(2, 4, None)
         forward(hosted.REPORT_SECONDS)
@@ -143,7 +143,7 @@ async def test_a_cancellation_during_a_write_stops_the_call(place):
         end.slow.holds.pop(place).set()
         await end.slow.inner.replace(task, hosted.states.cancel(task, task.updated))
         await end.idle()
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
         await end.running.calls.drain()
         assert (await end.get(id_))["status"] == "cancelled"
 
@@ -158,7 +158,7 @@ async def test_a_call_cancelled_while_its_task_is_created_leaves_no_task():
         hold.set()
         await end.idle()
         assert not len(end.slow.inner)
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
 
 
 async def test_a_call_that_ends_while_its_task_is_created_returns_its_result():
@@ -171,7 +171,7 @@ async def test_a_call_that_ends_while_its_task_is_created_returns_its_result():
         hold.set()
         await end.idle()
         assert not len(end.slow.inner)
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
 
 
 async def test_a_task_cancelled_before_the_client_has_its_id_stops():
@@ -211,7 +211,7 @@ async def test_an_older_state_does_not_replace_a_newer_one():
     async with Hosting(slow=False).open() as end:
         id_ = await end.task("ask")
         await end.until(id_, "input_required")
-        task, call = await end.tasks.store.get(id_), end.tasks.at_work[id_]
+        task, call = await end.tasks.store.get(id_), end.tasks.local_tasks[id_]
         call._update(replace(task, status="working", revision=task.revision - 1))
         assert call._task == task
 
@@ -231,7 +231,7 @@ async def test_a_report_does_not_fail_if_the_store_fails(caplog):
         id_ = await end.task()
         with caplog.at_level(logging.CRITICAL, "shared.tasks"):
             end.slow.fails = {"replace"}
-            await end.tasks.at_work[id_].report(1, 2, None)
+            await end.tasks.local_tasks[id_].report(1, 2, None)
             await end.idle()
         end.slow.fails = set()
         end.go.set()
@@ -264,7 +264,7 @@ async def test_an_end_that_cannot_be_stored_is_logged(caplog):
         end.go.set()
         await end.running.calls.drain()
         await end.idle()
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
         assert "a task could not be stored" in caplog.messages
 
 
@@ -307,7 +307,7 @@ async def test_a_task_that_expires_is_stopped():
         forward(61)
         await end.ended.wait()
         assert (await end.peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
-        assert not end.tasks.at_work
+        assert not end.tasks.local_tasks
         assert not len(end.tasks.store)
 
 
@@ -347,7 +347,7 @@ async def test_an_error_is_stored_even_if_results_exceed_the_limit():
 async def test_listeners_get_the_end_of_a_task_before_their_stream_ends():
     async with Hosting().open() as end:
         id_ = await end.task()
-        link = end.tasks.at_work[id_]._context.link  # the link of a stateless client is not public
+        link = end.tasks.local_tasks[id_]._context.link  # the link of a stateless client is not public
         stream = await end.peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
         assert (await end.peer.other("notifications/tasks"))["params"]["status"] == "working"
         hold = end.slow.holds["replace"] = anyio.Event()

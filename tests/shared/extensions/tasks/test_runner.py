@@ -122,7 +122,7 @@ async def test_a_task_can_be_cancelled_at_another_replica(version):
         assert "result" in await two.there.request("tasks/cancel", {"taskId": id_})
         await two.ended.wait()
         assert (await two.until(id_, "cancelled", "completed"))["status"] == "cancelled"
-        assert not tasks_of(two.one).at_work
+        assert not tasks_of(two.one).local_tasks
 
 
 async def test_an_input_request_can_be_answered_at_another_replica():

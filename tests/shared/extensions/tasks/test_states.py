@@ -153,7 +153,7 @@ class Machine:
         found: Json = await peer.request("tasks/get", {"taskId": id})
         kept = tasks_of(self.running)
         assert ("error" in found) == self.is_gone
-        assert bool(kept.at_work) == self.works == (not self.is_over)
+        assert bool(kept.local_tasks) == self.works == (not self.is_over)
         assert self.answered == self.given
         if not self.is_gone:
             assert found["result"]["status"] == self.status
@@ -182,14 +182,14 @@ class Machine:
     async def check_end(self, peer: Peer, id: str) -> None:
         """Concurrent steps may happen in any order, but all states must agree on one order."""
         found: Json = await peer.request("tasks/get", {"taskId": id})
-        at_work = bool(tasks_of(self.running).at_work)
-        assert at_work == (not self.is_over)
+        local_tasks = bool(tasks_of(self.running).local_tasks)
+        assert local_tasks == (not self.is_over)
         if "result" in found:
-            assert at_work == (found["result"]["status"] not in FINAL)
+            assert local_tasks == (found["result"]["status"] not in FINAL)
             if found["result"].get("error", {}).get("message") == STOPPED:
                 assert found["result"]["status"] == "failed"
         else:
-            assert not at_work
+            assert not local_tasks
 
 
 HAPPENS = st.lists(
