@@ -1,7 +1,7 @@
-"""`catalog.yaml` as typed records: which servers exist, how each is started, what it offers and what it requires.
+"""Typed records of `catalog.yaml`: which servers there are, how each is started, what it offers and what it needs.
 
-The content of a catalog is data: nothing in it is expanded or passed to a shell. `catalog.schema.json` next to this
-file is the JSON Schema of these records, for editors.
+The values in a catalog are used as they are: nothing in them is expanded or passed to a shell. `catalog.schema.json`
+next to this file is the JSON Schema of these records, for editors.
 """
 
 import re
@@ -41,81 +41,84 @@ class _Record(BaseModel):
 
 
 class Argument(_Record):
-    """One thing that the operator may set. Without an `option`, it takes the positional arguments."""
+    """One argument of a server's command line. If it has no `option`, it is the positional arguments."""
 
     name: Key
     type: Literal["string", "integer", "number", "boolean", "file", "directory"]
     description: Line
     metavar: Line | None = None
-    """The placeholder for its value in a usage line."""
+    """The placeholder for the value in a usage line."""
     option: Option | None = None
     environment: Variable | None = None
-    """The environment variable that also sets it."""
+    """The environment variable that sets the same value."""
     repeated: bool = False
-    """True if it may be given several times, each time with one value."""
+    """True if the option may be repeated, each time with one value."""
     required: bool = False
     default: bool | int | float | str | list[int] | None = None
     choices: list[str] = []
     secret: bool = False
-    """True if its value must be kept out of logs, screens and links."""
+    """True if the value must not be shown in logs, on screens or in links."""
 
 
 class Tools(_Record):
-    """The tools on offer at once, and those that need writing to be allowed."""
+    """The names of the tools: those that are always there, and those that the server has only if writing is
+    allowed."""
 
     read: list[str] = []
     write: list[str] = []
 
 
 class Permissions(_Record):
-    """The resources that a server uses on its machine."""
+    """What a server uses on its machine."""
 
     paths: list[str] = []
-    """The arguments whose files and directories it opens; it opens no others."""
+    """The arguments that name the files and directories that it opens. It opens no others."""
     network: Literal["none", "public", "named", "any"] = "none"
-    """The hosts that it connects to by default: none, hosts on the public internet, hosts in its settings, or any."""
+    """The hosts to which it connects by default: none, hosts on the public internet, those named in its settings, or
+    any."""
     writing: Option | None = None
-    """The option that lets it make changes; None if it never does."""
+    """The option that allows it to make changes; None if it never makes any."""
 
 
 class Entry(_Record):
-    """One server."""
+    """One server of a catalog."""
 
     name: Name
     title: Line
     version: Line
     summary: Annotated[Line, StringConstraints(max_length=100)]
-    """One sentence."""
+    """The purpose of the server in one sentence."""
     description: Line
-    """Its purpose and behavior, in a few sentences."""
+    """The purpose and behavior of the server in a few sentences."""
     category: Literal["files", "data", "web", "prompts", "testing"]
     icon: str | None = None
-    """A picture, best a PNG file of 512 by 512 pixels, as a path from the catalog's directory, or as a URL."""
+    """A picture, preferably a PNG file of 512 by 512 pixels: its URL, or its path relative to the catalog's
+    directory."""
     module: Module
-    """The module that `python -m` starts."""
+    """The module that is run with `python -m`."""
     script: Script | None = None
     """The console script that starts it, if there is one."""
     extra: str | None = None
-    """The extra with the libraries that only this server needs."""
+    """The extra of the package that installs the libraries that only this server needs."""
     transports: list[Literal["stdio", "http"]] = Field(min_length=1)
     arguments: list[Argument] = []
     permissions: Permissions = Permissions()
     tools: Tools = Tools()
     scopes: dict[str, list[str]] = {}
-    """The scopes that its tools need unless the operator says otherwise, with the tools that need each."""
+    """The tools that require each scope by default, by scope."""
     resources: list[str] = []
-    """The URIs of its fixed resources."""
+    """The URIs of the resources that it always has."""
     resource_templates: list[str] = []
     prompts: list[str] = []
     documentation: str | None = None
-    """A document, as a path from the catalog's directory, or as a URL."""
+    """The documentation: its URL, or its path relative to the catalog's directory."""
     image: str | None = None
-    """The name that the container image is built under."""
+    """The name of the container image."""
     license: str | None = None
     """An SPDX license expression."""
 
     def spellings(self) -> dict[str, Spelling]:
-        """Return the ways to write its arguments on a command line, each with the option that it sets."""
+        """Return all spellings of the options on a command line, such as a short one, by their text."""
         named = [(argument.option, argument) for argument in self.arguments if argument.option is not None]
         return {
             spelling: spelling_of
@@ -127,12 +130,12 @@ class Entry(_Record):
 
 
 class Catalog(_Record):
-    """All servers."""
+    """The servers of a catalog."""
 
     servers: list[Entry]
 
     def entry(self, name: str) -> Entry:
-        """Return the server called `name`. Raises ValueError that lists the existing names."""
+        """Return the server called `name`. Raises ValueError, which lists the existing names, if there is none."""
         for entry in self.servers:
             if entry.name == name:
                 return entry
@@ -141,7 +144,7 @@ class Catalog(_Record):
 
 
 def load_catalog(path: Path = CATALOG) -> Catalog:
-    """Read the catalog in the file at `path`; the files that it names get absolute paths.
+    """Read the catalog in the file at `path`. Paths in it become absolute.
 
     Raises ValueError with a one-line message for a file that can't be read or is not a catalog.
     """
@@ -170,7 +173,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{path}: two servers are named {name!r}")
-    # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it refers to are
+    # In a wheel, the bundle's own catalog is one directory deeper than in a checkout, but the files that it names are
     # not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
     package_prefix = PACKAGE.removesuffix("servers") if path == CATALOG else ""
@@ -183,8 +186,8 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
 
 
 def _format_location(document: Any, location: Sequence[int | str]) -> str:
-    """Return the keys that lead to `location`. List entries are identified by name or, if they have none, by
-    position, counting from 1."""
+    """Return the keys that lead to `location`, joined by dots. An entry of a list is identified by its name, or, if
+    it has none, by its position, counted from 1."""
     keys: list[str] = []
     value = document
     for part in location:

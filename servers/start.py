@@ -1,9 +1,9 @@
-"""Fast start of a server with little memory: the work of its `__main__` before it loads other modules of the bundle.
+"""Starts a server quickly and with little memory: `__main__` of each server calls `start` before it imports anything
+else of the bundle.
 
 A host waits for every server that it starts, and keeps all of them running, even those that are never called. So the
-garbage collector is off until `run` configures it, modules that others import long before they use them are lazy, and
-classes of libraries are defined cheaply.
-This module itself imports only the standard library.
+garbage collector is off until `run` configures it, modules that are imported early but used late are loaded when they
+are used, and classes of libraries are defined in a cheaper way. This module itself imports only the standard library.
 """
 
 import gc
@@ -21,22 +21,23 @@ _UNUSED = (
     "asyncio.trsock",
     f"{__package__}.filesystem.features.consent",
 )
-"""Modules that others import early, and use late or never. A wheel has another name for this package."""
+"""Modules that are imported early, but used late or never. (In a wheel, this package has another name.)"""
 _CALLED = (
     *(f"{__package__}.filesystem.{part}" for part in ("edit", "history", "search", "undo")),
     f"{__package__}.common.workers",
 )
-"""Packages whose modules are only used by calls: together they take 6 % of a start and 1.1 MiB."""
+"""Packages whose modules only calls use. Importing them would take 6 % of the time of a start, and 1.1 MiB."""
 
 _OF_BACKEND = ("anyio.streams.memory", "anyio.streams.stapled")
-"""Modules with data classes that anyio imports when it runs."""
+"""Modules with dataclasses that anyio imports when it starts an event loop."""
 
 
 def start(package: str, *, epilog: str = "") -> NoReturn:
-    """Run the `app` of the module `server` in `package`, such as `servers.filesystem`, and exit with its code.
-    `epilog` is the last part of its help. Raises ModuleNotFoundError if a library that it needs is missing."""
-    # Imported modules are never freed, so scanning them for garbage is wasted work: 3 % of the instructions at
-    # startup.
+    """Run the server of `package`, such as `servers.filesystem`: the `app` in its module `server`. Exit with its exit
+    code. `epilog` is the end of its `--help`. Raises ModuleNotFoundError if a library that the server needs is
+    missing."""
+    # Looking for garbage is useless during imports, since modules are never freed. It would take 3 % of the
+    # instructions of a start.
     gc.disable()
     make_modules_lazy()
     from shared.program.run import run
@@ -45,8 +46,8 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 
 def make_modules_lazy() -> None:
-    """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
-    program if the `shared` on the path does not belong to the bundle."""
+    """Make the modules lazy that a server on stdio may never need, unless they are already imported. Exits the
+    program if Python would import another package as `shared`."""
     refuse_foreign()
     from shared.lazy_classes import lazy_dataclasses, plain_typed_dicts
     from shared.lazy_modules import WITH_OPENSSL, LazyFinder, preset
@@ -63,8 +64,9 @@ def make_modules_lazy() -> None:
             import_module("anyio.streams.tls")
         for module in _OF_BACKEND:
             import_module(module)
-        # For its first model pydantic looks for plugins in the metadata of every installed package, and remembers
-        # that it has none. A plugin that another program needs would slow down every message.
+        # For its first model, pydantic looks for plugins in the metadata of all installed packages. That takes long,
+        # and a plugin, which another program may need, would slow down each message. So it finds none, and remembers
+        # that.
         with preset("importlib.metadata", "entry_points", lambda group: ()):
             from pydantic import create_model
 
@@ -72,8 +74,8 @@ def make_modules_lazy() -> None:
 
 
 def refuse_foreign() -> None:
-    """Exit with one line on stderr if Python finds another `shared` before the bundle's. In a wheel, no package of
-    the bundle has that name."""
+    """Exit with one line on stderr if Python finds another package called `shared` before the bundle's. In a wheel,
+    no package of the bundle has that name, so nothing is checked."""
     spec = PathFinder.find_spec("shared") if __package__ == "servers" else None
     other_path = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
     own_path = Path(__file__).resolve().parents[1] / "shared"

@@ -269,7 +269,7 @@ class Replica(Protocol):
         """The key with which all replicas sign cursors if none was configured."""
 
     @property
-    def reason(self) -> str | None:
+    def disconnect_reason(self) -> str | None:
         """The reason why the store can't be reached, in plain words; None if it can be reached."""
 
     def watch(self, watcher: ReplicaWatcher) -> None:

@@ -95,7 +95,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
 def _affected_uris(files: Files, changes: Changes, change: Change) -> Sequence[str]:
     """Return the URIs affected by a change that another replica reports."""
     uri = change.uri or ""
-    if change.what != "written":
+    if change.kind != "written":
         return (uri,)
     # A write by another replica may cause no notice on this machine.
     if files.is_listed(uri):

@@ -260,7 +260,7 @@ def send_counts(telemetry: Any, running: Run[Any], server: str) -> None:
     from ..telemetry.metrics import Figures, Metrics
 
     metrics = Metrics()
-    metrics.count(running)
+    metrics.attach(running)
 
     def figures() -> list[Figures]:
         subscriptions = sum(part.changes.subscribed_resources for part in running.parts.all)

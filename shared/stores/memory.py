@@ -1,7 +1,7 @@
-"""Stores in the memory of one process: for a single server, or for several runs of it that share them.
+"""Stores in the memory of one process: for a single server, or for several runs of a server that share them.
 
-The replicas of one `Stores` live in one event loop. A lost replica leaves its sessions to the other replicas: each is
-stored for its idle time, until a request for it arrives. No method ever suspends.
+All replicas of one `Stores` live in one event loop. The sessions of a lost replica are stored for their idle time;
+the replica that receives the next request of a session takes it over. No method ever suspends.
 """
 
 import asyncio
@@ -29,8 +29,9 @@ _NO_REPLICA = -1
 
 
 class _Session:
-    """A session: the replicas that hold it, those that let it lapse since the last request, the replica that serves
-    each of its requests, and the one that reports each resource."""
+    """A session, and the replicas that have it open (`holders`), those that have seen no request for the idle time
+    (`lapsed`), the replica that serves each request (`claims`), and the one that reports changes of each resource
+    (`watched`)."""
 
     __slots__ = ("claims", "holders", "lapsed", "record", "watched")
 
@@ -43,14 +44,14 @@ class _Session:
 
 
 class Stores:
-    """The stores of replicas that live in one event loop."""
+    """All state that the replicas in one event loop share."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, _Session] = {}
         self.buses: dict[int, MemoryBus] = {}
         self.watchers: dict[int, list[ReplicaWatcher]] = {}
         self.orphans = ExpiryQueue(0, self._end_orphan)
-        """The sessions that no replica holds."""
+        """The sessions that no replica has open."""
         self.secret = os.urandom(32)
         self.limiter = MemoryLimiter()
         self.blobs = MemoryBlobs()
@@ -60,8 +61,8 @@ class Stores:
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator["MemoryReplica"]:
-        """Make the caller a replica for the duration of the block. Afterwards the other replicas take over its
-        work."""
+        """Make the caller a replica for the duration of the block. At its end, the other replicas take over the work
+        of this one."""
         replica = self.replica()
         try:
             yield replica
@@ -78,39 +79,39 @@ class Stores:
                 watcher.on_departure()
 
     def replica(self) -> "MemoryReplica":
-        """Return a new replica. Outside `join` it is permanent."""
+        """Return a new replica. If it is not created by `join`, it never leaves."""
         number = next(self._numbers)
         self.buses[number] = MemoryBus(self, number)
         return MemoryReplica(self, number)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """Return the stream log, with the limits that the first caller gave."""
+        """Return the log of event streams. The limits of the first call apply."""
         self._log = self._log or MemoryLog(limits)
         return self._log
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """Return the tasks of all replicas, with the limits that the first caller gave."""
+        """Return the tasks of all replicas. The limits of the first call apply."""
         if self._tasks is None:
             self._tasks = MemoryTasks(limits)
         return self._tasks
 
     def notify(self, session: _Session, notice: Notice, sender: int | None) -> None:
-        """Notify the replicas that hold a session, except the sender."""
+        """Send `notice` to the replicas that have the session open, except to `sender`."""
         for holder in session.holders:
             if holder != sender:
                 self.buses[holder].put(notice)
 
     def release(self, id: str, number: int) -> None:
-        """Record that a replica no longer holds a session."""
+        """Record that replica `number` no longer has the session open."""
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
-            # Not deleted: the client has subscribed, and another replica must notify it.
+            # The client remains subscribed, so another replica has to take over the resource.
             session.watched = {
                 uri: _NO_REPLICA if holder == number else holder for uri, holder in session.watched.items()
             }
         if not session.holders:
-            # One queue for all: the sessions of one server have the same idle time.
+            # All sessions of one server have the same idle time, so one queue is enough.
             self.orphans.seconds = session.record.idle_seconds
             self.orphans.start(id)
 
@@ -135,24 +136,24 @@ class MemoryReplica:
         self.sessions = MemorySessions(stores, number)
         self.bus = stores.buses[number]
         self.blobs = stores.blobs
-        self.reason = None
+        self.disconnect_reason = None
         self._stores = stores
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Notify `watcher` when another replica leaves; this replica is never lost."""
+        """Notify `watcher` when another replica leaves. This replica itself is never lost."""
         self._stores.watchers.setdefault(self.number, []).append(watcher)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """Return the stream log, with the limits that the first replica gave."""
+        """Return the log of event streams. The limits of the first replica apply."""
         return self._stores.log(limits)
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """Return the tasks of all replicas, with the limits that the first replica gave."""
+        """Return the tasks of all replicas. The limits of the first replica apply."""
         return self._stores.tasks(limits)
 
 
 class MemorySessions:
-    """The sessions, the replicas that hold them, and the replica that serves each of their requests."""
+    """A `SessionStore` in memory, as one replica uses it."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
@@ -161,20 +162,20 @@ class MemorySessions:
         self._only_holder = (number,)
 
     async def create(self, record: SessionRecord) -> None:
-        """Add a session that this replica holds."""
+        """Add a session, which this replica has open."""
         self._sessions[record.id] = _Session(record, self._only_holder)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the session with that id for a request from `principal`, or None if the principal has no such
-        session. The second value is True if this replica serves the requests `ids` from now on."""
+        """Open the session with the id `id` on this replica, for a request of `principal` with the request ids `ids`.
+        Return None if the principal has no such session; else its record, and True if this replica may serve these
+        requests, or False if one of them is already being served."""
         session = self._sessions.get(id)
-        # The session of another principal is treated like one that never existed: an id that was guessed or seen is
-        # useless.
+        # The session of another principal is treated as missing, so that a guessed or stolen id is useless.
         if session is None or _key(session.record.principal) != _key(principal):
             return None
-        # It is in use: replicas that reported a lapse before must report it again.
+        # The session is in use. The idle time of each replica starts again.
         session.lapsed = ()
         if self._number not in session.holders:
             session.holders = (*session.holders, self._number) if session.holders else self._only_holder
@@ -182,13 +183,13 @@ class MemorySessions:
         claims, is_free = session.claims, True
         if claims is None:
             session.claims = dict.fromkeys(ids, self._number) if ids else None
-        # All of them or none: a batch is served as a whole.
+        # A batch is served as a whole, so either all of its ids are free, or none is claimed.
         elif is_free := claims.keys().isdisjoint(ids):
             claims.update(dict.fromkeys(ids, self._number))
         return session.record, is_free
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the request ids `ids`, whose requests were answered or abandoned."""
+        """Free the request ids `ids`: their requests were answered or abandoned."""
         session = self._sessions.get(id)
         if session is None or session.claims is None:
             return
@@ -197,21 +198,22 @@ class MemorySessions:
         session.claims = session.claims or None  # an emptied dict keeps its memory
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """Return the number of the replica that serves that request; None if no replica does."""
+        """Return the number of the replica that serves the request `request_id`; None if no replica does."""
         session = self._sessions.get(id)
         return None if session is None or session.claims is None else session.claims.get(request_id)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Merge a change to the persistent state of a session with the changes made elsewhere."""
+        """Store that the state of a session has changed from `before` to `after`, merged with changes by other
+        replicas."""
         session = self._sessions.get(id)
         if session is not None:
             merged = merge(session.record.snapshot, before, after)
             session.record = replace(session.record, snapshot=merged)
-            # Also to this replica, if the merged state differs from its own.
+            # If the merged state differs from `after`, this replica needs it too.
             self._stores.notify(session, Notice(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report changes to the resource, or stop reporting them."""
+        """Make this replica the one that reports changes of the resource to the client, or stop reporting them."""
         session = self._sessions.get(id)
         if session is None:
             return
@@ -225,7 +227,7 @@ class MemorySessions:
         session.watched = watched or None
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over the resources that no replica reports anymore, and return them."""
+        """Make this replica report the resources that no replica reports any more; return their URIs."""
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()
@@ -235,11 +237,12 @@ class MemorySessions:
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session."""
+        ended the session, because no other replica received one. `busy` is true if this replica must keep the session
+        open."""
         session = self._sessions.get(id)
         if session is not None:
             session.lapsed = (*session.lapsed, self._number)
-        # Each replica sees only its own requests: the session is idle if none of them had any.
+        # Each replica sees only the requests that it receives, so the session is idle if all replicas say so.
         if session is None or set(session.holders) <= set(session.lapsed):
             self.delete(id)
             return True
@@ -248,7 +251,7 @@ class MemorySessions:
         return False
 
     def release(self, id: str) -> None:
-        """Release the session on this replica; the session continues."""
+        """Close the session on this replica only; the session continues."""
         session = self._sessions.get(id)
         if session is not None and self._number in session.holders:
             self._stores.release(id, self._number)
@@ -264,7 +267,7 @@ class MemorySessions:
 
 
 class MemoryBus:
-    """The notices that one replica receives from the other replicas."""
+    """A `Bus` in memory: passes notices and changes between the replicas."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
@@ -274,31 +277,31 @@ class MemoryBus:
         self._listener: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, handler: Callable[[Notice], None]) -> None:
-        """Call `handler` once with each notice for this replica, including those that arrived before."""
+        """Call `handler` with each notice for this replica, first with those that arrived before this call."""
         self._handler = handler
         self._drain()
 
     def put(self, notice: Notice) -> None:
         """Queue `notice` for this replica, which handles it in a later turn of the event loop."""
         self._inbox.append(notice)
-        # In a separate turn, as over Redis: the sender must not run inside the receiver.
+        # In a later turn, as with Redis, so that the receiver's handler does not run inside the sender's call.
         asyncio.get_running_loop().call_soon(self._drain)
 
     async def deliver(self, replica: int, notice: Notice) -> bool:
-        """Send a notice to another replica; return False if that replica is lost."""
+        """Send `notice` to another replica; return False if that replica no longer exists."""
         bus = self._stores.buses.get(replica)
         if bus is not None:
             bus.put(notice)
         return bus is not None
 
     def publish(self, run_id: str, change: Change) -> None:
-        """Notify all other replicas of a change."""
+        """Send `change`, in the run with the id `run_id`, to all other replicas."""
         for number, bus in self._stores.buses.items():
             if number != self._number:
                 asyncio.get_running_loop().call_soon(bus.on_change, run_id, change)
 
     def listen(self, handler: Callable[[str, Change], None]) -> None:
-        """Call `handler` with each change that another replica publishes."""
+        """Call `handler` with each change that another replica publishes, and with the id of its run."""
         self._listener = handler
 
     def on_change(self, run_id: str, change: Change) -> None:

@@ -18,12 +18,12 @@ class MemoryBlobs:
         return name
 
     async def get(self, name: str) -> bytes | None:
-        """Return the data stored under that name; None if there is none."""
+        """Return the data with this name; None if there is none, or no longer."""
         ends, data = self._entries.get(name, (0.0, b""))
         return data if ends > time.monotonic() else None
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for `seconds`. Return False if it was claimed before."""
+        """Claim `name` for `seconds`. Return False if it is already claimed."""
         self._drop_expired()
         is_new = name not in self._entries
         if is_new:

@@ -1,7 +1,7 @@
 """Rate limits by key in the memory of one process, for replicas that live in one event loop.
 
 For each key, one number is stored: the time at which its allowance will be full again (the generic cell rate
-algorithm, ITU-T I.371). Keys at rest are deleted, so that only recent ones take memory.
+algorithm, ITU-T I.371). Keys whose allowance is full are deleted, so that only recently used keys take memory.
 """
 
 import time
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from ..contracts import Rate
 
 CLEANUP_THRESHOLD = 1_024
-"""The number of stored keys above which keys at rest are deleted."""
+"""The number of stored keys from which on keys with a full allowance are deleted."""
 _ROUNDING = 1e-9
-"""Maximum rounding error, in seconds, of sums of many small costs."""
+"""Tolerance, in seconds, for rounding errors in sums of many small costs."""
 
 
 class MemoryLimiter:
@@ -49,6 +49,6 @@ class MemoryLimiter:
     def _store(self, key: str, full_at: float, now: float) -> None:
         self._full_at[key] = full_at
         if len(self._full_at) >= self._cleanup_size:
-            # A dict that has shrunk keeps its room, so it is replaced.
+            # A new dict, since a dict does not return memory when entries are deleted.
             self._full_at = {name: at for name, at in self._full_at.items() if at > now}
             self._cleanup_size = max(CLEANUP_THRESHOLD, 2 * len(self._full_at))

@@ -1,18 +1,18 @@
 """The streams of sessions in the memory of one process, stored so that a client can reconnect to receive missed
 messages.
 
-Messages are numbered; the id of an event is the stream's name and the number, so that `Last-Event-ID` gives the
-position to resume from. Names are random: an id of another session names nothing here.
+Messages are numbered. The id of an event consists of the stream's name and the number of the message, so that
+`Last-Event-ID` shows where to resume. Names are random, so that an event id of another session is useless.
 
     put ──▶ │ sent, for clients that reconnect │ unsent │ ──▶ take
 
-Putting never waits. A reader that falls too far behind is cut off, the stream continues. Storage is bounded by
-stream, by session and over all sessions: the oldest messages go first, and a client that reconnects for them is
-refused, since a client that missed a message must not mistake the rest for everything. (2025-11-25, Transports,
+Adding a message never waits. A reader that falls too far behind is disconnected, while the stream continues. The
+stored bytes are limited per stream, per session and in total; the oldest messages are deleted first. A client that
+reconnects for a deleted message is refused, since it would not notice the gap. (2025-11-25, Transports,
 Resumability.)
 
-All replicas in the process share the same objects, so that all see a change at once. A stream is an object, not a key
-of the log: calls that put thousands of messages would have to look it up for each.
+All replicas in the process share the same objects, so that each sees a change at once. Callers keep the object of a
+stream, so that it need not be looked up for each of thousands of messages.
 """
 
 import logging
@@ -29,11 +29,11 @@ from .taken_messages import TakenMessages
 log = logging.getLogger("shared.stores")
 
 _OVERHEAD_BYTES = 100
-"""Bytes of overhead for storing a message."""
+"""Bytes that a stored message takes in addition to its text."""
 
 
 class MemoryStream:
-    """The messages of one POST, or of no request."""
+    """An `EventStream` in memory: the messages for one POST, or those of a session that belong to no request."""
 
     __slots__ = (
         "_dropped",
@@ -69,8 +69,9 @@ class MemoryStream:
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message. With `once`, or with `everywhere`, which all replicas use for the same message, it is not
-        added if an equal message is unsent. Cuts off a reader that is too far behind."""
+        """Add a message. With `once`, it is not added if an equal message is still unsent; neither is it with
+        `everywhere`, which means that every replica adds the same message. Disconnects a reader that is too far
+        behind."""
         is_duplicate = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
         if self.is_over or self.is_lost or is_duplicate:
             return
@@ -104,8 +105,8 @@ class MemoryStream:
             self.reader.wake()
 
     def end(self, refusal: Refusal | None = None) -> None:
-        """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were
-        cancelled, and no client reconnects for them."""
+        """End the stream. `refusal` is sent to a client that reconnects for an answer that is missing; None if the
+        requests were cancelled, so that no client reconnects for them."""
         self.refusal = None if self.answered else refusal
         if refusal is None:
             self._events.drop(self)
@@ -125,27 +126,27 @@ class MemoryStream:
             self.reader.pause(retry_ms)
 
     def pending_replication(self) -> None:
-        """Return None, since replicas that share this memory see messages at once."""
+        """Return None: there is nothing to wait for, since all replicas see a message at once."""
 
     # Reading
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Begin reading with `reader`: the unsent messages, or all after message number `after`; the previous reader
+        """Let `reader` read the stream: the unsent messages, or all after message number `after`. A previous reader
         is disconnected."""
         if self.reader is not None:
             self.reader.cut()
         if self.name:
             self._events.log.unread.stop(self)
-        # Without an id the client wants the messages that were not taken; those dropped in the meantime are lost.
+        # A client without a position gets the messages that were not sent yet, except those that were deleted since.
         self._sent = max(self._sent, self._dropped) if after is None else after
         self._untaken_bytes = sum(map(len, islice(self._messages, self._sent - self._dropped, None)))
         self.reader = reader
 
     def leave(self, reader: EventReader) -> None:
-        """End reading by `reader`. A stream whose client can't reconnect is lost."""
+        """End reading by `reader`. If its client can't reconnect, the stream is lost."""
         if self.reader is reader:
             self.reader = None
-            # Its client has seen no event, so it has no id to reconnect with.
+            # The client has received no event id with which it could reconnect.
             if self.ids and not self.name:
                 self.is_lost = True
                 self.forget()
@@ -154,19 +155,19 @@ class MemoryStream:
         self._events.start_expiry(self)
 
     def show(self) -> str:
-        """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
-        may reconnect."""
+        """Return the name of the stream, which is sent in event ids. From now on, the client may reconnect, and any
+        replica finds the stream."""
         self.name = self.name or secrets.token_hex(8)
         self._events.show(self)
         return self.name
 
     def position_event(self, retry_ms: int) -> ServerSentEvent:
-        """Return an event without data that contains the client's position and the milliseconds to wait before it
-        reconnects."""
+        """Return an event without data, whose id is the client's position, and which asks the client to wait
+        `retry_ms` milliseconds before it reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._sent}", retry=retry_ms)
 
     def take(self) -> list[ServerSentEvent]:
-        """Return the unsent messages, which are considered sent from now on."""
+        """Return the unsent messages, which count as sent from now on."""
         unsent = islice(self._messages, self._unsent_from, None)
         numbered = enumerate(unsent, self._sent + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
@@ -189,23 +190,24 @@ class MemoryStream:
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is the only message and no client can reconnect for it."""
+        """The answer, if it is the only message and has not been given an event id."""
         return self._messages[0] if self.answered and self._last == 1 and not self.name else None
 
     def has(self, number: int) -> bool:
-        """Return True if there has been a message with that number; 0 is the beginning."""
+        """Return True if there has been a message with this number. 0, the position before the first message, counts
+        too."""
         return 0 <= number <= self._last
 
     def has_all_after(self, number: int) -> bool:
-        """Return True if every message after that number is stored."""
+        """Return True if every message after this number is still stored."""
         return number >= self._dropped
 
     # Storing
 
     def expire(self) -> bool:
-        """Delete messages that were stored long enough, except for unsent ones, which stay for the next reader.
-        Return True if the whole stream has been deleted."""
-        # The session's own stream has no end, so it loses the sent messages and stays.
+        """Called when nobody has read the stream for a while: delete the stream if it is that of a request, or has
+        ended; else delete the sent messages. Return True if the stream was deleted."""
+        # The session's own stream stays, with the messages that were not sent yet.
         if self.ids or self.is_over:
             self.forget()
             self._events.drop(self)
@@ -215,7 +217,8 @@ class MemoryStream:
         return False
 
     def drop_oldest(self) -> bool:
-        """Delete the oldest message, unless a reader still needs it; return False if there was none."""
+        """Delete the oldest message and return True; return False if there is none, or if a reader still has to take
+        it."""
         if not self._messages or (self.reader is not None and self._dropped >= self._sent):
             return False
         self._count(-len(self._messages.pop(0)) - _OVERHEAD_BYTES)
@@ -223,7 +226,7 @@ class MemoryStream:
         return True
 
     def forget(self) -> None:
-        """Delete everything."""
+        """Delete all messages."""
         self._dropped += len(self._messages)
         self._messages.clear()
         self._count(-self._size)
@@ -263,26 +266,27 @@ class MemoryEvents(TakenMessages):
         self._own: MemoryStream | None = None
 
     def stream(self, ids: tuple[RequestId, ...]) -> MemoryStream:
-        """Create a stream for the answers to `ids`. Only this replica holds it until it is shown."""
+        """Create a stream for the answers to the requests `ids`. Nobody else can find it until it is shown."""
         return MemoryStream(self, ids)
 
     def own(self) -> MemoryStream:
-        """Return the session's own stream, to put messages on."""
+        """Return the session's own stream, for messages that belong to no request."""
         self._own = self._own or MemoryStream(self)
         return self._own
 
     async def find(self, name: str | None = None) -> MemoryStream | None:
-        """Return the current state of a stream that has been shown, or of the session's own stream, for reading."""
+        """Return the shown stream called `name`; None if there is none, or no longer. Without a name, return the
+        session's own stream."""
         return self.own() if name is None else (self._shown or {}).get(name)
 
     def show(self, stream: MemoryStream) -> None:
-        """Make `stream` available by its name."""
+        """Let `find` find `stream`."""
         if self._shown is None:
             self._shown = {}
         self._shown[stream.name] = stream
 
     def drop(self, stream: MemoryStream) -> None:
-        """Make `stream` unavailable."""
+        """Let `find` no longer find `stream`."""
         if self._shown is not None:
             self._shown.pop(stream.name, None)
 
@@ -292,7 +296,8 @@ class MemoryEvents(TakenMessages):
         self.log.stored_bytes += size
 
     def make_room(self) -> None:
-        """Delete the oldest messages of the oldest streams while they exceed the limits."""
+        """Delete the oldest messages of the oldest streams until the limits of this session and of all sessions
+        hold."""
         for stream in list((self._shown or {}).values()) if self._is_full else ():
             while self._is_full and stream.drop_oldest():
                 pass
@@ -303,13 +308,13 @@ class MemoryEvents(TakenMessages):
         return self._stored_bytes > limits.session_replay_bytes or self.log.stored_bytes > limits.total_replay_bytes
 
     def start_expiry(self, stream: MemoryStream) -> None:
-        """Start the time until `stream` is deleted, if it has no reader. Only the last few of the streams that have
-        ended are stored."""
+        """If `stream` has no reader, let it expire after a while. Of the streams that have ended, only the last few
+        are stored."""
         if stream.reader is not None:
             return
         shown = self._shown or {}
         if stream.name not in shown:
-            # No client can reconnect for it anymore, nor after the end of the session.
+            # The stream can't be found, so no client can reconnect for it.
             if stream.is_over:
                 stream.forget()
             return
@@ -322,16 +327,15 @@ class MemoryEvents(TakenMessages):
                 shown.pop(other.name).forget()
 
     def close(self, refusal: Refusal) -> None:
-        """End the session's streams: all streams that have been shown end, those without an answer with `refusal`,
-        and all are deleted."""
+        """End and delete the streams of an ended session. Readers that wait for an answer get `refusal`."""
         shown, self._shown = self._shown or {}, None
-        own, self._own = self._own, None  # it refers to this object: else both stay until the garbage collector runs
+        own, self._own = self._own, None  # breaks the reference cycle with this object
         for stream in {*shown.values(), *([own] if own else [])}:
             stream.end(refusal)
             self.log.unread.stop(stream)
 
     def release(self) -> None:
-        """Do nothing: the other replicas continue the session with the same objects."""
+        """Do nothing: the other replicas use the same objects."""
 
 
 class MemoryLog:
@@ -342,16 +346,16 @@ class MemoryLog:
         self.stored_bytes = 0
         """The number of bytes that all streams store."""
         self.unread = ExpiryQueue(limits.replay_seconds, MemoryStream.expire)
-        """The streams without a reader, which are deleted after a while."""
+        """The streams without a reader, which expire after a while."""
         self._sessions: dict[str, MemoryEvents] = {}
 
     def session(self, id: str) -> MemoryEvents:
-        """Return the streams of one session, the same for all replicas."""
+        """Return the streams of the session with the id `id`: the same object for all replicas."""
         events = self._sessions.get(id)
         if events is None:
             events = self._sessions[id] = MemoryEvents(self)
         return events
 
     def drop(self, id: str) -> None:
-        """Delete a session that has ended."""
+        """Delete the streams of a session that has ended."""
         self._sessions.pop(id, None)

@@ -10,11 +10,11 @@ from ..protocol.wire.jsonrpc import json_of
 Wake = Callable[[], None]
 
 SMALL_BYTES = 1_024
-"""The size up to which an error can always be stored, however much memory other results take."""
+"""Maximum size of an error that is stored even if the results take all the memory that they may."""
 
 
 class MemoryTasks:
-    """A `TaskStore` for one event loop. It ends with `close`; no method ever suspends."""
+    """A `TaskStore` for one event loop. End it with `close`. No method ever suspends."""
 
     def __init__(self, limits: TaskLimits) -> None:
         self._limits = limits
@@ -40,7 +40,7 @@ class MemoryTasks:
         return True
 
     async def get(self, id: str) -> TaskRecord | None:
-        """Return the task with that id."""
+        """Return the task with the id `id`; None if there is none."""
         return self._tasks.get(id)
 
     async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
@@ -56,8 +56,8 @@ class MemoryTasks:
                 self._bytes_by_client[client] + added_bytes,
             )
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
-            # At most as much as remains for other clients, so one of several clients may have half. If there is only
-            # one client, it may have everything.
+            # A client may use at most as much as it leaves for others, which is half. An anonymous client, the only
+            # one over stdio, may use everything.
             if not is_small and (remaining < 0 or (client and client_bytes > remaining)):
                 raise OverflowError(
                     f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task "
@@ -77,11 +77,11 @@ class MemoryTasks:
         self._drop(id)
 
     async def list_by_owner(self, principal: str) -> Sequence[TaskRecord]:
-        """Return the tasks of a principal, oldest first."""
+        """Return the tasks of the principal with the key `principal`, oldest first."""
         return [task for task in self._tasks.values() if task.principal == principal]
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` whenever that task is replaced, expires or is deleted, until the returned function is
+        """Call `wake` whenever the task `id` is replaced, expires or is deleted, until the returned function is
         called."""
         self._listeners[id] = (*self._listeners.get(id, ()), wake)
 
@@ -95,7 +95,7 @@ class MemoryTasks:
         return unlisten
 
     def close(self) -> None:
-        """Cancel the timers."""
+        """Cancel the timers that delete tasks."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -1,10 +1,10 @@
-"""Notices that a reader has taken messages, for the streams of one session in any store."""
+"""Watchers that are called when a reader has taken messages from a stream of a session. All stores use them."""
 
 from collections.abc import Callable
 
 
 class TakenMessages:
-    """Calls each watcher when a reader has taken messages."""
+    """The watchers of the streams of one session."""
 
     __slots__ = ("_watchers",)
 

@@ -1,1 +1,1 @@
-"""Observation of a running server by its operators."""
+"""What operators see of a running server: logs, the audit log, metrics, traces, health and readiness."""

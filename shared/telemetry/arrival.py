@@ -1,4 +1,4 @@
-"""The arrival of an HTTP request, for the records of the calls that it carries."""
+"""The HTTP request in which a call arrived, for the audit log and for spans."""
 
 from contextvars import ContextVar
 
@@ -7,12 +7,12 @@ from ..protocol.records import record
 
 @record
 class Arrival:
-    """The properties of the HTTP request that carried a call."""
+    """Properties of the HTTP request in which a call arrived."""
 
     address: str
     session: str | None
-    """A digest of the session id, since the id itself would give access to the session."""
+    """A digest of the session id. The id itself must not be logged, since it gives access to the session."""
 
 
 arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
-"""The arrival of the request that is being served, if it came over HTTP and is recorded."""
+"""The arrival of the request that is being served; None if it did not come over HTTP, or if nothing records it."""

@@ -1,10 +1,11 @@
-"""The audit log: one line of JSON for each request that was served, refused, or cancelled while it waited.
+"""The audit log: one line of JSON for each request that was served, refused, or cancelled before it was served.
 
-A line contains a digest of the arguments, or the arguments without their secrets. If a call makes another call, as in
-a gateway, only the innermost call is logged, under the name of its server.
+A line contains a digest of the arguments, or the arguments without their secrets. If one call makes another, as in a
+gateway, only the innermost one is logged, under the name of its server.
 
-If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and requests
-continue. If lines are required, they are kept instead, and no requests are accepted until they are written.
+If lines can't be written, for instance because the disk is full, that is logged once, the lines are dropped and
+counted, and requests are still served. If the operator requires the log, the lines are kept instead, and no requests
+are accepted until they are written.
 """
 
 import logging
@@ -44,22 +45,23 @@ if TYPE_CHECKING:
 log = logging.getLogger("shared.audit")
 
 MAX_WAITING = 10_000
-"""Maximum number of lines that are kept until they can be written."""
+"""Maximum number of lines that are kept until they can be written, if the log is required."""
 RETRY_SECONDS = 0.5
-"""The number of seconds between a failure and the next attempt to write."""
+"""Seconds between a failure to write and the next attempt."""
 MAX_REFUSED = 1_000
-"""Maximum number of refusals among the waiting lines: served requests are more important."""
+"""Number of kept lines from which on refusals are dropped: served requests are more important."""
 _MAX_BUFFER_BYTES = 16_384
-"""Maximum number of bytes of lines that are written together: a fraction of the smallest allowed file."""
+"""Number of buffered bytes from which on lines are written: a fraction of the smallest allowed file size."""
 _MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 
 
 _outer: ContextVar[list[bool] | None] = ContextVar("outer", default=None)
-"""A list with one item for an outer call, which becomes True when a call within it is logged."""
+"""For the calls within an outer call: a list with one item, which a call sets to True when it is logged, so that the
+outer call is not."""
 
 
 class Audit:
-    """The log of one program, for all its servers."""
+    """The audit log of one program, for all its servers."""
 
     def __init__(
         self,
@@ -69,10 +71,10 @@ class Audit:
         required: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`arguments` are written without their secrets, instead of a digest; `required` lines are kept until they
-        are written."""
+        """If `arguments` is true, lines contain the arguments without their secrets, instead of a digest. If
+        `required` is true, lines are kept until they can be written."""
         self.arguments = arguments
-        self.lost = 0
+        self.lost_lines = 0
         """The number of lines that were dropped."""
         self._file = file
         self._clock = clock
@@ -86,18 +88,19 @@ class Audit:
         self._floods = Floods(self._write_refusal, clock)
 
     def write(self, line: str, max_waiting: int = MAX_WAITING) -> None:
-        """Write a line after the waiting ones, up to `max_waiting` of which are kept. Never raises."""
+        """Write a line, after those that are kept. If it can't be written, keep it if the log is required and fewer
+        than `max_waiting` lines are kept; otherwise drop it. Never raises."""
         self.flush()
         if not self._waiting and self._try_write(line):
             return
         if self._required and len(self._waiting) < max_waiting:
             self._waiting.append(line)
         else:
-            self.lost += 1
+            self.lost_lines += 1
 
     def write_later(self, line: str, max_waiting: int = MAX_WAITING) -> None:
-        """Write a line like `write`, but together with others at the next `flush`."""
-        # The next request must not be accepted if a required line can't be written.
+        """Like `write`, but write the line together with others at the next `flush`."""
+        # A required line is written at once, since otherwise the next request must not be accepted.
         if self._required:
             self.write(line, max_waiting)
             return
@@ -107,24 +110,27 @@ class Audit:
             self.flush()
 
     def flush(self) -> None:
-        """Write the lines of `write_later`, before the answers to their requests are sent. Never raises."""
+        """Write the lines that `write_later` has buffered. This is called before the answers to their requests are
+        sent. Never raises."""
         if self._buffer:
             lines, self._buffer, self._buffer_bytes = self._buffer, [], 0
             if not self._try_write("".join(lines)):
-                self.lost += len(lines)
+                self.lost_lines += len(lines)
 
     @property
     def is_blocked(self) -> bool:
-        """True if no requests may be served, since required lines can't be written."""
-        if self._floods.recent:
+        """True if no requests may be served, because required lines could not be written. Also tries to write them
+        again, and writes the counts of refusals."""
+        if self._floods.current:
             self._floods.write_counts()
         if self._waiting and self._clock() >= self._retry_at:
             self._catch_up()
         return bool(self._waiting)
 
     def log_refusal(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
-        """Log that an HTTP request, or a call over a WebSocket, was refused. For clients that are unknown or send too
-        much, one line per second contains the number of refusals."""
+        """Log that an HTTP request, or a call over a WebSocket, was refused. If an unknown client, or one that
+        exceeds a limit, is refused again and again, there is only one line per second, which contains the number of
+        refusals."""
         sender = client_fields(principal)
         entry = {**sender, "server": server, "outcome": "refused", "status": refusal.status}
         entry["reason"] = refusal.failure.message
@@ -137,15 +143,15 @@ class Audit:
     def log_request(
         self, server: str, method: str, path: str, principal: Principal | None, status: int = 200
     ) -> None:
-        """Log an HTTP request that carries no message: for a stream, the end of a session, or a page."""
+        """Log an HTTP request without a message of the protocol: for a stream, the end of a session, or a web
+        page."""
         outcome = {"outcome": "ok"} if status < _MIN_ERROR else {"outcome": "refused", "status": status}
         self.write(
             line_of({**client_fields(principal), "server": server, "method": method, "path": path[:500], **outcome})
         )
 
     def log_unhandled(self, server: str, request: UnhandledRequest) -> None:
-        """Log a request that ended before it reached a handler. For requests over a limit, one line per second
-        contains the number of requests."""
+        """Log a request that ended before it reached a handler. If it exceeded a limit, it is logged as a refusal."""
         outcome, principal = request.outcome, request.principal
         if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
             self.log_refusal(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
@@ -159,8 +165,8 @@ class Audit:
     def line(
         self, request: str, raw: dict[str, Any], outcome: Outcome | Failure | BaseException | None, seconds: float
     ) -> str:
-        """Return the line of a request with the fields `request` and the params `raw`, which ended with `outcome`
-        after some seconds; None if it was cancelled."""
+        """Return the line of a request. `request` are its first fields as JSON, `raw` its params, `outcome` its
+        result or error (None if it was cancelled), and `seconds` its duration."""
         fields, digested = self._with_arguments(request, raw)
         if digested is not None:
             fields += f',"arguments_sha256":"{digest(digested)}"'
@@ -169,7 +175,7 @@ class Audit:
     def line_steps(
         self, request: str, raw: dict[str, Any], outcome: Outcome | BaseException | None, seconds: float
     ) -> Steps[str]:
-        """`line` in steps."""
+        """Like `line`, in steps, between which other tasks can run."""
         fields, digested = self._with_arguments(request, raw)
         yield
         if digested is not None:
@@ -178,7 +184,8 @@ class Audit:
         return call_line(fields, outcome, seconds, raw)
 
     def _with_arguments(self, fields: str, raw: dict[str, Any]) -> tuple[str, Any]:
-        """Return `fields` with the arguments, if they are shown, and the arguments whose digest follows, or None."""
+        """Return `fields`, with the arguments appended if the log contains them, and the value whose digest has to be
+        added (None if the arguments are complete)."""
         arguments = {name: value for name, value in raw.items() if name != "_meta"} if "_meta" in raw else raw
         if self.arguments:
             field, is_cut = arguments_field(arguments)
@@ -189,7 +196,7 @@ class Audit:
         return fields, arguments if digested is None else digested  # some clients write null for none
 
     def close(self) -> None:
-        """Write the waiting lines, if possible, and close the file."""
+        """Write the kept lines, if possible, and close the file."""
         self.flush()
         self._floods.write_counts(all_floods=True)
         self._catch_up()
@@ -215,13 +222,14 @@ class Audit:
             self._is_failing = True
             return False
         if self._is_failing:
-            log.warning("the audit log can be written again; %d lines were lost", self.lost)
+            log.warning("the audit log can be written again; %d lines were lost", self.lost_lines)
         self._is_failing = False
         return True
 
 
 def audit_calls(audit: Audit, server: str) -> Extension[Any]:
-    """Return the extension that logs the calls to the server with that name. It wraps all other extensions."""
+    """Return the extension that logs the calls of the server called `server`. It wraps all other extensions except
+    that of traces."""
 
     def around(method: Method, handler: Handler) -> Handler:
         async def handle(running: Run[Any], context: Context[Any], params: Any) -> Any:
@@ -240,7 +248,8 @@ def audit_calls(audit: Audit, server: str) -> Extension[Any]:
             if result is None:
                 return None
             if type(result) is dict:
-                # The log needs the size of the JSON. It is also sent, unless the client's version has another form.
+                # The line contains the size of the JSON. Encode it once, since it is sent too, unless the client's
+                # version needs another form.
                 result = Prepared(result)
             call, seconds = context.call, time.perf_counter() - began
             raw, peer = call.raw, call.peer
@@ -264,15 +273,16 @@ def audit_calls(audit: Audit, server: str) -> Extension[Any]:
 
 
 class _Call:
-    """One request to a handler."""
+    """One call of a handler, which is logged."""
 
     def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any], params: Params) -> None:
         self._audit = audit
         self._server = server
-        # One handler serves all methods that only servers behind a gateway know.
+        # One fallback handler serves all methods that only servers behind a gateway have, so use the name in the
+        # request.
         self._method = context.call.method.name if method.name == FALLBACK else method.name
         self._context = context
-        # A call that has been answered, such as one that became a task, no longer has its params.
+        # A call that has already been answered, such as one that became a task, no longer has its params as received.
         raw = context.call.raw
         self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
         # A gateway may list the object under another name than its server.
@@ -281,7 +291,7 @@ class _Call:
                 self._raw = {**self._raw, key: own}
 
     async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
-        """Call `handler`, log the call, and return the result."""
+        """Call `handler` and return the result; then log the call, unless a call within it has been logged."""
         outer, is_written = _outer.get(), [False]
         token = _outer.set(is_written)
         began, result = time.perf_counter(), None
@@ -298,7 +308,7 @@ class _Call:
     async def _log(self, result: dict[str, Any] | None, error: BaseException | None, seconds: float) -> None:
         audit, raw, call = self._audit, self._raw, self._context.call
         outcome = error if result is None else result
-        # Nobody cancelled a call that has not been answered yet: it exceeded its time limit.
+        # If the call has not been answered, it was cancelled because it exceeded its time limit, not by the client.
         if isinstance(outcome, CancelledError) and not call.is_over:
             outcome = CallTimeout(seconds)
         fields = request_fields(self._server, self._method, raw, call.peer, call.peer.principal)

@@ -1,9 +1,10 @@
 """A file to which several processes append whole lines, rotated by size and reopened when it is moved.
 
-A line is one write at the end of the file (`O_APPEND`), which no other process can interrupt. If only a part of a
-line could be written, that part is removed, or ended, so that the next line is separate. Rotation needs a lock; a
-process that still has the moved file open writes its line there, so none is lost. Processes look for a moved file
-once a millisecond, since this takes longer than writing a line.
+Each line is appended with one write (`O_APPEND`), so that lines of several processes don't mix. If only a part of a
+line could be written, it is removed, or a line ending is added before the next line. Only one process at a time
+rotates the file, under a lock. A process that still has the moved file open writes its line there, so that none is
+lost. Each process checks at most once a millisecond whether the file was moved, because the check takes longer than
+writing a line.
 """
 
 import errno
@@ -20,18 +21,20 @@ from filelock import FileLock
 from .trace import protect_file
 
 RETRY_SECONDS = 0.05
-"""Seconds until the next attempt to rotate, if another process is rotating or the attempt failed. The file grows
-meanwhile."""
+"""Seconds until the next attempt to rotate after one that failed, for instance because another process is rotating
+the file. Meanwhile, the file grows."""
 
 _CHECK_SECONDS = 0.001
-"""Seconds between two checks that the file is still at its path. A program that compresses a moved file starts
-later."""
+"""Seconds between two checks that the file is still at its path. That is short enough: a program that compresses
+moved files does not start that soon."""
 _WRITING_SECONDS = 0.02
-"""Seconds for which an incomplete end of the file must be unchanged to be considered left over."""
+"""Seconds after which an incomplete last line, if it has not changed, is considered the rest of a process that
+died."""
 
 
 class AuditFile:
-    """The open file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
+    """The open file. Creating this raises OSError if it can't be opened, and ValueError if it is not a regular
+    file."""
 
     def __init__(
         self,
@@ -41,7 +44,8 @@ class AuditFile:
         files: int = 10,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """The file is rotated before it exceeds `max_bytes`; `files` are kept, including this one."""
+        """The file is rotated before it exceeds `max_bytes`. `files` is the number of files that are kept, including
+        the current one."""
         self._path, self._name = path, os.fspath(path)
         self._max_bytes = max_bytes
         self._files = files
@@ -52,15 +56,15 @@ class AuditFile:
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
-        """Append `line`, which includes its line ending. Raises OSError if it can't be written completely, in which
-        case none of it is written."""
+        """Append `line`, which ends with a line ending. Raises OSError if it can't be written completely; the part
+        that was written is then removed."""
         now = self._clock()
         if now >= self._check_at:
             self._check_at = now + _CHECK_SECONDS
             if not self._is_at_path():
                 self._reopen()
         size = os.lseek(self._fd, 0, os.SEEK_END)
-        # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
+        # A line that exceeds the maximum size gets a file of its own. An empty file is not rotated.
         if size + len(line) > self._max_bytes and size and now >= self._rotate_at:
             self._rotate_at = now + RETRY_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
@@ -72,9 +76,10 @@ class AuditFile:
         if written == len(text):
             self._is_torn = False
             return
-        # The part of a line is removed, unless another process has written after it; then the next line ends it.
+        # Remove the part that was written. If another process has appended something after it, the next line begins
+        # with a line ending instead.
         fd = self._fd
-        # After a write with O_APPEND the position is the end of that write.
+        # After a write with O_APPEND, the position is the end of what was written.
         end = os.lseek(fd, 0, os.SEEK_CUR)
         self._is_torn = written > 0
         with suppress(OSError):
@@ -92,12 +97,12 @@ class AuditFile:
             status = os.stat(self._name)  # noqa: PTH116 - pathlib takes twice as long
         except FileNotFoundError:
             return False
-        # While the file is open, no other file can have its number.
+        # While the file is open, no other file can have the same inode.
         return (status.st_dev, status.st_ino) == self._identity
 
     def _rotate(self) -> None:
         paths = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
-        # The oldest file is moved first, since each move makes room for the next one.
+        # Begin with the oldest file, since each move frees the name for the next one.
         for source, target in reversed(list(pairwise(paths))):
             with suppress(FileNotFoundError):
                 source.replace(target)
@@ -123,13 +128,13 @@ class AuditFile:
         return file
 
     def _has_torn_end(self) -> bool:
-        """Return True if a process that died has left part of a line."""
+        """Return True if the file ends with a part of a line, which a process has left that died."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):
                 file.seek(max(0, size - 1))
                 if file.read(1) in (b"", b"\n"):
                     return False
-                # A line that is just being written may also look incomplete, but not for long.
+                # Another process may just be writing the line, so wait and look again.
                 time.sleep(_WRITING_SECONDS)
             return True

@@ -1,7 +1,8 @@
-"""Entries that come in floods: one per second for each kind, first the original entry, then the number of further
-ones.
+"""Limits log entries that come in floods: the first entry of each kind is written at once, then at most one per
+second, with the number of entries that it stands for.
 
-A refused client may try again any number of times, and must neither fill a log nor rotate away the entries of others.
+A refused client may try again any number of times. That must not fill the log, or cause its rotation to delete the
+entries of others.
 """
 
 from collections.abc import Callable, Hashable
@@ -9,53 +10,53 @@ from dataclasses import dataclass
 from typing import Any
 
 FLOOD_SECONDS = 1.0
-"""Seconds for which one entry represents all of its kind."""
+"""Seconds from the first entry of a kind to the one that stands for all further ones."""
 MAX_KINDS = 1_000
-"""Maximum number of kinds that are counted at once."""
+"""Maximum number of kinds that are counted at the same time."""
 
 Entry = dict[str, Any]
 
 
 @dataclass(slots=True)
 class _Flood:
-    until: float
-    """The time of the clock at which the flood is over."""
+    ends_at: float
+    """The time, by the clock, at which the count is written."""
     entry: Entry
-    """The last entry that has not been written yet, with the number of entries."""
+    """The last entry after the first, with the number of those since then; empty if there was none."""
 
 
 class Floods:
-    """The recent floods."""
+    """The current floods. `write` writes an entry."""
 
     def __init__(self, write: Callable[[Entry], None], clock: Callable[[], float]) -> None:
         self._write = write
         self._clock = clock
-        self.recent: dict[Hashable, _Flood] = {}
-        """The floods that are not over, by kind; read only."""
-        self._next_check = 0.0
+        self.current: dict[Hashable, _Flood] = {}
+        """The floods whose counts have not been written yet, by kind. Don't change it."""
+        self._next_check_at = 0.0
 
     def add(self, kind: Hashable, entry: Entry) -> None:
-        """Write `entry`, or count it with the entries of its `kind` that are written later."""
+        """Write `entry` if it is the first of its `kind`; otherwise count it for the next one that is written."""
         self.write_counts()
-        flood = self.recent.get(kind)
+        flood = self.current.get(kind)
         if flood is not None:
             flood.entry = {**entry, "times": flood.entry.get("times", 0) + 1}
             return
-        if len(self.recent) >= MAX_KINDS:
+        if len(self.current) >= MAX_KINDS:
             self.write_counts(all_floods=True)
-        until = self._clock() + FLOOD_SECONDS
-        if not self.recent:
-            self._next_check = until
-        self.recent[kind] = _Flood(until, {})
+        ends_at = self._clock() + FLOOD_SECONDS
+        if not self.current:
+            self._next_check_at = ends_at
+        self.current[kind] = _Flood(ends_at, {})
         self._write(entry)
 
     def write_counts(self, *, all_floods: bool = False) -> None:
-        """Write the counts of the floods that are over; with `all_floods`, of all floods."""
+        """Write the counts of the floods whose time has come; with `all_floods`, of all floods."""
         now = self._clock()
-        if now < self._next_check and not all_floods:
+        if now < self._next_check_at and not all_floods:
             return
-        self._next_check = now + FLOOD_SECONDS
-        over = [kind for kind, flood in self.recent.items() if all_floods or now >= flood.until]
-        for entry in [self.recent.pop(kind).entry for kind in over]:
+        self._next_check_at = now + FLOOD_SECONDS
+        ended = [kind for kind, flood in self.current.items() if all_floods or now >= flood.ends_at]
+        for entry in [self.current.pop(kind).entry for kind in ended]:
             if entry:
                 self._write(entry)

@@ -1,15 +1,16 @@
-"""The memory footprint of a process: the interval of garbage collections, and the memory that a burst leaves behind.
+"""The memory of a process: how often garbage is collected, and how memory is returned to the system after a burst.
 
-Nearly everything is freed at once by reference counting. The garbage collector is for reference cycles, which are
-rare; cancelled tasks leave some. With the interpreter's defaults it takes a tenth of the time of every call. However,
-it counts objects, and a few objects may take megabytes, so the bytes of messages are counted as well.
+Reference counting frees nearly everything at once. The garbage collector is only needed for reference cycles, which
+are rare, such as those that cancelled tasks leave. With the interpreter's defaults it takes a tenth of the time of
+each call, so it runs less often here. But it counts objects, however large they are, so the bytes of messages are
+counted as well.
 
-The C library keeps freed memory between blocks that are in use. Without a request to return it, a server that once
-had 10,000 sessions would stay nearly as large as it was then. The request uses ctypes, which takes milliseconds to
-load, and only HTTP and sqlite need it.
+The C library keeps freed memory that lies between blocks in use. A server that once had 10,000 sessions would stay
+nearly as large as it was then, unless it asks the library to return free memory. That needs ctypes, which takes
+milliseconds to load, so only HTTP and sqlite do it.
 
-Python takes its small objects from arenas of a megabyte, and an arena with one remaining object stays. So objects
-that outlive a burst should not be created during it.
+Python allocates small objects in arenas of a megabyte, and can't free an arena while a single object in it remains.
+So objects that outlive a burst should be created before it.
 """
 
 import asyncio
@@ -26,36 +27,35 @@ import anyio
 from anyio import to_thread
 
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
-"""Number of objects that may be created, less those freed, before the collector runs: about 2 MB."""
+"""The collector runs when this many more objects have been created than freed: about 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576
-"""Number of bytes of messages that may be processed before the collector checks new objects, however few there
-are."""
+"""The collector also runs when messages of this many bytes have been received or sent, however few objects that
+were."""
 
 FREE_LIST_LENGTH = 256
-"""The number of freed objects of a kind that asyncio (255) and uvloop (250) keep for reuse."""
+"""More freed objects of one kind than asyncio (255) or uvloop (250) keep for reuse."""
 
 GROWTH_BYTES = 16 * 1_048_576
-"""Growth in bytes for which memory is returned."""
+"""Growth, in bytes, from which on memory is returned to the system."""
 QUIET_SECONDS = 1.0
-"""Seconds from the use of memory to the check."""
+"""Seconds from a use of memory to the check whether the process has grown."""
 _ARENA_MAX = -8
-"""M_ARENA_MAX of <malloc.h>."""
+"""The constant M_ARENA_MAX of <malloc.h>."""
 
 _message_bytes = [0]
-"""The bytes of messages since the last collection."""
+"""A list with one number: the bytes of messages since the last collection."""
 
 
 def set_up_collector() -> None:
-    """Set up the collector for a program that has loaded everything it needs, and from now on creates and frees small
-    objects: loaded objects are not checked again, and new objects are checked less often. This affects the whole
-    process."""
+    """Set up the collector for a program that has loaded everything it needs. Objects that exist now are never
+    checked again, and new objects are checked less often. This affects the whole process."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
     gc.enable()
 
 
 def count_bytes(size: int) -> None:
-    """Count the bytes of messages that were received or sent."""
+    """Count `size` bytes of messages that were received or sent, and collect garbage if that is due."""
     _message_bytes[0] += size
     if _message_bytes[0] >= BYTES_BETWEEN_COLLECTIONS:
         _message_bytes[0] = 0
@@ -63,9 +63,10 @@ def count_bytes(size: int) -> None:
 
 
 def fill_free_lists() -> None:
-    """Fill the free lists of the event loop now, before any burst: the first spare objects stay in use, and later
-    ones may each hold a megabyte. It takes a millisecond, within the event loop that serves."""
-    # ctypes is loaded now for the same reason.
+    """Create the objects that the event loop keeps for reuse now, before any burst: created during a burst, each of
+    them could keep an arena of a megabyte from being freed. Call this in the event loop that serves; it takes a
+    millisecond."""
+    # Load ctypes now for the same reason.
     _find_glibc_function("malloc_trim")
     loop = asyncio.get_running_loop()
     waits = [loop.create_future().__await__() for _ in range(FREE_LIST_LENGTH)]
@@ -75,27 +76,28 @@ def fill_free_lists() -> None:
 
 
 def return_memory() -> None:
-    """Ask glibc to return free memory (`malloc_trim(3)`); do nothing under another C library. The call takes some
-    milliseconds, so make it at the end of a burst, not at every step."""
+    """Ask glibc to return free memory to the system (`malloc_trim(3)`); do nothing with another C library. This takes
+    some milliseconds, so call it at the end of a burst."""
     gc.collect()
     if trim := _find_glibc_function("malloc_trim"):
         trim(0)
 
 
 def share_one_arena() -> None:
-    """Make glibc take the memory of all threads from one arena (`mallopt(3)`); do nothing under another C library.
+    """Make glibc allocate the memory of all threads in one arena (`mallopt(3)`); do nothing with another C library.
 
-    By default it gives each thread its own arena, and memory freed by one thread is not available to others: a limit
-    on memory in use would then apply to each thread, not to the process. Call it before there are threads.
+    By default, each thread has an arena of its own, and memory that one thread has freed is not available to others,
+    so that the process takes more than is in use at any time. Call this before there are threads.
     """
     if mallopt := _find_glibc_function("mallopt"):
         mallopt(_ARENA_MAX, 1)
 
 
 async def watch_memory(used: asyncio.Event) -> None:
-    """Check, a second after memory was `used`, whether the process has grown, and if so return free memory.
+    """A second after each time that `used` is set, check whether the process has grown, and if so return free memory
+    to the system.
 
-    Runs until it is cancelled, or ends at once if no memory can be returned.
+    Runs until it is cancelled; ends at once on a system where memory can't be returned.
     """
     before, trim = _resident_bytes(), _find_glibc_function("malloc_trim")
     while trim is not None and before is not None:
@@ -103,12 +105,12 @@ async def watch_memory(used: asyncio.Event) -> None:
         await anyio.sleep(QUIET_SECONDS)
         used.clear()
         if (_resident_bytes() or 0) > before + GROWTH_BYTES:
-            # It takes a while if much memory is free, so it runs outside the event loop.
+            # In a thread, because it takes a while if much memory is free.
             await to_thread.run_sync(trim, 0)
 
 
 def _resident_bytes() -> int | None:
-    """Return the bytes that this process holds in memory; None unless the system reports the number as Linux does."""
+    """Return the resident memory of this process in bytes; None on a system that does not report it as Linux does."""
     if sys.platform == "win32":
         return None
     with suppress(OSError):
@@ -118,7 +120,7 @@ def _resident_bytes() -> int | None:
 
 @cache
 def _find_glibc_function(name: str) -> Callable[..., Any] | None:
-    """Return a function from glibc; None with another C library."""
+    """Return the function `name` of the C library; None if that is not glibc."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes

@@ -1,7 +1,7 @@
-"""Log lines on stderr, which is for people: as text, or as JSON for machines that collect them.
+"""Log lines on stderr: as text for people, or as JSON for programs that collect logs.
 
-A host may provide a stderr that it never reads. So a separate thread writes the lines, and may block for any time;
-meanwhile, a limited number of lines waits, and the rest are counted and dropped. Logging therefore never delays the
+A host may start a server with a stderr that it never reads. Writing to it would then block, so a separate thread does
+it. Meanwhile, a limited number of lines waits, and further ones are dropped and counted. So logging never delays the
 protocol. The thread starts with the first line and does not keep the process alive.
 """
 
@@ -18,12 +18,13 @@ from pydantic_core import to_json
 from ..tracing.trace_context import current
 
 server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
-"""The name of the current server among several in one process, for log lines. None if there is only one."""
+"""The name of the server to which the current task belongs, for log lines; None if the process has only one
+server."""
 
 MAX_WAITING = 10_000
 """Maximum number of lines that wait while stderr is blocked."""
 FLUSH_SECONDS = 0.5
-"""Seconds that the end of the program waits for the last lines to be written."""
+"""Seconds that the program waits at its end until the last lines are written."""
 
 
 class LogThread(logging.Handler):
@@ -39,7 +40,7 @@ class LogThread(logging.Handler):
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue the record for writing, or count it as dropped if too many wait already."""
+        """Queue a record for writing; drop and count it if too many lines are waiting."""
         line = self._encode(record)
         with self._changed:
             if len(self._lines) < MAX_WAITING:
@@ -47,13 +48,13 @@ class LogThread(logging.Handler):
             else:
                 self._dropped += 1
             self._changed.notify_all()
-            # In a forked child, which has only the thread that forked, this thread is not alive.
+            # After a fork, the child process has no such thread, although this object says so.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
                 self._thread.start()
 
     def flush(self) -> None:
-        """Wait until all lines are written, but not for long. Python calls this when the program ends."""
+        """Wait until all lines are written, for at most `FLUSH_SECONDS`. Python calls this when the program ends."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._lines or self._is_writing), FLUSH_SECONDS)
 
@@ -62,7 +63,7 @@ class LogThread(logging.Handler):
             line = self._next_line()
             try:
                 while line:
-                    # A thread blocked in sys.stderr at exit would hold a lock that Python needs.
+                    # Not by sys.stderr: a thread that is blocked there at exit would hold a lock that Python needs.
                     line = line[os.write(self._fd, line) :]
             except OSError:
                 continue
@@ -121,8 +122,7 @@ class _Json(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        # File names may contain bytes that are not UTF-8. Python represents them as lone surrogates, which JSON can't
-        # represent.
+        # Python represents bytes in file names that are not UTF-8 as lone surrogates, which JSON can't represent.
         for key, value in line.items():
             if isinstance(value, str):
                 line[key] = value.encode("utf-8", "backslashreplace")
@@ -130,8 +130,8 @@ class _Json(logging.Formatter):
 
 
 def set_up_logging(level: str, style: str, worker: int | None = None) -> None:
-    """Send log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. If this is
-    one of several processes that serve the same port, `worker` is its number, which each line contains."""
+    """Write log records of `level` and above, and Python's warnings, to stderr. `style` is "text" or "json". If this
+    is one of several processes that serve the same port, `worker` is its number, which each line then contains."""
     handler = LogThread()
     handler.setFormatter(_Json(worker) if style == "json" else _Text(worker))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

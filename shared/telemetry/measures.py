@@ -1,6 +1,6 @@
-"""The counts of each server, as a table: the same for every reader and protocol.
+"""The table of all measured values, from which both OpenTelemetry and Prometheus get them.
 
-Names are those of OpenTelemetry; Prometheus has `_` instead of a dot, and `_total` at the end of a counter
+The names are those of OpenTelemetry. In Prometheus, they have `_` instead of a dot, and counters end with `_total`
 (https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
 """
 
@@ -11,37 +11,40 @@ from .metrics import Figures
 from .readiness import Phase
 
 REQUEST_LABELS = ("server", "method", "tool")
-"""The labels of requests."""
+"""The labels of each measure of requests."""
 DURATION = ("mcp.request.duration", "Time from a request to its answer.")
 """The name and the description of the histogram of latencies, in seconds."""
 
 _LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
 _STATES = tuple(phase.value for phase in Phase if phase is not Phase.DEGRADED)
-"""The phases without "degraded", which is the result of a check, since reading the counts causes no check."""
+"""All phases except "degraded": only a readiness check finds that out, and reading the values does not cause a
+check."""
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Values with their labels."""
+"""Pairs of the values of the labels, and the measured value."""
 
 
 class Measure(NamedTuple):
-    """One of the measured values."""
+    """One of the measures."""
 
     name: str
-    text: str
+    description: str
     labels: tuple[str, ...]
     samples: Callable[[Figures], Samples]
-    """Returns the values of one server."""
-    only_grows: bool = True
+    """Returns the samples of one server."""
+    is_counter: bool = True
 
 
-def _single(name: str, text: str, value: Callable[[Figures], float | None], *, only_grows: bool = False) -> Measure:
-    """Return the measure with one value per server, or none for a server without the value."""
+def _single(
+    name: str, description: str, value: Callable[[Figures], float | None], *, is_counter: bool = False
+) -> Measure:
+    """Return a measure with one value per server. If `value` returns None, the server does not have it."""
 
     def samples(figures: Figures) -> Samples:
         current = value(figures)
         return () if current is None else [((figures.server,), int(current))]
 
-    return Measure(name, text, ("server",), samples, only_grows)
+    return Measure(name, description, ("server",), samples, is_counter)
 
 
 MEASURES = (
@@ -77,13 +80,13 @@ MEASURES = (
         "mcp.audit.unwritten",
         "Lines of the program's audit log that could not be written.",
         lambda figures: figures.unwritten,
-        only_grows=True,
+        is_counter=True,
     ),
     _single(
         "mcp.store.lost",
         "Number of times this replica lost its lease, and its sessions moved to other replicas.",
         lambda figures: figures.store_lost,
-        only_grows=True,
+        is_counter=True,
     ),
     _single(
         "mcp.store.up", "Whether the store shared by the replicas can be reached.", lambda figures: figures.store_up
@@ -93,19 +96,19 @@ MEASURES = (
         "The URL of the server, and its version.",
         ("server", "path", "version"),
         lambda figures: [((figures.server, figures.path, figures.version), 1)],
-        only_grows=False,
+        is_counter=False,
     ),
     Measure(
         "mcp.server.state",
         "The state of the server: 1 for the current state, else 0.",
         ("server", "state"),
         lambda figures: (((figures.server, state), int(figures.state == state)) for state in _STATES),
-        only_grows=False,
+        is_counter=False,
     ),
     _single("mcp.server.up", "Whether the server accepts requests.", lambda figures: figures.up),
     _single("mcp.sessions", "Sessions that are open.", lambda figures: figures.sessions),
     _single("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
     _single("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
-"""All measures except the latencies. Every server reports the current values, except the state of the store, which
-only servers with a store report. A series of requests does not exist before its first request."""
+"""All measures except the latencies. Only servers with an audit log or a store have the values of these. The samples
+of a method or tool begin with its first request."""

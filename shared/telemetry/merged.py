@@ -1,8 +1,8 @@
-"""The counts of servers that several processes serve: merged as if for one process, and as JSON for exchange between
-processes.
+"""Merges the figures of servers that several processes serve, and converts figures to JSON, in which processes
+exchange them.
 
-Counts are summed, and so are sessions, streams and subscriptions; a server is up if it is up in all of them, and its
-store is up if all can reach it.
+Counts, sessions, streams and subscriptions are added up. A server is up if it is up in all processes, and its store
+is up if all of them can reach it.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ READY = Phase.READY.value
 
 
 def merge(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
-    """Return the figures of each server, summed over all processes that serve it."""
+    """Return the figures of each server, merged over all processes that serve it."""
     servers: dict[str, list[Figures]] = {}
     for figures in processes:
         for entry in figures:
@@ -25,8 +25,8 @@ def merge(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
 
 
 def keep_counts(figures: Sequence[Figures]) -> list[Figures]:
-    """Return the part of the figures that remains after a process has ended: its counts, without anything that it
-    held open."""
+    """Return the figures of a process that has ended, as they are added to later totals: its counts remain, while its
+    sessions, streams and subscriptions are 0."""
     return [
         entry._replace(up=True, state=READY, store_up=None, sessions=0, streams=0, subscriptions=0)
         for entry in figures
@@ -34,7 +34,7 @@ def keep_counts(figures: Sequence[Figures]) -> list[Figures]:
 
 
 def to_json(figures: Sequence[Figures]) -> list[Any]:
-    """Return the figures in JSON types."""
+    """Return the figures as values that JSON can represent."""
     return [
         {
             **entry._asdict(),
@@ -48,7 +48,7 @@ def to_json(figures: Sequence[Figures]) -> list[Any]:
 
 
 def from_json(data: Sequence[Any]) -> list[Figures]:
-    """Return the figures from the result of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+    """Return the figures in the result of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
     return [_read_entry(**entry) for entry in data]
 
 
@@ -87,7 +87,7 @@ def _read_entry(metrics: Sequence[Any], refused: dict[str, int], **others: Any) 
         series = Series(Labels(*labels))
         series.requests, series.errors, series.buckets, series.seconds = requests, Counter(errors), buckets, seconds
         metrics_of_entry.append((series.labels, series))
-    # JSON has no numbers as keys.
+    # The keys of a JSON object are strings.
     return Figures(
         metrics=metrics_of_entry, refused={int(status): count for status, count in refused.items()}, **others
     )

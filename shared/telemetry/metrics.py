@@ -1,8 +1,8 @@
-"""Metrics of one server for operators: requests, errors and their time, by method and tool.
+"""Metrics of one server for operators: the numbers of requests and errors, and durations, by method and tool.
 
-The connection on which a request arrives counts the request at its arrival, and times it when the answer is sent. No
-label comes from a client: methods and tools that the server does not offer are counted together, as "other". For a
-server that forwards the features of other servers, the tools are those that it has listed.
+A request is counted when it arrives, and its duration when the answer is sent, by the connection on which it arrives.
+Clients can't create labels: methods and tools that the server does not have are counted together, as "other". A
+server that forwards the tools of other servers has those that it has listed.
 """
 
 from bisect import bisect_left
@@ -17,21 +17,22 @@ from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId,
 from ..server.run import Run
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""The upper bounds, in seconds, of the buckets in the histogram of latencies. The last bucket has no bound."""
+"""The upper bounds, in seconds, of the buckets in the histogram of latencies. There is one more bucket, without a
+bound."""
 OTHER = "other"
-"""The label of all methods, or tools, without their own."""
+"""The label of all methods or tools that have no label of their own."""
 MAX_LISTED_TOOLS = 1_000
-"""Maximum number of undeclared tools with their own label; other servers determine how many there are."""
+"""Maximum number of listed tools, of servers behind this one, that have a label of their own."""
 
-Kind = Literal["tool", "client", "server"]
-"""The side at fault: the tool failed, the request was wrong, or the server failed."""
+ErrorOrigin = Literal["tool", "client", "server"]
+"""Where an error comes from: the tool has failed, the client's request was wrong, or the server has failed."""
 
 _CALL, _LIST = "tools/call", "tools/list"
 _INTERNAL = -32603
 
 
 class Labels(NamedTuple):
-    """The labels of requests."""
+    """The labels of a series of requests, besides the server."""
 
     method: str
     tool: str = ""
@@ -39,22 +40,22 @@ class Labels(NamedTuple):
 
 
 class Series:
-    """The requests of one method, or of one tool."""
+    """The counts of the requests of one method, or of the calls of one tool."""
 
     __slots__ = ("buckets", "errors", "labels", "requests", "seconds")
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
         self.requests = 0
-        self.errors: Counter[Kind] = Counter()
+        self.errors: Counter[ErrorOrigin] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
-        """For each bucket, the number of requests that were answered within its bound and not within the previous
+        """The number of answers in each bucket: those that took at most its bound, and longer than the previous
         bound."""
         self.seconds = 0.0
-        """The total time of all answers."""
+        """The total duration of all answered requests."""
 
     def add(self, other: "Series") -> None:
-        """Add the requests of another series."""
+        """Add the counts of another series."""
         self.requests += other.requests
         self.errors.update(other.errors)
         self.buckets = list(map(sum, zip(self.buckets, other.buckets, strict=True)))
@@ -71,7 +72,7 @@ class Series:
 
 
 class Metrics:
-    """The counts of one server."""
+    """The counts of one server. It watches the replica, in order to count how often that is lost."""
 
     def __init__(self) -> None:
         self._running: Run[Any] | None = None
@@ -79,18 +80,17 @@ class Metrics:
         self._tools: dict[str, Series] = {}
         self._listed: set[str] = set()
         self.on_answered: Callable[[Labels, float], None] | None = None
-        """Called with each answer, and the seconds that it took."""
+        """Called for each answer, with its labels and the duration in seconds."""
         self.losses: int | None = None
-        """The number of times that the other replicas have declared this replica lost; None if it has never been a
-        replica."""
+        """How often this replica was lost; None if the server has never been a replica."""
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
         for all_series in (self._methods, self._tools):
             for _, series in sorted(all_series.items()):
                 yield series.labels, series
 
-    def count(self, running: Run[Any]) -> None:
-        """Count the requests to `running` from now on; it may be the same server, reopened."""
+    def attach(self, running: Run[Any]) -> None:
+        """Count the requests to `running` from now on, which may be a new run of the same server."""
         self._running = running
         running.hooks.meter = self.meter
         if running.replication.replica is not None:
@@ -108,7 +108,7 @@ class Metrics:
             tool = name if isinstance(name, str) else OTHER
             if (series := self._tools.get(tool)) is not None:
                 return series
-            # An unknown name from a client gets no separate series: clients could create any number.
+            # An unknown name gets no series of its own, since clients could create any number of them.
             is_known = tool in self._listed or (self._running is not None and tool in self._running.features.tools)
             return self._get_series(self._tools, tool if is_known else OTHER, is_call=True)
         method = request.method
@@ -119,8 +119,8 @@ class Metrics:
         return self._get_series(self._methods, method if is_known else OTHER)
 
     def learn_tools(self, series: Series, answer: Response) -> None:
-        """Remember the tool names in `answer`, a `tools/list` answer counted in `series`, so that calls of these
-        tools are counted by name."""
+        """If `series` is that of `tools/list`, store the tools in `answer`, so that their calls are counted by
+        name."""
         for name, _ in named_tools(answer.result) if series is self._methods.get(_LIST) else ():
             if len(self._listed) < MAX_LISTED_TOOLS:
                 self._listed.add(name)
@@ -128,14 +128,14 @@ class Metrics:
     # As a watcher of the replica
 
     def on_lost(self) -> None:
-        """Count that the other replicas have declared this replica lost."""
+        """Count that this replica was lost."""
         self.losses = (self.losses or 0) + 1
 
     def on_return(self) -> None:
-        """Do nothing: rejoining the others is not another loss."""
+        """Do nothing: the loss was counted before."""
 
     def on_departure(self) -> None:
-        """Do nothing: the lost replica counts the loss itself if it returns."""
+        """Do nothing: another replica counts its loss itself."""
 
     def _get_series(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
@@ -144,7 +144,7 @@ class Metrics:
 
 
 class Figures(NamedTuple):
-    """The values of one server at one moment."""
+    """All values of one server at one moment."""
 
     server: str
     metrics: Iterable[tuple[Labels, Series]]
@@ -158,17 +158,17 @@ class Figures(NamedTuple):
     unwritten: int | None = None
     """Lines of the audit log that were not written; None without a log."""
     limited: Mapping[str, int] = {}
-    """Requests, calls and sessions beyond the limits of one client, by the limit."""
+    """Requests, calls and sessions that were refused because a client had reached a limit, by limit."""
     store_up: bool | None = None
     """True if the store of the replicas can be reached; None without a store."""
     store_lost: int | None = None
-    """The number of times that this replica has lost its lease; None without a store."""
+    """How often this replica has lost its lease; None without a store."""
     path: str = ""
     """The server's path on its listener; empty if there is none."""
     version: str = ""
     """The server's own version, if known."""
     state: str = "ready"
-    """The phase of the server's life."""
+    """The value of the server's `Phase`."""
 
 
 class Meter:
@@ -178,11 +178,11 @@ class Meter:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # This is None while no request is in progress, since a used dict keeps its memory even when empty.
+        # None while no request is in progress, since a dict keeps its memory when it is emptied.
         self._in_progress: dict[RequestId, tuple[Series, float]] | None = None
 
     def on_received(self, message: Message) -> None:
-        """Count a request, or each request of a batch."""
+        """Count `message` if it is a request; of a batch, count each request."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
             series.requests += 1
@@ -194,7 +194,7 @@ class Meter:
                 self.on_received(item)
 
     def on_sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Record the duration of each request that is answered. A cancelled request has no answer."""
+        """Record the duration of each request that is answered, and drop those that end without an answer."""
         for item in outgoing:
             if item.message is None and item.retry_ms is None and item.related_request_id is not None:
                 self._pop_request(item.related_request_id)

@@ -1,8 +1,8 @@
 """Sends spans and counts to an OpenTelemetry collector, by OTLP over HTTP.
 
-Only this module uses the library, and it is imported only if an operator configures a collector. Other code creates
-spans with `shared.tracing.spans`. The library sends from bounded queues in its own threads: a slow or missing
-collector causes the loss of spans, and delays no request. The variables of the SDK apply, such as
+Only this module uses the OpenTelemetry SDK, and it is imported only if an operator configures a collector. Other code
+creates spans with `shared.tracing.spans`. The SDK has bounded queues and sends in threads of its own, so that a slow
+or missing collector causes the loss of spans, but delays no request. The SDK's environment variables apply, such as
 OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
 """
 
@@ -39,29 +39,30 @@ from .trace import redact
 
 log = logging.getLogger("shared.otel")
 
-LAST_SECONDS = 3.0
-"""Seconds that the end of the program waits for the last data to be sent."""
+CLOSE_SECONDS = 3.0
+"""Seconds that the program waits at its end until the last data is sent."""
 _SCOPE = "mcp-server-bundle"
 _KINDS = {"internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT, "server": trace.SpanKind.SERVER}
-_MAX_LENGTH = 500
-"""Maximum length of an error's text."""
+_MAX_TEXT_LENGTH = 500
+"""Maximum length, in characters, of the text of an error."""
 
 
 class Telemetry:
-    """Sends the data of one program, until `close`."""
+    """Sends the spans and metrics of one program, until `close`."""
 
     def __init__(self, url: str, service: str, version: str) -> None:
-        """`url` is the URL of the receiver, without `/v1/traces`. `service` is the name of the program, unless a
-        variable sets another. Raises ValueError for variables of the SDK that can't be used."""
+        """`url` is the URL of the collector, without `/v1/traces`. `service` is the name of the service, unless an
+        environment variable of the SDK sets another. Raises ValueError for invalid variables of the SDK."""
         resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
         is_named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-        # The operator's variables have priority.
+        # The operator's environment variables have priority.
         if not (is_named or os.environ.get("OTEL_SERVICE_NAME")):
             resource = resource.merge(Resource({"service.name": service}))
         base = url.rstrip("/")
         outage = _Outage(url)
         exporter = _SpanExporter(outage, endpoint=f"{base}/v1/traces")
-        # At interpreter exit the library would wait for an unavailable collector; `close` waits for a limited time.
+        # With `shutdown_on_exit`, the SDK would wait at exit for an unavailable collector. `close` waits for a
+        # limited time.
         self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._tracers.add_span_processor(BatchSpanProcessor(exporter))
         reader = PeriodicExportingMetricReader(_MetricExporter(outage, endpoint=f"{base}/v1/metrics"))
@@ -71,29 +72,30 @@ class Telemetry:
         self._duration = self._meter.create_histogram(
             name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
-        # The provider is not installed as the global one, since a server's own code may have set up another.
+        # The provider is not made the global one, since the code of a server may have set up another.
         tracer = self._tracers.get_tracer(_SCOPE, version)
         set_tracer(partial(_OpenSpan, tracer))
 
     def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
-        """Send the figures of the servers, and the time of each answer that their `metrics` count. `figures` returns
-        the figures, and is called in a thread."""
+        """Send the measures of the servers, and the duration of each answer. `metrics` are those of the servers, by
+        name. `figures` returns the current figures of all servers; it is called in a thread."""
         for server, server_metrics in metrics.items():
             server_metrics.on_answered = partial(self._record_duration, server)
         for measure in MEASURES:
             create: Any = (
-                self._meter.create_observable_counter if measure.only_grows else self._meter.create_observable_gauge
+                self._meter.create_observable_counter if measure.is_counter else self._meter.create_observable_gauge
             )
-            create(measure.name, [partial(_observe, measure, figures)], description=measure.text)
+            create(measure.name, [partial(_observe, measure, figures)], description=measure.description)
 
     def close(self) -> None:
-        """Send the remaining data, within `LAST_SECONDS`."""
+        """Send the remaining data, within `CLOSE_SECONDS`."""
         set_tracer(None)
-        # The SDK waits as long as the collector takes, so it runs in threads that end with the program.
+        # The SDK may wait for the collector for any time, so it is shut down in daemon threads, which end with the
+        # program.
         threads = [
             threading.Thread(target=provider.shutdown, daemon=True) for provider in (self._tracers, self._meters)
         ]
-        until = time.monotonic() + LAST_SECONDS
+        until = time.monotonic() + CLOSE_SECONDS
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -115,7 +117,7 @@ def _observe(
 
 
 class _OpenSpan:
-    """A span for the duration of a block."""
+    """A `Span` of `shared.tracing.spans` for the duration of a block."""
 
     def __init__(self, tracer: trace.Tracer, name: str, attributes: Attributes, kind: Kind) -> None:
         self._tracer = tracer
@@ -131,7 +133,7 @@ class _OpenSpan:
         state = span_context.trace_state.to_header()
         ids = trace.format_trace_id(span_context.trace_id), trace.format_span_id(span_context.span_id)
         trace_context = TraceContext(*ids, f"{span_context.trace_flags:02x}", state, is_ours=True)
-        # Instrumented libraries, which use the SDK only, have their spans within this one.
+        # Also set the SDK's own context, so that spans of instrumented libraries are within this one.
         self._tokens = current.set(trace_context), ambient.attach(trace.set_span_in_context(self._span))
         return self
 
@@ -139,13 +141,13 @@ class _OpenSpan:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         our_token, sdk_token = self._tokens
-        with suppress(ValueError):  # an abandoned coroutine is not closed in its own context
+        with suppress(ValueError):  # raised if an abandoned coroutine is closed in another context
             current.reset(our_token)
             ambient.detach(sdk_token)
-        if self._is_dropped:  # the library sends only spans that have ended
+        if self._is_dropped:  # the SDK does not send a span that never ends
             return
         if error is not None and not self._has_failed and not isinstance(error, InputRequired):
-            self.fail(_kind_of(error))
+            self.fail(_error_type(error))
         self._span.end()
 
     def note(self, name: str, value: str | int | float | bool) -> None:
@@ -154,15 +156,15 @@ class _OpenSpan:
     def fail(self, kind: str, message: str = "") -> None:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
-        # Readers of traces must not see secrets.
-        self._span.set_status(trace.StatusCode.ERROR, redact(message[:_MAX_LENGTH]) or None)
+        # The text may contain secrets, which readers of traces must not see.
+        self._span.set_status(trace.StatusCode.ERROR, redact(message[:_MAX_TEXT_LENGTH]) or None)
 
     def drop(self) -> None:
         self._is_dropped = True
 
 
 def _parent_context(outer: TraceContext | None) -> ambient.Context:
-    """Return the context for beginning a span that is part of `outer`."""
+    """Return the SDK's context for a span within `outer`, or for a first span if that is None."""
     if outer is None:
         return ambient.Context()
     span_context = trace.SpanContext(
@@ -175,8 +177,9 @@ def _parent_context(outer: TraceContext | None) -> ambient.Context:
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context), ambient.Context())
 
 
-def _kind_of(error: BaseException) -> str:
-    """Return a short word for the kind of the error."""
+def _error_type(error: BaseException) -> str:
+    """Return the value of the attribute `error.type`: "cancelled", the code of the error, or the name of its
+    class."""
     if isinstance(error, CancelledError):
         return "cancelled"
     code = getattr(error, "code", None)
@@ -189,29 +192,29 @@ def _kind_of(error: BaseException) -> str:
 
 
 class _Outage(logging.Handler):
-    """Receives the log records of failed attempts, and logs once when deliveries begin to fail, and once when they
-    succeed again."""
+    """Logs once when the collector can't be reached any more, and once when it can be reached again. It is the
+    handler of the SDK's own log records about failed attempts."""
 
     def __init__(self, url: str) -> None:
         super().__init__(logging.WARNING)
         self._url = redact(url)
         self._is_unavailable = False
         exporter_log = logging.getLogger("opentelemetry.exporter")
-        # The library logs each failed attempt, several per second while a collector is unavailable.
+        # The SDK logs each failed attempt, which is several per second while the collector is unavailable.
         exporter_log.handlers, exporter_log.propagate = [self], False
-        # The filtered records report a full queue, a consequence of the outage.
+        # These records report that the queue is full, which is a consequence of the outage.
         queue_log = logging.getLogger("opentelemetry.sdk._shared_internal")
         queue_log.addFilter(lambda _record: not self._is_unavailable)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Handle a failed attempt."""
+        """Handle the log record of a failed attempt."""
         if not self._is_unavailable:
             self._is_unavailable = True
-            reason = redact(record.getMessage()[:_MAX_LENGTH])
+            reason = redact(record.getMessage()[:_MAX_TEXT_LENGTH])
             log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
     def on_delivery(self) -> None:
-        """Handle a successful attempt."""
+        """Handle that the collector has accepted data."""
         if self._is_unavailable:
             self._is_unavailable = False
             log.warning("%s accepts spans and metrics again", self._url)

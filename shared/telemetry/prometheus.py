@@ -1,7 +1,7 @@
-"""The counts of servers in the format of Prometheus, written by `prometheus-client`.
+"""The measures of servers in the format of Prometheus, which `prometheus-client` writes.
 
-Names and units follow https://prometheus.io/docs/practices/naming/. This module is loaded with the first scrape:
-before that nothing needs the library.
+Names and units follow https://prometheus.io/docs/practices/naming/. This module is imported at the first scrape,
+since nothing else needs the library.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 
 def exposition(source: Sequence[Figures] | Totals, accept: str) -> tuple[bytes, str]:
-    """Return the text in a format that `accept` allows, and its content type. It includes the resources of the
-    process, or of each process if there are several, on systems with `/proc`."""
+    """Return the body of the answer to a scrape, in a format that the header `accept` allows, and its content type.
+    On systems with `/proc`, it also contains the CPU time, memory and file descriptors of each process."""
     registry = CollectorRegistry()
     if isinstance(source, Totals):
         registry.register(_Servers(source.figures))
@@ -35,17 +35,17 @@ def exposition(source: Sequence[Figures] | Totals, accept: str) -> tuple[bytes, 
 
 
 class _Servers(Collector):
-    """The metrics of all servers."""
+    """Yields the metrics of all servers."""
 
     def __init__(self, figures: Sequence[Figures]) -> None:
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics of all servers, in sequence."""
+        """Yield the metrics of all servers."""
         for measure in MEASURES:
-            family_type = CounterMetricFamily if measure.only_grows else GaugeMetricFamily
+            family_type = CounterMetricFamily if measure.is_counter else GaugeMetricFamily
             family: CounterMetricFamily | GaugeMetricFamily = family_type(
-                _metric_name(measure.name), measure.text, labels=measure.labels
+                _metric_name(measure.name), measure.description, labels=measure.labels
             )
             for entry in self._figures:
                 for labels, value in measure.samples(entry):
@@ -55,7 +55,7 @@ class _Servers(Collector):
         duration = HistogramMetricFamily(f"{_metric_name(name)}_seconds", text, labels=REQUEST_LABELS)
         for entry in self._figures:
             for labels, series in entry.metrics:
-                # In Prometheus each bucket includes the counts of all smaller ones.
+                # In Prometheus, the count of a bucket includes those of all smaller buckets.
                 buckets = list(zip(_BOUNDS, accumulate(series.buckets), strict=True))
                 duration.add_metric((entry.server, *labels), buckets, series.seconds)
         yield duration
@@ -66,13 +66,13 @@ def _metric_name(name: str) -> str:
 
 
 class _Workers(Collector):
-    """The processes that serve one port, and the resources of each of them."""
+    """Yields the number of worker processes, and the CPU time, memory and file descriptors of each process."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics of all processes, in sequence."""
+        """Yield the metrics of the processes."""
         yield GaugeMetricFamily("mcp_workers", "Processes that are serving.", len(self._totals.processes) - 1)
         yield CounterMetricFamily(
             "mcp_worker_restarts", "Processes that ended unexpectedly and were restarted.", self._totals.restarts

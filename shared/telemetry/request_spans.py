@@ -2,7 +2,7 @@
 
 https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/
 
-If a call makes another call, as in a gateway, the inner call is a span within the outer span.
+If one call makes another, as in a gateway, the span of the inner call is within that of the outer one.
 """
 
 import asyncio
@@ -22,17 +22,18 @@ from ..tracing.trace_context import current
 from .arrival import arrival
 
 _MAX_LENGTH = 128
-"""Maximum length of a name that a client has sent."""
+"""Maximum length, in characters, of a name that a client has sent."""
 
 
 def trace_calls(server: str, *, over_http: bool) -> Extension[Any]:
-    """Return the extension that creates a span for each request to the server with that name. It wraps all other
-    extensions, so that their records contain the trace."""
+    """Return the extension that creates a span for each request to the server called `server`. It wraps all other
+    extensions, so that what they log contains the trace id."""
     transport = {"network.transport": "tcp", "network.protocol.name": "http"}
     common = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 
     def describe(method: Method, call: Call, params: Any) -> tuple[str, dict[str, str], Kind]:
-        # One handler serves all methods that only servers behind a gateway know.
+        # One fallback handler serves all methods that only servers behind a gateway have, so use the name in the
+        # request.
         named = call.method.name[:_MAX_LENGTH] if method.name == FALLBACK else method.name
         name, attributes = _describe(call, named, params)
         outer = current.get()
@@ -80,7 +81,8 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
         case CallTimeout():
             request_span.fail("timeout")
         case None if isinstance(error, asyncio.CancelledError):
-            # Nobody cancelled a call that has not been answered yet: it exceeded its time limit.
+            # If the call has not been answered, it was cancelled because it exceeded its time limit, not by the
+            # client.
             is_over = call.is_over if call.link is not None else call.outlet is None
             request_span.fail("cancelled" if is_over else "timeout")
         case _:
@@ -88,7 +90,7 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
 
 
 def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
-    """Return the name of the span of a call, and its first attributes."""
+    """Return the name of the span of a call, and the attributes that are known at its start."""
     attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_MAX_LENGTH]}
     attributes["mcp.protocol.version"] = call.peer.version_date
     http_request = arrival.get()

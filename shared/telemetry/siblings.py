@@ -1,8 +1,8 @@
 """One of several processes that serve the same port, and its channel to the parent process, which started them.
 
-The channel is a socket with lines of JSON. A worker reports once that it serves, sends its counts on request and at
-its end, and requests the counts of all. If the channel closes, the parent no longer exists, and the worker must end
-too.
+The channel is a socket over which lines of JSON are sent. A worker reports once that it is ready. It sends its
+figures when the parent requests them, and at its end. It requests the figures of all workers from the parent. When
+the channel closes, the parent no longer exists, and the worker has to end too.
 """
 
 import asyncio
@@ -18,34 +18,34 @@ from .merged import from_json, to_json
 from .metrics import Figures
 
 ANSWER_SECONDS = 3.0
-"""Seconds for the parent to send the counts of all workers: longer than it waits for any single worker."""
+"""Seconds that the parent has to send the figures of all workers, which is longer than it waits for each worker."""
 LAST_SECONDS = 1.0
-"""Seconds that the end of a worker waits for its last counts to be sent."""
+"""Seconds that a worker waits at its end until its last figures are sent."""
 _CHUNK_BYTES = 65_536
 
 
 class Totals(NamedTuple):
-    """All processes that serve the port."""
+    """The figures of all processes that serve the port."""
 
     figures: Sequence[Figures]
-    """Their total counts, including the counts of processes that have ended."""
+    """The merged figures of all processes, with the counts of those that have ended."""
     processes: Mapping[str, int]
-    """Their process ids, by the number of the worker; the key of the parent is "parent"."""
+    """The process ids, by the number of the worker; that of the parent has the key "parent"."""
     restarts: int
-    """The number of workers that ended unexpectedly and were restarted."""
+    """How many workers have ended unexpectedly and were restarted."""
 
 
 class Siblings:
-    """A worker's view of the other workers."""
+    """A worker's connection to the parent, by which it gets the figures of the other workers."""
 
     def __init__(self, number: int, channel: socket.socket) -> None:
         """`channel` is the worker's end of the channel."""
         self.number = number
         """The number of this worker, from 1."""
         self.drain_seconds = 0.0
-        """Seconds for the work in progress to finish at the end."""
+        """Seconds that this worker waits at its end for work in progress."""
         self.figures: Callable[[], Sequence[Figures]] = tuple
-        """Returns the counts of this worker."""
+        """Returns the figures of this worker."""
         self._channel = channel
         self._channel.setblocking(False)
         self._send_lock = anyio.Lock()
@@ -53,12 +53,12 @@ class Siblings:
         self._numbers = count()
 
     def report_ready(self, text: str) -> None:
-        """Report that requests are accepted from now on; `text` is the program's message about this."""
-        # This is the first line and a short one, so the socket has room for it.
+        """Report to the parent that this worker accepts requests. `text` is the message about that for the user."""
+        # The buffer of the socket is empty, so a short line never blocks.
         self._channel.send(encode_message(ready=text, drain=self.drain_seconds))
 
     async def serve_parent(self, stop: Callable[[], None]) -> None:
-        """Answer the parent until it no longer exists; then call `stop`."""
+        """Handle messages of the parent until it no longer exists; then call `stop`."""
         loop, buffer = asyncio.get_running_loop(), b""
         try:
             while chunk := await loop.sock_recv(self._channel, _CHUNK_BYTES):
@@ -70,7 +70,7 @@ class Siblings:
         stop()
 
     async def request_totals(self) -> Totals:
-        """Return the counts of all processes. Raises TimeoutError if the parent does not send them."""
+        """Return the figures of all processes. Raises TimeoutError if the parent does not send them in time."""
         number = next(self._numbers)
         answer = self._requests[number] = asyncio.get_running_loop().create_future()
         try:
@@ -84,10 +84,10 @@ class Siblings:
         return totals
 
     def send_last_counts(self) -> None:
-        """Send the parent the last counts."""
+        """Send the parent the last figures of this worker."""
         self._channel.settimeout(LAST_SECONDS)
         try:
-            # The first line ending is for a line that may have been cut off.
+            # Begin with a line ending, in case an earlier line was sent only in part.
             self._channel.sendall(b"\n" + encode_message(figures=to_json(self.figures())))
         except OSError:
             return  # the parent no longer exists, or does not listen

@@ -1,11 +1,11 @@
 """One of several servers in a process, reopened whenever it fails.
 
-opening ──▶ open ──▶ failed ──▶ (after a pause) ──▶ opening
-   └──▶ failed                        └──▶ left
+opening ──▶ open ──▶ failed ──▶ pause ──▶ opening again
+   └──▶ failed                   └──▶ closed
 
-It runs in a separate task, so that its failure affects nothing else. Its clients and the program can watch its state.
-The pause is short if the server has run for a while, and doubles with each short run: a server that can't run costs
-little, and a repaired one is available soon.
+It runs in a separate task, so that its failure affects nothing else. Its state can be watched. The pause before the
+server is opened again is short if it has run for a while, and doubles with each short run. So a server that can't run
+takes little time, and a repaired one is available soon.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from .logs import server_name
 
 log = logging.getLogger("shared.ops")
 
-FIRST_SECONDS = 1.0
-"""Seconds from a failure to the next opening, if the server has run for a while; they double with each short run."""
+FIRST_PAUSE_SECONDS = 1.0
+"""Seconds from the failure of a server that has run for a while until it is opened again."""
 MAX_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Seconds after which a server is considered steady."""
-LAST_SECONDS = 1.0
-"""Seconds for a server to end after it was cancelled because it did not end in time."""
+"""Seconds that a server must have run so that the next pause is the first one again."""
+CANCEL_SECONDS = 1.0
+"""Seconds that a server has to end after it was cancelled."""
 
 _STARTING = "it is starting"
 _FAILING = "it failed while serving"
@@ -41,14 +41,15 @@ class SupervisedServer:
     def __init__(
         self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False
     ) -> None:
-        """Log lines contain the name, unless the server is `alone` in its process."""
+        """`open` opens the server. Log lines contain its name, unless it is the only server in the process
+        (`alone`)."""
         self.name = name
         self.running: Run[Any] | None = None
-        """The server while it is open."""
+        """The run of the server while it is open; else None."""
         self.reason = _STARTING
-        """The public reason why the server is not open, without secrets; empty while it is open."""
+        """Why the server is not open, in words for clients, without secrets; empty while it is open."""
         self.pause = 0.0
-        """Seconds from the last failure to the next opening; 0 before the first failure."""
+        """Seconds from the last failure until the server is opened again; 0 before the first failure."""
         self._alone = alone
         self._task: asyncio.Task[None] | None = None
         self._open = open
@@ -56,44 +57,43 @@ class SupervisedServer:
         self._closing = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
-        """The time at which the server was opened; None before that."""
+        """The time at which the server was opened; None if it is not open."""
         self._last_logged: str | None = None
 
     @property
     def is_closing(self) -> bool:
-        """True if the server is to end."""
+        """True if the server is to be closed and not opened again."""
         return self._closing.is_set()
 
     def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call `notify` after the server has opened, when it begins to close, and when there is a more precise
-        reason. `notify` must neither wait nor raise. Return a function that stops the notifications; call it at most
-        once."""
-        # The watchers are a list, since the same function may watch twice.
+        """Call `notify` after the server has opened, before it closes, and each time that `reason` changes. `notify`
+        must neither wait nor raise. Return a function that stops these calls; call it at most once."""
+        # A list, not a set, since the same function may be registered twice.
         self._watchers.append(notify)
         return lambda: self._watchers.remove(notify)
 
     def start(self) -> None:
-        """Open the server, and reopen it whenever it fails, until `close`. Errors are logged and not raised. Call
+        """Open the server, and open it again whenever it fails, until `close`. Errors are logged, not raised. Call
         this only once."""
         self._task = asyncio.get_running_loop().create_task(self._keep_running())
 
-    def leave(self) -> None:
-        """Begin to close the server; an opening in progress is cancelled."""
+    def begin_closing(self) -> None:
+        """Begin to close the server. If it is just being opened, that is cancelled."""
         self._closing.set()
         if self._opened is None and self._scope is not None:
             self._scope.cancel()
 
     async def close(self, seconds: float) -> bool:
-        """Close the server, and return False if it did not end. If it does not end within `seconds`, it is cancelled;
-        if it ignores the cancellation, it is abandoned."""
-        self.leave()
+        """Close the server. If it does not end within `seconds`, it is cancelled. Return False if it does not end
+        then either; it is abandoned."""
+        self.begin_closing()
         if self._task is None:
             return True
         await asyncio.wait([self._task], timeout=seconds)
         if not self._task.done() and self._scope is not None:
-            # Cancelling the task would separate shielded work from the thread that it waits for.
+            # Cancel the scope, not the task: the latter would also cancel shielded work, which waits for a thread.
             self._scope.cancel()
-            await asyncio.wait([self._task], timeout=LAST_SECONDS)
+            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
         if not self._task.done():
             self._set_server_name()
             log.error("the server did not stop in time and was abandoned")
@@ -107,7 +107,7 @@ class SupervisedServer:
         self._set_server_name()
         while not self.is_closing:
             self._opened, self._scope = None, anyio.CancelScope()
-            # In a separate task, an exception can be inspected, and affects nothing else.
+            # In a separate task, whose exception `_on_end` handles.
             run = asyncio.get_running_loop().create_task(self._run(self._scope))
             run.add_done_callback(self._on_end)
             await asyncio.wait([run])
@@ -121,11 +121,11 @@ class SupervisedServer:
                 async with self._open() as running:
                     await self._serve(running)
         except SystemExit as error:
-            # asyncio would end the program because of it, and with it all other servers.
+            # asyncio lets SystemExit through, which would end the program and all other servers.
             raise RuntimeError("the server tried to exit the program") from error
 
     async def _serve(self, running: Run[Any]) -> None:
-        """Wait until the server is to end, or fails."""
+        """Set the state to open, and wait until the server is to be closed, or fails."""
         log.info("started")
         self._opened = anyio.current_time()
         self._set_state(running, "")
@@ -145,12 +145,12 @@ class SupervisedServer:
         was_open = self._opened is not None
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
             self.pause, self._last_logged = 0.0, None
-        self.pause = min(MAX_PAUSE_SECONDS, 2 * self.pause) or FIRST_SECONDS
-        # The whole error is logged the first time, and one line if it is repeated.
+        self.pause = min(MAX_PAUSE_SECONDS, 2 * self.pause) or FIRST_PAUSE_SECONDS
+        # Log the traceback the first time, and only one line if the same error repeats.
         previous, self._last_logged = self._last_logged, repr(error)
         if previous == self._last_logged:
             log.warning("the server failed again in the same way; restarting it in %g s", self.pause)
-        # An error that an operator can fix is logged in one line, as for a server that runs alone.
+        # An error that the operator can fix needs no traceback.
         elif not was_open and isinstance(error, OSError | ValueError):
             log.error("can't start: %s", " ".join(str(error).split()))
         else:

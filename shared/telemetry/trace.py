@@ -1,10 +1,11 @@
-"""The trace: every message, as a JSON line in a file, for finding errors.
+"""The trace: a file with every message as a line of JSON, for finding errors.
 
-Secrets, recognized by their name or their form in a string, are not written. Only its owner can read the file. For a
-large message, the line has the beginning and the omitted size: scanning all of it would block the event loop.
+Values that look like secrets, by their name or their form, are not written. Only the owner can read the file. Of a
+large message, only the beginning is written, with a note of how much is left out: looking for secrets in all of it
+would block the event loop.
 
-Messages that were refused as invalid are under "refused", with their answer. If the file can no longer be written,
-only the trace ends.
+A message that was refused as invalid has the key "refused". If the file can no longer be written, the trace ends, and
+the server continues.
 """
 
 import logging
@@ -32,22 +33,23 @@ _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
 _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _MIN_LENGTH = 15
-"""Minimum length of a string in which a credential can be recognized."""
+"""Minimum length of a string that is searched for credentials in headers."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _MAX_NAME_LENGTH = 1_000
-"""Maximum number of characters of a name that are examined, and of the text that is examined after the part of a
-string that is written."""
+"""Maximum number of characters of a name that are searched; and of the text after the written part of a string, since
+a secret may be recognized only with what follows."""
 MAX_VALUES = 2_000
-"""Maximum number of values of one message, or of a call's arguments, that are written."""
+"""Maximum number of values of one message, or of the arguments of one call, that are written."""
 MAX_TEXT = 262_144
-"""Maximum number of characters in these values together."""
+"""Maximum total number of characters of these values."""
 
 
 class Trace:
-    """An open trace file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
+    """An open trace file. Creating this raises OSError if it can't be opened, and ValueError if it is not a regular
+    file."""
 
     def __init__(self, path: Path) -> None:
-        # Without O_NONBLOCK, opening a named pipe without a reader would block forever.
+        # O_NONBLOCK, because opening a named pipe that nobody reads would otherwise block forever.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
         self._file = os.fdopen(fd, "ab", buffering=0)
         self.extra_fields: dict[str, str] = {}
@@ -59,7 +61,8 @@ class Trace:
             raise
 
     def for_server(self, server: str) -> "Trace":
-        """Return this trace for one of several servers, whose name its lines contain."""
+        """Return a trace for one of several servers that writes to the same file, with the name of the server in its
+        lines."""
         trace = copy(self)
         trace.extra_fields = {"server": server}
         return trace
@@ -95,16 +98,16 @@ class Trace:
 
 
 def protect_file(fd: int, path: Path) -> None:
-    """Make the file that was opened at `path` readable by the owner only. Raises ValueError if it is not a regular
-    file, or is used by the protocol."""
+    """Make a file, which was opened at `path` as `fd`, readable by its owner only. Raises ValueError if it is not a
+    regular file, or if it is stdin or stdout."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path} is not a regular file")
-    # Each line in /dev/stdout would be a message to the client.
+    # A client would read the lines in /dev/stdout as messages.
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
         raise ValueError(f"{path} is used for the protocol")
     if hasattr(os, "fchmod"):
-        # The mode above applies to a new file only.
+        # The mode with which it was opened applies only to a new file.
         os.fchmod(fd, 0o600)
 
 
@@ -134,7 +137,7 @@ class Redaction:
                     if self._values_left <= 0 or self._characters_left <= 0:
                         redacted[self._note_omission(len(value) - number)] = None
                         break
-                    # A name that is cut is examined as well.
+                    # Search the end of a name, even of one that is too long to be written.
                     name, end = self._redact_text(str(key)), str(key)[-_MAX_NAME_LENGTH:]
                     is_secret = _SECRET.search(end) is not None and end not in _NOT_SECRET
                     redacted[name] = _HIDDEN if is_secret else self.redact(item)
@@ -152,7 +155,7 @@ class Redaction:
         self._characters_left -= min(len(text), limit)
         if len(text) <= limit:
             return _hide_secrets(text)
-        # The text that follows is examined too, since a secret at the end may be recognized only with it.
+        # Search some of the following text too, since a secret at the end may be recognized only with it.
         return _hide_secrets(text[: limit + _MAX_NAME_LENGTH])[:limit] + self._note_omission(
             len(text) - limit, " characters"
         )
@@ -163,7 +166,7 @@ class Redaction:
 
 
 def _hide_secrets(text: str) -> str:
-    # Searching for a word is many times faster than a regular expression.
+    # Most texts contain none of these words, and searching for a word is much faster than a regular expression.
     if "://" in text:
         text = _IN_URL.sub(rf"\1{_HIDDEN}", text)
     if len(text) >= _MIN_LENGTH and ("bearer" in (lower := text.lower()) or "authorization" in lower):

@@ -14,7 +14,7 @@ from .tasks import TASK_NOTIFICATIONS
 
 LIST_CHANGES = tuple(Change(what) for what in ("tools", "prompts", "resources"))
 """One change for each list."""
-_CHANGES = {f"notifications/{change.what}/list_changed": change for change in LIST_CHANGES}
+_CHANGES = {f"notifications/{change.kind}/list_changed": change for change in LIST_CHANGES}
 
 
 def forward_notification(link: Connection, message: Notified) -> None:

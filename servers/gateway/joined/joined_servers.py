@@ -113,11 +113,11 @@ class JoinedServers:
         if change.uri is not None:
             base_uri = None if change.part is None else self.owners.client_uri(server, change.part)
             self.subscriptions.handle_change(server, change.uri, base_uri)
-        elif change.what in LISTS:
-            self._forget(server, _LISTS_TO_INVALIDATE[change.what])
-            if change.what == "resources":
+        elif change.kind in LISTS:
+            self._forget(server, _LISTS_TO_INVALIDATE[change.kind])
+            if change.kind == "resources":
                 self.owners.forget(server)
-            self._changed_lists.add(change.what)
+            self._changed_lists.add(change.kind)
             if self._pause_timer is None:
                 self._announce_lists()
 

@@ -64,7 +64,7 @@ class Guard:
 
     def on_change(self, change: Change) -> None:
         """Invalidate all tools if they have changed."""
-        if change.what == "tools":
+        if change.kind == "tools":
             self.version += 1
             self._matching, self._withheld, self._is_complete = set(), {}, False
 

@@ -181,7 +181,7 @@ class Outgoing:
 class Change:
     """A change to which a peer may have subscribed."""
 
-    what: str
+    kind: str
     """The kind of list whose entries have changed, such as "tools"; "resources" for the change of a resource."""
     uri: str | None = None
     """The resource that has changed; None if the list has."""

@@ -92,12 +92,12 @@ class Subscriptions:
     ) -> Iterator[tuple[Notification, RequestId | None]]:
         """Yield the notifications of `change`, each with the id of its `subscriptions/listen` stream, or None."""
         if change.uri is None:
-            method = f"notifications/{change.what}/list_changed"
+            method = f"notifications/{change.kind}/list_changed"
             if handshake_open:
                 # Before 2026-07-28 nobody subscribes to lists: every client receives their changes.
                 yield Notification(method), None
             for listen in self._streams.values():
-                if change.what in listen.lists:
+                if change.kind in listen.lists:
                     yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
             return
         method = "notifications/resources/updated"

@@ -1,10 +1,10 @@
-"""The address of Redis: from an operator's URL to a client.
+"""Creates clients of Redis from the URL that the operator specifies.
 
     redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
     unix://PATH[?db=DATABASE]
     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],...[/NAME[/DATABASE]]     rediss+sentinel:// with TLS
 
-Options such as `?ssl_ca_certs=FILE` are those of the library.
+The options after the `?`, such as `ssl_ca_certs=FILE`, are those of the library `redis`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,8 @@ from .link import REPLY_SECONDS
 
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
-# The errors repeat nothing of the URL: if a password is not encoded, any part of the URL may belong to it.
+# Errors quote no part of the URL: if a password is not percent-encoded, any part of it may be misread as another part
+# of the URL.
 _INVALID_URL = (
     "--store: not a Redis URL. In a password, each of / ? # @ [ ] and every non-ASCII character must be "
     "percent-encoded; or put it in a file, with --store-password-file"
@@ -30,8 +31,8 @@ _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
 def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
-    """Return a function that creates a client of the Redis at `url`. It connects on first use. Raises ValueError,
-    which shows no password, for an invalid URL."""
+    """Return a function that creates a client of the Redis at `url`. The client connects when it is first used.
+    Raises ValueError for an invalid URL; the message contains no password."""
     try:
         parts = urlsplit(url)
         scheme, _ = parts.scheme, "sentinel" in parts.scheme or parts.port
@@ -43,7 +44,7 @@ def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
         )
     if "sentinel" not in scheme and scheme != "unix":
         _database(parts.path.strip("/"))
-    # The caller, which knows the operation, decides about retries.
+    # The library must not retry: `Link` decides that for each operation.
     options: dict[str, Any] = {
         "socket_timeout": REPLY_SECONDS,
         "socket_connect_timeout": REPLY_SECONDS,
@@ -68,7 +69,7 @@ def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
 
 
 class _SentinelRedis(Redis):
-    """A client of the Redis to which Sentinels lead; it also closes the connections to the Sentinels."""
+    """A client of the primary that Redis Sentinels name. `aclose` also closes the connections to the Sentinels."""
 
     sentinels: Sequence[Redis] = ()
 

@@ -18,10 +18,10 @@ class RedisBlobs:
         return name
 
     async def get(self, name: str) -> bytes | None:
-        """Return the data stored under that name; None if there is none."""
+        """Return the data with this name; None if there is none, or no longer."""
         reply = await self._link.ask("get_blob", name)
         return None if reply is None else reply[0]
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for `seconds`. Return False if it was claimed before."""
+        """Claim `name` for `seconds`. Return False if it is already claimed."""
         return bool(await self._link.ask("claim", name, max(1, round(seconds * 1000))))

@@ -1,8 +1,8 @@
 """Rate limits by key over all replicas, in Redis: see `scripts/limits.lua`.
 
-If the burst is large, a replica reserves part of it in advance, and admits requests without a round trip to Redis
-while that lasts; it gives up the rest after a second. So all replicas together allow no more than the rate, and at
-times a little less. While Redis can't be reached, each replica counts separately.
+If the burst is large, a replica takes a part of it in advance, and then admits requests without a round trip to Redis
+until that part is used. What it has not used after a second expires. So all replicas together never allow more than
+the rate, and sometimes a little less. While Redis can't be reached, each replica counts separately.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from ..memory_limiter import MemoryLimiter
 from .link import Link
 
 RESERVATION_DIVISOR = 64
-"""A replica reserves 1/RESERVATION_DIVISOR of a burst."""
+"""A replica takes 1/`RESERVATION_DIVISOR` of a burst in advance."""
 RESERVATION_SECONDS = 1.0
-"""Seconds for which a reservation is kept."""
+"""Seconds after which the unused rest of a reservation expires."""
 SPEND_SECONDS = 0.25
-"""Seconds during which the costs of finished actions are added up before they are sent."""
+"""Seconds for which the costs of finished actions are added up before they are sent to Redis."""
 
 
 class RedisLimiter:
@@ -32,9 +32,9 @@ class RedisLimiter:
         self._spent: dict[str, tuple[Rate, float]] = {}
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Take `cost` from the allowance of `key` under `rate`; a cost of 0 only checks it. Return 0 if the action is
-        allowed now; otherwise nothing is taken, and the result is the number of seconds to wait. An action that costs
-        more than the burst is allowed once the allowance is full."""
+        """Take `cost` from the allowance of `key` under `rate`. A cost of 0 only checks whether anything is left.
+        Return 0 if the action is allowed now; otherwise take nothing, and return the number of seconds to wait. An
+        action that costs more than the burst is allowed when the allowance is full."""
         remaining = self._remaining.get(key, 0.0)
         if cost and remaining >= cost:
             self._remaining[key] = remaining - cost
@@ -64,7 +64,7 @@ class RedisLimiter:
     def _spend(self) -> None:
         spent, self._spent = self._spent, {}
         for key, (rate, cost) in spent.items():
-            if self._link.reason is None:
+            if self._link.disconnect_reason is None:
                 self._link.enqueue("spend", key, 1_000_000 / rate.per_second, cost)
             else:
                 self._local_limiter.spend(key, rate, cost)

@@ -1,13 +1,14 @@
 """The connection of one replica to Redis: operations are sent in order, many at once, and take effect once.
 
-    ask, enqueue ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ entries of the inbox, replies in order
+    ask, enqueue ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ inbox entries, and replies in order
 
-While a batch is on its way the next one collects, so that a busy replica makes few trips and an idle one short ones.
-If a connection breaks, the same batch is sent again: Redis knows whether it was carried out. Callers wait for a reply
-for a short time; an operation without a waiting caller is kept until it is done, or the lease is lost.
+While a batch is on its way, further operations collect for the next one. So a busy replica makes few round trips, and
+an idle one sends each operation at once. If a connection breaks, the same batch is sent again: the script knows by
+its number whether it was already carried out. Callers wait for a reply for a short time; an operation that no caller
+waits for stays in the queue until it is done or the lease is lost.
 
-The others give up a replica that could not renew its lease in time. From then on its operations have no effect: the
-queue is dropped, and it begins again with another number.
+A replica that does not renew its lease in time counts as lost for the others. From then on, its operations have no
+effect: it drops its queue, and joins again with another number.
 """
 
 import asyncio
@@ -30,28 +31,30 @@ log = logging.getLogger("shared.stores")
 Arguments = tuple[bytes | str | int | float, ...]
 Reply = Callable[[Any], None]
 Undo = Callable[[Any], Arguments | None]
-"""Accepts a reply, and returns the operation, with its arguments, that undoes the effect."""
+"""Given the reply to an operation, returns the name and arguments of the operation that undoes it; None if there is
+nothing to undo."""
 
 MAX_OPERATIONS, MAX_BATCH_BYTES = 256, 1_048_576
-"""Maximum number and size of the operations in one batch: while it runs, Redis serves no other client."""
-QUEUED_BYTES = 256 * 1_048_576
-"""Bytes that may wait while there is a lease."""
+"""Maximum number and total size of the operations in one batch. It is limited because Redis serves no other client
+while the script runs."""
+MAX_QUEUED_BYTES = 256 * 1_048_576
+"""Maximum number of bytes in the queue. If there are more, the replica gives up its lease."""
 OPERATION_BYTES = 500
-"""Bytes that a waiting operation takes in addition to its texts."""
+"""Bytes that an operation in the queue takes in addition to its arguments."""
 REPLY_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS, GATHER_SECONDS = 4, 0.001
-"""After a batch with this number of operations, the next batch waits for this time, so that it grows as large: each
-round trip costs as much as ten operations."""
+"""After a batch with at least this number of operations, the next batch is sent after this number of seconds, so that
+it becomes as large: a round trip costs as much as ten operations."""
 _ENTRY_FIELDS = 5
-"""The number of fields of an entry of the inbox."""
+"""The number of fields that each entry of the inbox has."""
 _DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
 _FIRST_PAUSE, _MAX_PAUSE = 0.05, 1.0
 """Seconds between two attempts to send a batch: the first pause, which doubles, and the longest."""
 
 
 class _Operation:
-    """One operation, and the receivers of its reply."""
+    """One operation, and who gets the reply: the callback `reply`, the future `answer`, or nobody."""
 
     __slots__ = ("answer", "arguments", "is_patient", "name", "reply", "requested_at", "size", "undo")
 
@@ -66,13 +69,13 @@ class _Operation:
         self.reply: Reply | None = None
         self.answer: asyncio.Future[Any] | None = None
         self.is_patient = False
-        """True if the caller waits while there is a lease."""
+        """True if the caller waits as long as there is a lease, not only for `REPLY_SECONDS`."""
         self.undo: Undo | None = None
-        """Returns the operation that undoes this one, if its caller no longer waits."""
+        """Used if the reply arrives when the caller no longer waits."""
 
 
 class Link:
-    """The operations of one replica."""
+    """Sends the operations of one replica to Redis."""
 
     def __init__(
         self,
@@ -83,14 +86,14 @@ class Link:
         on_lost: Callable[[], None],
         on_failover: Callable[[], None],
     ) -> None:
-        """`on_entry` is called with each entry of the inbox; `on_lost` when the lease is lost, `on_failover` when
-        another Redis instance may have become primary, so connections must be reopened."""
+        """`on_entry` is called with each entry of the inbox, `on_lost` when the lease is lost, and `on_failover` when
+        another Redis may have become the primary, so that connections must be reopened."""
         self.client = client
         self.prefix = prefix
         self.lease_seconds = lease_seconds
         self.number = 0
-        self.reason: str | None = "it has not joined the other replicas yet"
-        """The reason that the others can't be reached; None if they are reachable."""
+        self.disconnect_reason: str | None = "it has not joined the other replicas yet"
+        """Why Redis, and so the other replicas, can't be reached; None if they can."""
         self.is_joined = False
         self._on_entry = on_entry
         self._on_lost = on_lost
@@ -105,10 +108,10 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._down_since: float | None = None
 
-    # For the parts of a replica
+    # Called by the other parts of this replica
 
     def enqueue(self, name: str, *arguments: bytes | str | int | float, reply: Reply | None = None) -> None:
-        """Queue an operation. `reply` is called with its reply, unless the lease is lost first."""
+        """Queue an operation. `reply`, if set, is called with the reply, unless the lease is lost before."""
         if self.is_joined:
             operation = _Operation(name, arguments, self._loop.time())
             operation.reply = reply
@@ -117,11 +120,11 @@ class Link:
     async def ask(
         self, name: str, *arguments: bytes | str | int | float, undo: Undo | None = None, is_patient: bool = False
     ) -> Any:
-        """Return the reply to an operation. Raises Unavailable if there is none in time, or with `is_patient` only
-        after the lease is lost; it is then unknown whether the operation was carried out. `undo` returns the
-        operation that undoes it if its caller no longer waits."""
-        # At once, if it is known that Redis can't be reached: otherwise each request would wait for two seconds to
-        # learn the same.
+        """Queue an operation and return its reply. Raises Unavailable if there is no reply in time; with
+        `is_patient`, only if the lease is lost. Then it is unknown whether the operation was carried out. If this
+        call is cancelled and the operation is carried out nevertheless, the operation that `undo` returns is sent."""
+        # If it is known that Redis can't be reached, fail at once: otherwise each caller would wait for
+        # `REPLY_SECONDS`.
         if not self.is_joined or (self._is_unreachable and not is_patient):
             raise Unavailable
         operation = _Operation(name, arguments, self._loop.time())
@@ -136,7 +139,7 @@ class Link:
             raise
 
     def poll_inbox(self) -> None:
-        """Read the inbox, which may have entries."""
+        """Fetch the entries of the inbox: each batch returns them, so send one if none is due."""
         if not self._queue:
             self.enqueue("look")
 
@@ -149,12 +152,12 @@ class Link:
         self._size += operation.size
         if len(self._queue) == 1:
             self._changed.wake()
-        if self._size > QUEUED_BYTES:
-            # Not at once: the caller may be in the middle of work that losing the lease undoes.
+        if self._size > MAX_QUEUED_BYTES:
+            # In a later turn: `lose` would otherwise run in the middle of the caller's work, whose state it changes.
             self._loop.call_soon(self._lose_if_full)
 
     def _lose_if_full(self) -> None:
-        if self.is_joined and self._size > QUEUED_BYTES:
+        if self.is_joined and self._size > MAX_QUEUED_BYTES:
             self.lose("too much data is waiting for Redis")
 
     # The lease
@@ -169,11 +172,11 @@ class Link:
         self._queue.clear()
         self._batch = self._size = 0
         self._lease_ends = started_at + self.lease_seconds
-        self.is_joined, self.reason, self._down_since = True, None, None
+        self.is_joined, self.disconnect_reason, self._down_since = True, None, None
 
     async def leave(self) -> None:
-        """Leave the other replicas, once the queued operations are done. Raises RedisError or OSError if the other
-        replicas could not be notified, and must detect the departure themselves."""
+        """Leave the other replicas, after the queued operations are done. Raises RedisError or OSError if the others
+        could not be notified; they then notice it when the lease expires."""
         if self.is_joined:
             await self.ask("look")
             self._end("it has left the other replicas")
@@ -186,20 +189,20 @@ class Link:
         try:
             return await answer
         except ReadOnlyError:
-            # It was the primary, and no longer is. Its name may lead to another by now. Connections in use stay open:
-            # a task that opens one that is closed meanwhile would get an AttributeError.
+            # This Redis is no longer the primary. Its name may lead to the new one by now, so reconnect. Connections
+            # in use are not closed, because the library raises an AttributeError in a task that is just opening one.
             await self.client.connection_pool.disconnect(inuse_connections=False)
             self._on_failover()
             raise
 
     def renew(self, on_renewed: Callable[[int, set[int]], None]) -> None:
-        """Renew the lease; `on_renewed` is called with the number that was leased last, and the numbers of all
-        replicas."""
+        """Renew the lease. `on_renewed` is called with the number that the newest replica has got, and the numbers of
+        all replicas."""
         requested_at = self._loop.time()
 
         def on_reply(numbers: list[bytes]) -> None:
-            # Counted from the request, not from the reply: Redis may have counted since then, and ours must end
-            # first.
+            # Redis counts from some time between the request and the reply. This side counts from the request, so
+            # that it never believes in a lease that has already expired in Redis.
             self._lease_ends = max(self._lease_ends, requested_at + self.lease_seconds)
             newest, *others = map(int, numbers)
             on_renewed(newest, set(others))
@@ -212,26 +215,27 @@ class Link:
         return self._lease_ends - self._loop.time()
 
     def lose(self, reason: str) -> None:
-        """Handle the loss of the lease: waiting operations are dropped."""
+        """Give up the lease because of `reason`: all operations that are not done are dropped."""
         self._end(reason)
         self._on_lost()
 
     def _end(self, reason: str) -> None:
-        self.is_joined, self.reason = False, reason
+        self.is_joined, self.disconnect_reason = False, reason
         pending, self._queue = (*self._current_batch, *self._queue), deque()
         self._size = 0
         for operation in pending:
             self._fail(operation)
         self._changed.wake()
 
-    # The trips
+    # Sending batches
 
     async def run(self) -> None:
-        """Run the operations while this is a replica. Returns when the lease is lost."""
+        """Send the queued operations until the lease is lost."""
         pause = _FIRST_PAUSE
         self._current_batch = []
         while self.is_joined:
-            # The same batch once more after a failure: its number shows Redis whether it was already done.
+            # After a failure, send the same batch again: by its number, the script knows whether it was already
+            # carried out.
             batch = self._current_batch = self._current_batch or self._next_batch()
             if not batch:
                 await self._changed.wait()
@@ -241,7 +245,7 @@ class Link:
             except (RedisError, OSError) as error:
                 if not self.is_joined:
                     break
-                # The script refuses operations of a number that has another token by now.
+                # The script answers with this error if the number now belongs to a replica with another token.
                 if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
                     self.lose("its lease has expired")
                     break
@@ -251,11 +255,12 @@ class Link:
                 continue
             if not self.is_joined:
                 break
-            # The others may have answered for this replica while the reply was on its way: it must not act on it.
+            # While the reply was on its way, other replicas may have taken over the work of this one, so it must not
+            # act on the reply.
             if self.lease_seconds_left <= 0:
                 self.lose("its lease had expired when Redis answered")
                 break
-            pause, self.reason, self._down_since = _FIRST_PAUSE, None, None
+            pause, self.disconnect_reason, self._down_since = _FIRST_PAUSE, None, None
             self._current_batch = []
             self._deliver(batch, answer)
             if len(batch) >= BUSY_OPERATIONS:
@@ -267,7 +272,7 @@ class Link:
         while self._queue and len(batch) < MAX_OPERATIONS and size < MAX_BATCH_BYTES:
             operation = self._queue.popleft()
             self._size -= operation.size
-            # An operation whose caller no longer waits is not done.
+            # Skip an operation whose caller no longer waits.
             if operation.answer is None or not operation.answer.done():
                 batch.append(operation)
                 size += operation.size
@@ -279,25 +284,25 @@ class Link:
         words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch]
         for operation in batch:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
-            # The library would take five times as long.
+            # Encoding them here takes a fifth of the time that the library needs.
             words += [
                 argument if type(argument) is bytes else str(argument).encode(errors="surrogatepass")
                 for argument in operation.arguments
             ]
         async with asyncio.timeout(max(min(self.lease_seconds_left, REPLY_SECONDS), 0.05)):
             try:
-                # By its digest: the script itself is longer than most batches.
+                # Send the digest instead of the script, which is longer than most batches.
                 return await self._await_reply(self.client.evalsha(_DIGEST, 0, *words))
-            # Redis was restarted, or another instance took over and does not know it yet.
+            # Redis was restarted, or another instance has become the primary, and does not have the script yet.
             except NoScriptError:
                 return await self._run(BATCH, *words)
 
     def _handle_outage(self, error: Exception, batch: list[_Operation]) -> None:
-        """Handle a failure of Redis to answer: callers that have waited long enough get an error."""
+        """Handle that Redis did not answer: callers that have waited for `REPLY_SECONDS` get an error."""
         reason = outage_reason(error)
-        if self.reason is None:
+        if self.disconnect_reason is None:
             log.warning("%s: %s", reason, error)
-        self.reason = reason
+        self.disconnect_reason = reason
         self._down_since = self._down_since or batch[0].requested_at
         latest = self._loop.time() - REPLY_SECONDS
         for operation in (*batch, *self._queue):
@@ -309,7 +314,8 @@ class Link:
             operation.answer.set_exception(Unavailable(may_have_run=True))
 
     def _deliver(self, batch: list[_Operation], answer: Any) -> None:
-        # Each in a separate callback: an error in one is logged by the loop, and the others continue.
+        # Each callback runs in its own turn of the event loop, so that an error in one is only logged and does not
+        # affect the others.
         inbox, replies = answer
         for start in range(0, len(inbox), _ENTRY_FIELDS):
             self._loop.call_soon(self._on_entry, inbox[start : start + _ENTRY_FIELDS])
@@ -333,5 +339,5 @@ class Link:
 
 
 def outage_reason(error: Exception) -> str:
-    """Return the public reason, which contains nothing about the address of Redis."""
+    """Return the reason of an outage in words for clients, without the address of Redis."""
     return f"Redis can't be reached ({type(error).__name__})"

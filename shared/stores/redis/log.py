@@ -2,9 +2,10 @@
 
     put ──▶ append ──▶ numbered and stored ──▶ the replica of its reader ──▶ take
 
-A stream whose client can't reconnect yet is in the memory of the replica that serves its requests, and most end
-there. Once it is shown, a message is sent only after Redis has it, with the number that it got there: by the reply to
-the sender, or by the inbox of the replica that has the reader. Both keep the order of events.
+A stream whose client has not got an event id yet can't be resumed, and is only in the memory of the replica that
+serves its requests. Most streams end there. Once a stream is shown, Redis stores its messages and numbers them, and a
+message is sent to the client only after that. If the reader is on the replica that added the message, it learns the
+number by the reply of Redis, otherwise by its inbox. Both keep the order of messages.
 """
 
 from hashlib import sha256
@@ -17,7 +18,7 @@ from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
 _MAX_STREAMS = 250
-"""Maximum number of streams whose lifetime one operation extends."""
+"""Maximum number of streams whose expiry one operation postpones."""
 
 
 class RedisLog(StreamContext):
@@ -27,10 +28,10 @@ class RedisLog(StreamContext):
         super().__init__(link, limits)
         self._sessions: dict[str, RedisEvents] = {}
         self.followed: set[RedisStream] = set()
-        """The streams of requests that other replicas serve, which are read here."""
+        """The streams that are read here, and whose requests other replicas serve."""
 
     def session(self, id: str) -> "RedisEvents":
-        """Return the streams of one session."""
+        """Return the streams of the session with the id `id`, and count the caller as a user of that object."""
         events = self._sessions.get(id)
         if events is None:
             events = self._sessions[id] = RedisEvents(self, id)
@@ -38,20 +39,20 @@ class RedisLog(StreamContext):
         return events
 
     def drop(self, id: str) -> None:
-        """Delete a session that has ended."""
+        """Delete the streams of a session that has ended."""
         self._sessions.pop(id, None)
         self.link.enqueue("drop", id)
 
     def release(self, events: "RedisEvents") -> None:
-        """Remove a session that continues elsewhere; a newer object for it, made since this replica was lost,
-        stays."""
+        """Remove the streams of a session that continues on other replicas. A newer object for the same session,
+        created after this replica had been lost, stays."""
         if self._sessions.get(events.id) is events:
             del self._sessions[events.id]
 
-    # For its replica
+    # Called by its replica
 
     def on_event(self, kind: str, session: str, name: str, first: bytes, second: bytes) -> None:
-        """Handle an event of a stream that is read here."""
+        """Handle an entry of the inbox about a stream that is served or read here."""
         events = self._sessions.get(session)
         stream = None if events is None else events.find_local(name)
         if stream is None:
@@ -73,25 +74,26 @@ class RedisLog(StreamContext):
                     stream.on_reader_moved()
 
     def on_renewed(self, alive: set[int]) -> None:
-        """Handle a change in the set of live replicas: requests that lost replicas left unanswered are answered."""
+        """Handle the current set of replicas: end the streams that are read here if the replica that served their
+        requests is lost."""
         for stream in self.followed:
             if stream.owner not in alive and not stream.is_over:
                 self.link.enqueue("owe", stream.session, stream.name, *self.bounds, self.retention_ms)
 
     def extend(self) -> None:
-        """Extend the lifetime of the streams that are served or read here."""
+        """Postpone the expiry of the streams that are served or read here."""
         names = [
             word
             for events in self._sessions.values()
             for name in events.continuing_streams
             for word in (events.id, name)
         ]
-        # In pieces: a script blocks all other clients of Redis while it runs.
+        # In several operations, because Redis serves no other client while one is carried out.
         for start in range(0, len(names), 2 * _MAX_STREAMS):
             self.link.enqueue("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
 
     def lose(self) -> None:
-        """Abandon all streams that were served here: their readers must reconnect, to any replica."""
+        """Abandon all streams, after this replica was lost: their readers must reconnect, to any replica."""
         sessions, self._sessions = self._sessions, {}
         self.followed.clear()
         for events in sessions.values():
@@ -108,30 +110,30 @@ class RedisEvents(TakenMessages):
         self.log = log
         self.id = id
         self.users = 0
-        """The number of users of this object: a session that ends here may be opened again before its end is
-        complete."""
+        """The number of users of this object. A session may be opened again here before its earlier user has released
+        it."""
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
-        """Those that are served or read here, and were shown, by name."""
+        """The shown streams that are served or read here, by name."""
 
     def stream(self, ids: tuple[RequestId, ...]) -> RedisStream:
         """Create a stream for the answers to `ids`."""
         return RedisStream(self, ids)
 
     def own(self) -> RedisStream:
-        """Return the session's own stream, to put messages on."""
+        """Return the session's own stream, for messages that belong to no request."""
         if self._own is None:
             self._own = RedisStream(self, (), self._own_name, is_own=True)
         return self._own
 
     @property
     def _own_name(self) -> str:
-        # A name that every replica can derive, and that does not reveal the id of the session in event ids.
+        # Every replica can derive the name from the id of the session, but event ids don't reveal the id.
         return sha256(self.id.encode()).hexdigest()[:16]
 
     async def find(self, name: str | None = None) -> RedisStream | None:
-        """Return the current state of a stream that has been shown, or of the session's own stream, for reading.
-        Raises OSError while the others can't be reached."""
+        """Return the shown stream called `name`, with its current state; None if there is none. Without a name,
+        return the session's own stream. Raises OSError while Redis can't be reached."""
         log = self.log
         name = self._own_name if name is None else name
         is_own = name == self._own_name
@@ -148,13 +150,13 @@ class RedisEvents(TakenMessages):
         return stream
 
     def find_local(self, name: str) -> RedisStream | None:
-        """Return the stream with that name, if it is served or read here."""
+        """Return the stream called `name` if it is served or read here, else None."""
         if self._own is not None and name == self._own.name:
             return self._own
         return (self._shown or {}).get(name)
 
     def add(self, stream: RedisStream) -> None:
-        """Add a stream that was shown, or found."""
+        """Add a stream that was shown here, or found in Redis."""
         self._shown = {**(self._shown or {}), stream.name: stream}
 
     def remove(self, stream: RedisStream) -> None:
@@ -166,7 +168,7 @@ class RedisEvents(TakenMessages):
 
     @property
     def continuing_streams(self) -> list[str]:
-        """The names of the streams here that continue."""
+        """The names of the streams here that have not ended."""
         shown = [name for name, stream in (self._shown or {}).items() if not stream.is_over]
         return shown if self._own is None else [*shown, self._own.name]
 
@@ -181,7 +183,7 @@ class RedisEvents(TakenMessages):
             stream.close(refusal)
 
     def release(self) -> None:
-        """Release the session for one of its users; the session continues."""
+        """End the use of this object by one of its users; the session continues."""
         self.users -= 1
         if not self.users:
             self.log.release(self)

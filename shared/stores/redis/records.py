@@ -1,4 +1,4 @@
-"""The JSON form of sessions, tasks and notices that replicas exchange."""
+"""The JSON form of the values that replicas store in Redis or exchange: sessions, tasks, POSTs and changes."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,8 +14,7 @@ _TASK_FIELDS = tuple(field.name for field in fields(TaskRecord))
 
 
 def write_session(record: SessionRecord) -> bytes:
-    """Return the JSON of a session. The JSON identifies the principal, but does not say whether the token was
-    revoked."""
+    """Return the JSON of a session. It contains the principal, but not whether the token has been revoked."""
     fields_ = {
         "principal": _write_principal(record.principal),
         "client": record.client,
@@ -26,7 +25,8 @@ def write_session(record: SessionRecord) -> bytes:
 
 
 def read_session(id: str, data: bytes) -> SessionRecord:
-    """Return the session with that id. Raises ValueError or KeyError if `data` is invalid."""
+    """Parse `data`, the result of `write_session`, into a session with the id `id`. Raises ValueError or KeyError if
+    it is invalid."""
     fields_: dict[str, Any] = from_json(data)
     principal = _read_principal(fields_["principal"])
     snapshot = read_snapshot(fields_["snapshot"], principal)
@@ -34,12 +34,13 @@ def read_session(id: str, data: bytes) -> SessionRecord:
 
 
 def write_post(post: Post) -> bytes:
-    """Return the JSON of a POST without its body."""
+    """Return the JSON of a POST, except its body."""
     return to_json([_write_principal(post.principal), post.version])
 
 
 def read_post(body: bytes, data: bytes) -> Post:
-    """Return a POST with that body. Raises ValueError or TypeError if `data` is invalid."""
+    """Parse `data`, the result of `write_post`, into a POST with this body. Raises ValueError or TypeError if it is
+    invalid."""
     principal, version = from_json(data)
     return Post(body, _read_principal(principal), version)
 
@@ -71,16 +72,16 @@ def write_task(task: TaskRecord) -> bytes:
 
 
 def read_task(data: bytes) -> TaskRecord:
-    """Return a task. Raises ValueError or TypeError if `data` is invalid."""
+    """Parse `data` into a task. Raises ValueError or TypeError if it is invalid."""
     fields_: dict[str, Any] = from_json(data)
     return TaskRecord(**{**fields_, "scopes": frozenset(fields_["scopes"])})
 
 
 def write_change(change: Change) -> bytes:
     """Return the JSON of a change."""
-    return to_json([change.what, change.uri, change.part])
+    return to_json([change.kind, change.uri, change.part])
 
 
 def read_change(data: bytes) -> Change:
-    """Return a change. Raises ValueError or TypeError if `data` is invalid."""
+    """Parse `data` into a change. Raises ValueError or TypeError if it is invalid."""
     return Change(*from_json(data))

@@ -1,4 +1,4 @@
-"""The scripts that run in Redis, which are Lua files next to this one."""
+"""The Lua scripts that Redis runs, from the folder `scripts`."""
 
 from functools import cache
 from pathlib import Path
@@ -13,5 +13,6 @@ def _read(name: str) -> str:
 
 
 BATCH = "\n".join(_read(name) for name in ("batch_begin", *_PARTS, "batch_end"))
-"""Runs the operations of one replica, in order; they are defined in the files between the first and the last."""
+"""Carries out the operations of one replica in order. The files between `batch_begin` and `batch_end` define the
+operations."""
 JOIN, LEAVE = _read("join"), _read("leave")

@@ -12,25 +12,25 @@ from .link import Arguments, Link
 from .records import read_session, write_session
 
 _IDLE_SECONDS = 60.0
-"""The shortest idle time that is assumed before the first session is known."""
+"""The idle time, in seconds, that is assumed until a session with a shorter one is known."""
 _MAX_SESSIONS = 500
-"""Maximum number of sessions whose lifetime one operation extends."""
+"""Maximum number of sessions whose expiry one operation postpones."""
 
 
 class RedisSessions:
     """A `SessionStore` in Redis."""
 
     def __init__(self, link: Link, handler: Callable[[Notice], None]) -> None:
-        """`handler` is called with notices for this replica about a session."""
+        """`handler` is called with notices about sessions that this replica has open."""
         self._link = link
         self._handler = handler
         self._cached: dict[str, tuple[bytes, SessionRecord]] = {}
-        """The sessions that this replica holds: the latest known revision of each, and its record."""
+        """The sessions that this replica has open, by id: the latest known revision of each, and its record."""
         self.idle_seconds = _IDLE_SECONDS
-        """The shortest idle time of any of these sessions."""
+        """The shortest idle time of these sessions, in seconds."""
 
     async def create(self, record: SessionRecord) -> None:
-        """Add a session that this replica holds."""
+        """Add a session, which this replica has open."""
         idle = round(record.idle_seconds * 1000)
         self.idle_seconds = min(self.idle_seconds, record.idle_seconds)
         words = (record.id, write_session(record), _owner_key(record.principal), idle)
@@ -40,8 +40,9 @@ class RedisSessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the session with that id for a request from `principal`, or None if the principal has no such
-        session. The second value is True if this replica serves the requests `ids` from now on."""
+        """Open the session with the id `id` on this replica, for a request of `principal` with the request ids `ids`.
+        Return None if the principal has no such session; else its record, and True if this replica may serve these
+        requests, or False if one of them is already being served."""
         cached = self._cached.get(id)
         revision = b"" if cached is None else cached[0]
         claims = [json_of(request_id) for request_id in ids]
@@ -60,21 +61,22 @@ class RedisSessions:
         return cached[1], bool(is_free)
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the request ids `ids`, whose requests were answered or abandoned."""
+        """Free the request ids `ids`: their requests were answered or abandoned."""
         if ids:
             self._link.enqueue("leave", id, *(json_of(request_id) for request_id in ids))
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """Return the number of the replica that serves that request; None if no replica does."""
+        """Return the number of the replica that serves the request `request_id`; None if no replica does."""
         number = await self._link.ask("owner", id, json_of(request_id))
         return None if number is None else int(number)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Merge a change to the persistent state of a session with the changes made elsewhere."""
+        """Store that the state of a session has changed from `before` to `after`, merged with changes by other
+        replicas."""
         cached = self._cached.get(id)
         if cached is None:
-            # The session has ended, or this replica was given up as lost. The caller must not return before the other
-            # replicas know the change.
+            # The session has ended, or this replica was lost meanwhile. The change is stored nevertheless, before the
+            # caller continues.
             cached = _read_late_reply(id, await self._link.ask("update", id, b"", b""))
         while cached is not None:
             revision, record = cached
@@ -91,25 +93,26 @@ class RedisSessions:
                 return
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report the resource's changes to the client, or stop reporting them. The replica that
-        reported them before is notified."""
+        """Make this replica the one that reports changes of the resource to the client, or stop reporting them. The
+        replica that reported them before is notified."""
         self._link.enqueue("watch", id, uri, int(is_watched))
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over the resources that no replica reports anymore, and return them."""
+        """Make this replica report the resources that no replica reports any more; return their URIs."""
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session."""
+        ended the session, because no other replica received one. `busy` is true if this replica must keep the session
+        open."""
         has_ended = bool(await self._link.ask("lapse", id, int(busy)))
         if has_ended or not busy:
             self._cached.pop(id, None)
         return has_ended
 
     def release(self, id: str) -> None:
-        """Release the session on this replica; the session continues."""
+        """Close the session on this replica only; the session continues."""
         if self._cached.pop(id, None) is not None:
             self._link.enqueue("release", id)
 
@@ -122,42 +125,43 @@ class RedisSessions:
         """Wait until Redis has received all earlier calls."""
         await self._link.ask("look")
 
-    # For its replica
+    # Called by its replica
 
     def release_all(self) -> None:
-        """Release all sessions, because this replica is leaving; they continue on the other replicas."""
+        """Close all sessions on this replica, which is leaving; they continue on the others."""
         for id_ in list(self._cached):
             self.release(id_)
 
     def extend(self) -> None:
-        """Extend the lifetime of the sessions of this replica."""
+        """Postpone the expiry of the sessions that this replica has open."""
         ids = list(self._cached)
         for start in range(0, len(ids), _MAX_SESSIONS):
             self._link.enqueue("keep", *ids[start : start + _MAX_SESSIONS])
 
     def on_snapshot(self, id: str, revision: bytes, data: bytes) -> None:
-        """Handle the new state of a session from another replica."""
+        """Handle the new state of a session that another replica has changed."""
         if id in self._cached:
             record = read_session(id, data)
             self._cached[id] = revision, record
             self._handler(Notice(id, snapshot=record.snapshot))
 
     def on_unwatch(self, id: str, uri: str) -> None:
-        """Handle the notice that another replica now reports that resource to the client, or that nobody does."""
+        """Handle that this replica no longer has to report changes of the resource: another one does, or none."""
         self._handler(Notice(id, uri=uri))
 
     def on_end(self, id: str) -> None:
-        """Handle the end of a session by another replica."""
+        """Handle that another replica has ended a session."""
         self._cached.pop(id, None)
         self._handler(Notice(id))
 
     def lose(self) -> None:
-        """Delete all sessions: this replica no longer holds any."""
+        """Forget all sessions, after this replica was lost."""
         self._cached.clear()
 
 
 def _read_late_reply(id: str, reply: list[bytes] | None) -> tuple[bytes, SessionRecord] | None:
-    """Return the revision of a session, and its record, from the reply to a change that came too late."""
+    """Return the current revision and record of a session, which the script returns if another replica has changed it
+    first; None if the session has ended."""
     return None if reply is None else (reply[0], read_session(id, reply[1]))
 
 

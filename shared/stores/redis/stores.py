@@ -1,7 +1,7 @@
-"""Redis as the stores of replicas: each replica joins the other replicas, lives while it can renew its lease, and
-starts over when it can't.
+"""The stores of replicas in Redis. A replica joins the others and gets a lease, which it has to renew. If it can't
+renew the lease in time, it gives up all its sessions, and joins again under another number.
 
-Two connections are enough: one for all operations, one on which it is woken for entries in its inbox.
+A replica needs two connections: one for all operations, and one on which it is notified of entries in its inbox.
 """
 
 import asyncio
@@ -27,28 +27,28 @@ from .tasks import RedisTasks
 log = logging.getLogger("shared.stores")
 
 RENEWALS = 3
-"""The number of renewals during one lease."""
+"""How often the lease is renewed during its duration."""
 NUMBERS = 2**20
-"""The number of numbers of replicas, which are leased in turn."""
+"""How many numbers there are for replicas. They are given out one after another, and then from 0 again."""
 RETRY_SECONDS = 0.1
-"""Seconds between two attempts to join again."""
+"""Seconds between two attempts to rejoin."""
 LEAVE_SECONDS = 2.0
-"""Seconds that a replica that stops waits for its queued operations."""
+"""Seconds that a stopping replica waits until its queued operations are done."""
 
 
 class Stores:
-    """Creates replicas, which share all data under one prefix in one Redis."""
+    """Creates replicas, which share all keys with one prefix in one Redis."""
 
     def __init__(self, connect: Callable[[], Redis], prefix: str, lease_seconds: float, secret: bytes) -> None:
-        """`connect` creates a client of Redis, `secret` is the same for all replicas."""
+        """`connect` creates a client of Redis. `secret` is the same for all replicas."""
         self._connect = connect
         self._prefix = prefix
         self._lease_seconds = lease_seconds
         self._secret = secret
 
     def for_server(self, name: str) -> "Stores":
-        """Return the stores of the server with that name, separate from all others."""
-        # A cursor of one server is invalid for another server.
+        """Return the stores of the server called `name`, separate from those of other servers."""
+        # With a secret of its own, so that a cursor that one server has signed is invalid at another.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()
         return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
 
@@ -69,7 +69,7 @@ class Stores:
 
 
 class RedisReplica:
-    """One of the replicas that share a Redis. After a replica is lost, it must join again."""
+    """One of the replicas that share a Redis. After it was lost, it joins again."""
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
@@ -90,41 +90,41 @@ class RedisReplica:
 
     @property
     def number(self) -> int:
-        """The number, from 0 to below 2^20. It changes after each loss of the replica."""
+        """The number of the replica, less than `NUMBERS`. It gets another one each time it joins again."""
         return self.link.number
 
     @property
-    def reason(self) -> str | None:
-        """The reason that the other replicas can't be reached; None if they are reachable."""
-        return self.link.reason
+    def disconnect_reason(self) -> str | None:
+        """Why Redis, and so the other replicas, can't be reached; None if they can."""
+        return self.link.disconnect_reason
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Notify `watcher` of the events of this replica and of the other replicas."""
+        """Notify `watcher` when this replica is lost or returns, and when another replica leaves."""
         self._watchers.append(watcher)
 
     def log(self, limits: ReplayLimits) -> RedisLog:
-        """Return the stream log."""
+        """Return the log of event streams. The limits of the first call apply."""
         self._log = self._log or RedisLog(self.link, limits)
         return self._log
 
     def tasks(self, limits: TaskLimits) -> RedisTasks:
-        """Return the tasks of all replicas."""
+        """Return the tasks of all replicas. The limits of the first call apply."""
         self._tasks = self._tasks or RedisTasks(self.link, limits)
         return self._tasks
 
-    # Its life
+    # Joining and leaving
 
     async def join(self) -> None:
-        """Join the other replicas, retrying until Redis can be reached."""
+        """Try to join the other replicas. If Redis can't be reached, log that; `run` tries again."""
         try:
             async with asyncio.timeout(REPLY_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = outage_reason(error)
-            log.error("--store: %s; retrying: %s", self.link.reason, error)
+            self.link.disconnect_reason = outage_reason(error)
+            log.error("--store: %s; retrying: %s", self.link.disconnect_reason, error)
 
     async def leave(self) -> None:
-        """Leave the sessions and tasks to the other replicas."""
+        """Leave the other replicas, which continue the sessions of this one."""
         self._is_leaving = True
         self.sessions.release_all()
         if self._tasks is not None:
@@ -135,7 +135,7 @@ class RedisReplica:
             await self.link.leave()
 
     async def run(self) -> None:
-        """Run the operations, and join again after each loss."""
+        """Send operations while this is a replica, and rejoin each time it was lost. Runs until it is cancelled."""
         while True:
             await self.link.run()
             while not self.link.is_joined:
@@ -148,7 +148,7 @@ class RedisReplica:
             async with asyncio.timeout(REPLY_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = outage_reason(error)
+            self.link.disconnect_reason = outage_reason(error)
             return
         log.warning("this replica has joined the others as number %d", self.number)
         self._newest, self._alive = None, set()
@@ -161,7 +161,8 @@ class RedisReplica:
             watcher.on_return()
 
     async def renew(self) -> None:
-        """Renew the lease in time; abandon everything on this replica if that fails."""
+        """Renew the lease in time. If it expires, give up everything that this replica has. Runs until it is
+        cancelled."""
         pause = self.link.lease_seconds / RENEWALS
         while True:
             if self.link.is_joined:
@@ -169,7 +170,7 @@ class RedisReplica:
                 self._extend(pause)
             waited = 0.0
             while waited < pause:
-                # Awake when the lease ends: from that moment on, other replicas act instead.
+                # Wake up when the lease expires, since other replicas take over from that moment on.
                 step = (
                     min(pause - waited, max(self.link.lease_seconds_left, 0.02))
                     if self.link.is_joined
@@ -181,7 +182,7 @@ class RedisReplica:
                     self.link.lose("its lease has expired, because Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
-        """Read the inbox whenever a notification of an entry arrives."""
+        """Fetch the entries of the inbox whenever Redis announces one. Runs until it is cancelled."""
         while True:
             try:
                 with anyio.CancelScope() as self._listen_scope:
@@ -194,7 +195,8 @@ class RedisReplica:
         try:
             await pubsub.subscribe(f"{self._prefix}wake:{self.number}")
             while True:
-                # Also without a notice: those sent while the connection was broken are lost.
+                # Fetch the inbox also after a timeout: announcements that Redis sent while the connection was broken
+                # are lost.
                 await pubsub.get_message(timeout=self.link.lease_seconds)
                 self.link.poll_inbox()
         finally:
@@ -202,11 +204,12 @@ class RedisReplica:
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _resubscribe(self) -> None:
-        """Subscribe again: this replica has another number, or the primary is another Redis."""
+        """Subscribe to the announcements again: this replica has another number, or another Redis is the primary."""
         self._listen_scope.cancel()
 
     def _extend(self, seconds: float) -> None:
-        """Extend the lifetime of sessions and streams, now and then."""
+        """Postpone the expiry of sessions and streams, at a quarter of the shortest idle time. `seconds` have passed
+        since the last call."""
         self._seconds_since_extension += seconds
         if self._seconds_since_extension >= self.sessions.idle_seconds / 4:
             self._seconds_since_extension = 0.0
@@ -215,9 +218,10 @@ class RedisReplica:
                 self._log.extend()
 
     def _on_renewed(self, newest: int, alive: set[int]) -> None:
-        """Handle a renewal with the present replicas."""
-        # Numbers are leased one after another. So a gap shows the replicas that joined and were lost between two
-        # renewals, and may have left requests unanswered.
+        """Handle a renewal: `newest` is the number that was given out last, `alive` are the numbers of all
+        replicas."""
+        # Numbers are given out one after another. So those between the last newest and this one belong to replicas
+        # that have joined since; one that is not alive was lost again, and may have left requests unanswered.
         arrived = (
             set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         )
@@ -232,7 +236,7 @@ class RedisReplica:
                 watcher.on_departure()
 
     def _lose(self) -> None:
-        log.error("this replica has lost its lease: %s", self.link.reason)
+        log.error("this replica has lost its lease: %s", self.link.disconnect_reason)
         self.sessions.lose()
         if self._log is not None:
             self._log.lose()

@@ -1,7 +1,8 @@
-"""One stream of a session, as one replica serves or reads it.
+"""One event stream of a session, as one replica serves or reads it.
 
-not shown       all of it is here; its one reader is here, or it is lost
-shown, or own   Redis has it. Messages for a reader here are also stored here, once Redis has numbered them
+* Not shown yet: all messages are only here. The reader is here too; without one, the stream is lost.
+* Shown, or the session's own stream: Redis stores the messages. Those for a reader on this replica are also here,
+  once Redis has numbered them.
 """
 
 import asyncio
@@ -24,11 +25,11 @@ from .link import Arguments, Link
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1
-"""A number after which there is no message."""
+"""The number of the last received message while that is unknown. No number of a message follows it."""
 
 
 class StreamContext:
-    """The common parts of the streams of all sessions at one replica: Redis, the limits, and the lifetime."""
+    """What the streams of all sessions at one replica share: the connection to Redis, and the limits."""
 
     def __init__(self, link: Link, limits: ReplayLimits) -> None:
         self.link = link
@@ -36,11 +37,11 @@ class StreamContext:
         self.retention_ms = round(1_000 * limits.replay_seconds)
         self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
         self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
-        """The sessions' own streams that were read here and no longer are."""
+        """The own streams of sessions that were read here, but are no longer."""
 
 
 class _Session(Protocol):
-    """The session of a stream, which has it by its name while it is served or read here."""
+    """The session of a stream. `add` and `remove` control whether the session finds the stream by its name."""
 
     id: str
 
@@ -85,35 +86,35 @@ class RedisStream:
         self.ids = ids
         self.name = name
         self.owner: int | None = None
-        """The other replica that serves the requests of the stream."""
+        """The number of the other replica that serves the requests of the stream; None if this one does."""
         self.reader: EventReader | None = None
         self.answered = self.is_over = self.is_lost = False
         self.refusal: Refusal | None = None
         self._events = events
         self._is_own = is_own
         self._has_ended = False
-        """True if nothing more is added here."""
+        """True if this replica adds nothing more."""
         self._untaken: list[bytes] = []
-        """The messages that its reader has not taken; before it is shown, all messages."""
+        """The messages that the reader here has not taken yet; all messages before the stream is shown."""
         self._untaken_bytes = self._remote_bytes = 0
-        """Bytes that its reader has not taken, or that Redis does not have yet; bytes that a reader elsewhere has
-        not taken."""
+        """The number of bytes that the reader here has not taken or Redis has not stored yet; and the number of bytes
+        that a reader on another replica has not taken yet."""
         self._last_received = self._last_taken = 0
-        """The numbers of the last message here, and of the last message that the reader took."""
+        """The numbers of the last message that was received here, and of the last one that the reader took."""
         self._last = self._dropped = 0
-        """The numbers, when the stream was found, of the last message and of the last one that is no longer
-        stored."""
+        """The numbers of the last message in Redis, and of the last one that was deleted there, when the stream was
+        found."""
         self._departure = 0
-        """The number under which Redis recorded the departure of the last reader here; 0 if there was none."""
+        """The number that Redis has given to the departure of the last reader here; 0 if no reader has left."""
         self._is_read_elsewhere = False
         self._replication: asyncio.Future[None] | None = None
 
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message; with `once`, only if no equal message waits for a reader. With `everywhere`, every replica
-        that holds the session adds the message, and only the copy on the reader's replica is sent. Cuts off a reader
-        that is too far behind."""
+        """Add a message. With `once`, it is only added if no equal message waits for a reader. `everywhere` means
+        that every replica of the session adds the same message: only the copy of the replica that has the reader is
+        sent. Disconnects a reader that is too far behind."""
         if self._has_ended or self.is_lost:
             return
         if self.exceeds_limit(message):
@@ -124,9 +125,9 @@ class RedisStream:
             self._append(message, "shared" if everywhere else "once" if once else "")
 
     def exceeds_limit(self, message: bytes) -> bool:
-        """Return True if `message` would exceed the limit on messages that its reader, or Redis, has not taken
-        yet."""
-        # Without a reader nothing is slow: the POST with the request is about to read.
+        """Return True if `message` would exceed the limit on bytes that the reader or Redis has not taken yet."""
+        # The stream of a new request has no reader yet, since its POST is only about to read. That does not mean that
+        # the client is slow.
         behind = 0 if self._is_local and self.reader is None else self._untaken_bytes + self._remote_bytes
         return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
 
@@ -143,8 +144,8 @@ class RedisStream:
             self._append(message, "answer")
 
     def end(self, refusal: Refusal | None = None) -> None:
-        """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were
-        cancelled, and no client reconnects for them."""
+        """End the stream. `refusal` is sent to a client that reconnects for an answer that is missing; None if the
+        requests were cancelled, so that no client reconnects for them."""
         if self._has_ended:
             return
         self._has_ended = True
@@ -164,7 +165,7 @@ class RedisStream:
 
     @property
     def _is_local(self) -> bool:
-        """True if the whole stream is in this replica."""
+        """True if the whole stream is only on this replica."""
         return not self.name
 
     def _store(self, message: bytes) -> None:
@@ -203,8 +204,8 @@ class RedisStream:
     # Reading
 
     def pending_replication(self) -> Awaitable[None] | None:
-        """Return an awaitable that completes when other replicas know the messages that were put; await it before
-        sending their bytes. None if they already know the messages. The awaitable raises OSError while they can't be
+        """Return an awaitable that completes when Redis has stored the messages; await it before they are sent to the
+        client. Return None if Redis has already stored them. The awaitable raises OSError if Redis can't be
         reached."""
         replication = self._replication
         if replication is None or (replication.done() and replication.exception() is None):
@@ -213,11 +214,11 @@ class RedisStream:
 
     async def _wait_for_replication(self) -> None:
         if self._replication is not None:
-            # Several wait for it: a waiter that is cancelled must not cancel it for the other waiters.
+            # Several tasks may wait for the same future, and cancelling one must not cancel it for the others.
             await asyncio.shield(self._replication)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`; the
+        """Let `reader` read the stream: the messages that were not taken yet, or all after message number `after`. A
         previous reader is disconnected."""
         if self.reader is not None:
             self.reader.cut()
@@ -225,8 +226,7 @@ class RedisStream:
         if self._is_local:
             return
         self._events.log.unread.stop(self)
-        # Messages that arrive before Redis has noted the new reader are for the previous one, and come again with its
-        # reply.
+        # Messages that arrive before the reply of Redis are for the previous reader; the reply contains them again.
         self._untaken, self._untaken_bytes, self._last_received = [], 0, _UNKNOWN
         self._begin_replication()
         self._events.log.link.enqueue(
@@ -236,7 +236,7 @@ class RedisStream:
         )
 
     def _on_read_reply(self, reader: EventReader, reply: list[bytes] | None) -> None:
-        """Handle the reply of Redis to a new reader, with the messages for it."""
+        """Handle the reply of Redis to `read`: the messages for the new reader."""
         if self.reader is not reader:
             return
         if reply is None:
@@ -251,23 +251,24 @@ class RedisStream:
         self._complete_replication()
 
     def receive(self, number: int, message: bytes) -> None:
-        """Take a message with its number from Redis; a repeated message is ignored."""
+        """Handle a message that Redis has numbered. One that was received before is ignored."""
         if self.reader is None or number != self._last_received + 1:
             return
-        # The reply and the inbox may both bring a message; the number shows that it came already.
+        # Both the reply to `read` and the inbox may contain a message, so only the next number is accepted.
         self._last_received = number
         self._untaken.append(message)
         self._untaken_bytes += len(message)
         limit = self._events.log.limits.stream_bytes
         if self.owner is not None:
-            limit *= 2  # where it is served, senders wait when half of that is on its way
+            limit *= 2  # the replica that serves it already waits at half of that
         if self._untaken_bytes > limit and self._untaken_bytes > len(message) and not self._has_ended:
             self._disconnect_reader()
         else:
             self.reader.wake()
 
     def on_ended(self, ending: str, refusal: Refusal | None = None) -> None:
-        """Record that nothing more will arrive for the reader."""
+        """Handle the end of the stream: `ending` is "answered" or "ended", and `refusal` the reason for a missing
+        answer."""
         self._has_ended = self.is_over = True
         self.answered = ending == "answered"
         self.refusal = None if self.answered else refusal
@@ -277,7 +278,7 @@ class RedisStream:
             self._forget()
 
     def take(self) -> list[ServerSentEvent]:
-        """Return the messages that the reader has not taken yet, which are considered sent from now on."""
+        """Return the messages that the reader has not taken yet, which count as sent from now on."""
         messages, self._untaken = self._untaken, []
         numbered = enumerate(messages, self._last_received - len(messages) + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
@@ -286,7 +287,7 @@ class RedisStream:
         self._untaken_bytes -= size
         if messages and self._is_own:
             self._events.log.link.enqueue("sent", self._events.id, self.name, self._last_taken)
-        # The replica that serves it holds back messages that are too much for this reader.
+        # The replica that serves the stream waits if this reader is too far behind, so notify it.
         elif messages and self.owner is not None:
             self._events.log.link.enqueue("took", self._events.id, self.name, size)
         if self.reader is not None:
@@ -294,7 +295,7 @@ class RedisStream:
         return events
 
     def leave(self, reader: EventReader) -> None:
-        """End reading by `reader`. A stream whose client can't reconnect is lost."""
+        """End reading by `reader`. If its client can't reconnect, the stream is lost."""
         if self.reader is not reader:
             return
         self.reader = None
@@ -315,7 +316,7 @@ class RedisStream:
         self._departure = departure
 
     def on_reader_moved(self) -> None:
-        """Record that the reader is now on another replica."""
+        """Handle that the client now reads the stream on another replica."""
         reader, self.reader = self.reader, None
         self._untaken, self._untaken_bytes = [], 0
         if reader is not None:
@@ -324,8 +325,8 @@ class RedisStream:
             self._forget()
 
     def show(self) -> str:
-        """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
-        may reconnect."""
+        """Return the name of the stream, which is sent in event ids. From now on, the client may reconnect, and any
+        replica finds the stream."""
         if self.name:
             return self.name
         events = self._events
@@ -337,7 +338,7 @@ class RedisStream:
         ids = b"\n".join(json_of(request_id) for request_id in self.ids)
         events.log.link.enqueue("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
-        # Until now, the stream existed only in memory. Most streams end without ever being written to Redis.
+        # Store the messages that were only in memory until now. Most streams end before this.
         for number, message in enumerate(messages, 1):
             self._append(message, "answer" if was_over and number == len(messages) else "")
         self._has_ended = was_over
@@ -345,16 +346,17 @@ class RedisStream:
         return self.name
 
     def position_event(self, retry_ms: int) -> ServerSentEvent:
-        """Return an event without data that contains the client's position and the milliseconds to wait before it
-        reconnects."""
+        """Return an event without data, whose id is the client's position, and which asks the client to wait
+        `retry_ms` milliseconds before it reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._last_taken}", retry=retry_ms)
 
     def has(self, number: int) -> bool:
-        """Return True if there had been a message with that number when the stream was found; 0 is the beginning."""
+        """Return True if there had been a message with this number when the stream was found. 0, the position before
+        the first message, counts too."""
         return 0 <= number <= self._last
 
     def has_all_after(self, number: int) -> bool:
-        """Return True if every message after that number was stored when the stream was found."""
+        """Return True if every message after this number was still stored when the stream was found."""
         return number >= self._dropped
 
     @property
@@ -364,12 +366,12 @@ class RedisStream:
 
     @property
     def is_all_sent(self) -> bool:
-        """True if there is nothing to take."""
+        """True if the reader has taken all messages that are here."""
         return not self._untaken
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is the only message and no client can reconnect for it."""
+        """The answer, if it is the only message and has not been given an event id."""
         return (
             self._untaken[0]
             if self._is_local and self.answered and self._last_received == 1 and self._untaken
@@ -380,27 +382,27 @@ class RedisStream:
         """Delete all messages that are here."""
         self._untaken, self._untaken_bytes = [], 0
 
-    # For its log
+    # Called by its log
 
     def restore(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
-        """Take over the state of the stream in Redis."""
+        """Set the state of the stream to that in Redis, which `find` returns."""
         self._last, self._dropped = last, dropped
         self._is_read_elsewhere = bool(is_read) and self.reader is None
         link = self._events.log.link
         self.owner = int(owner) if owner and int(owner) != link.number else None
 
     def on_taken(self, behind: int) -> None:
-        """Record that a reader elsewhere has taken messages."""
+        """Handle that a reader on another replica has taken messages: `behind` bytes are left for it."""
         self._remote_bytes = behind
         self._wake_senders()
 
     def _wake_senders(self) -> None:
-        """Wake senders that were held back, if half of the bytes allowed on the way have arrived."""
+        """Wake the senders that wait for a slow reader, if the bytes on their way are at most half of the limit."""
         if self._untaken_bytes + self._remote_bytes <= self._events.log.limits.stream_bytes // 2:
             self._events.notify_taken()
 
     def forget_sent(self) -> None:
-        """Delete the messages that were taken, because no client has reconnected for a long time."""
+        """Delete the taken messages in Redis, because no client has reconnected for a long time."""
         if self._departure:
             self._events.log.link.enqueue("forget_sent", self._events.id, self.name, self._departure)
 
@@ -411,7 +413,7 @@ class RedisStream:
         self._complete_replication()
 
     def lose(self) -> None:
-        """Abandon the stream: this replica no longer shares it."""
+        """Abandon the stream, after this replica was lost."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()
@@ -419,7 +421,7 @@ class RedisStream:
 
     @property
     def is_beginning(self) -> bool:
-        """True if Redis has not noted the reader yet: its messages until then are for the previous one."""
+        """True until Redis has replied to `read`: messages that arrive before are for the previous reader."""
         return self._last_received == _UNKNOWN
 
     @property
@@ -430,7 +432,7 @@ class RedisStream:
     def _begin_replication(self) -> "asyncio.Future[None]":
         previous, replication = self._replication, asyncio.get_running_loop().create_future()
         if previous is not None and not previous.done():
-            # Redis answers in order: tasks that wait for the previous one wait no longer than this one.
+            # Redis answers in order, so the previous one completes no later than this one. Complete both together.
             replication.add_done_callback(partial(_copy_outcome, previous))
         self._replication = replication
         if not self._events.log.link.is_joined:
@@ -473,7 +475,7 @@ def write_refusal(refusal: Refusal | None) -> bytes:
 
 
 def read_refusal(data: bytes) -> Refusal | None:
-    """Return the refusal from the result of `write_refusal`."""
+    """Parse the result of `write_refusal`."""
     if not data:
         return None
     status, code, message, more, headers = from_json(data)

@@ -1,6 +1,7 @@
 """The tasks of all replicas, in Redis: see `scripts/tasks.lua`.
 
-A task whose replica is lost has failed. The next request for it notices this, and marks it for all.
+If the replica that runs a task is lost, the task has failed. The next request for the task notices that, and stores
+it.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ _LOST_OUTCOME = {"error": {"code": -32603, "message": _LOST_MESSAGE, "data": {"m
 
 
 class RedisTasks:
-    """A `TaskStore` in Redis. It raises OSError while Redis can't be reached."""
+    """A `TaskStore` in Redis. Its methods raise OSError while Redis can't be reached."""
 
     def __init__(self, link: Link, limits: TaskLimits) -> None:
         self._link = link
@@ -38,7 +39,7 @@ class RedisTasks:
         return bool(await self._link.ask("create_task", *words, undo=lambda _: ("forget_task", task.id)))
 
     async def get(self, id: str) -> TaskRecord | None:
-        """Return the task with that id."""
+        """Return the task with the id `id`; None if there is none."""
         reply = await self._link.ask("get_task", id, _now(), is_patient=True)
         return None if reply is None else await self._fail_if_lost(*reply)
 
@@ -48,7 +49,7 @@ class RedisTasks:
         size = 0 if after.outcome is None else len(json_of(after.outcome))
         is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
         words = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
-        # A short outage of Redis must not lose the result of hours of work.
+        # Wait as long as there is a lease: a short outage of Redis must not lose the result of a long task.
         reply = await self._link.ask("replace_task", *words, is_patient=True)
         if reply < 0:
             raise OverflowError(
@@ -61,7 +62,7 @@ class RedisTasks:
         await self._link.ask("forget_task", id)
 
     async def list_by_owner(self, principal: str) -> Sequence[TaskRecord]:
-        """Return the tasks of a principal, oldest first."""
+        """Return the tasks of the principal with the key `principal`, oldest first."""
         return [await self._fail_if_lost(*entry) for entry in await self._link.ask("listed", principal, _now())]
 
     async def _fail_if_lost(self, data: bytes, is_served: int) -> TaskRecord:
@@ -80,12 +81,12 @@ class RedisTasks:
         if await self.replace(task, failed):
             return failed
         reply = await self._link.ask("get_task", task.id, _now())
-        return failed if reply is None else await self._fail_if_lost(*reply)  # another replica was faster
+        return failed if reply is None else await self._fail_if_lost(*reply)  # another replica has stored it
 
     # Listeners
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` whenever that task is replaced, expires or is deleted, until the returned function is
+        """Call `wake` whenever the task `id` is replaced, expires or is deleted, until the returned function is
         called."""
         if id not in self._listeners:
             self._subscribe(id)
@@ -102,23 +103,23 @@ class RedisTasks:
         return unlisten
 
     def on_change(self, id: str) -> None:
-        """Handle a change of a task."""
+        """Wake the listeners of a task that has changed or expired."""
         for wake in self._listeners.get(id, ()):
             wake()
 
     def wake_all(self) -> None:
-        """Wake all listeners: any task may have changed, or lost its replica."""
+        """Wake the listeners of all tasks, any of which may have changed, or may have lost its replica."""
         for id_ in list(self._listeners):
             self.on_change(id_)
 
     def on_joined(self) -> None:
-        """Subscribe again after this replica has joined under a new number: Redis does not know its listeners yet."""
+        """Subscribe to the tasks again, after this replica has joined under a new number."""
         for id_ in self._listeners:
             self._subscribe(id_)
         self.wake_all()
 
     def close(self) -> None:
-        """Cancel the timers."""
+        """Cancel the timers that wake listeners when a task expires."""
         for id_ in list(self._timers):
             self._stop_timer(id_)
 

@@ -303,7 +303,7 @@ async def test_a_returning_replica_sends_updates_it_may_have_missed(
         replica.link.lose("as the test wants")
         await there.text("write_file", path=str(file), content="missed")
         with anyio.fail_after(PATIENCE):
-            while replica.reason is not None:
+            while replica.disconnect_reason is not None:
                 await anyio.lowlevel.checkpoint()
         await here.other(LISTED)
         await expect_updates(here, file.as_uri())

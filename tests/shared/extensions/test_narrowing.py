@@ -148,7 +148,7 @@ async def test_each_run_has_the_endpoints_of_the_main_run() -> None:
 async def test_metrics_count_the_calls_of_all_runs() -> None:
     metrics = Metrics()
     async with opened() as running:
-        metrics.count(running)
+        metrics.attach(running)
         async with as_(running, "ada", "root") as peers:
             for peer in peers:
                 await peer.text("whose")

@@ -507,7 +507,7 @@ def test_refusals_do_not_displace_lines_of_calls() -> None:
     audit.write('{"tool":"drop_table"}\n')
     disk.is_full = False
     audit.close()
-    assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost) == (MAX_REFUSED + 1, "drop_table", 1)
+    assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost_lines) == (MAX_REFUSED + 1, "drop_table", 1)
 
 
 async def test_a_task_writes_its_line_even_if_another_call_ran_meanwhile() -> None:

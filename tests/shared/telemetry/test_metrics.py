@@ -29,7 +29,7 @@ async def prepared() -> Run[Any]:
 def counting() -> tuple[Metrics, Meter]:
     """The metrics, and the meter of a connection."""
     metrics = Metrics()
-    metrics.count(asyncio.run(prepared()))
+    metrics.attach(asyncio.run(prepared()))
     return metrics, metrics.meter()
 
 
@@ -104,7 +104,7 @@ def test_the_number_of_listed_tools_with_labels_is_limited(monkeypatch: pytest.M
 def test_counts_continue_after_the_server_is_reopened() -> None:
     metrics, meter = counting()
     meter.on_received(call(1, "echo"))
-    metrics.count(asyncio.run(prepared()))
+    metrics.attach(asyncio.run(prepared()))
     metrics.meter().on_received(call(1, "echo"))
     assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 

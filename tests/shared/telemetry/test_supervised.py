@@ -19,7 +19,7 @@ LIMIT = 30.0
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE_SECONDS", 0.001)
 
 
 class Watched:
@@ -189,7 +189,7 @@ async def test_an_os_error_at_startup_is_logged_without_a_traceback(caplog: pyte
 async def test_stopping_does_not_wait_for_a_server_that_is_not_open(
     life: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervised, "FIRST_SECONDS", 10 * LIMIT)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE_SECONDS", 10 * LIMIT)
     async with living(Watched(life)) as watched:
         await anyio.wait_all_tasks_blocked()
     assert watched.states[-1] == STOPPED
@@ -216,7 +216,7 @@ async def test_a_server_that_closes_too_slowly_is_cancelled() -> None:
 async def test_a_server_that_ignores_cancellation_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(supervised, "LAST_SECONDS", 0.001)
+    monkeypatch.setattr(supervised, "CANCEL_SECONDS", 0.001)
     go_on = anyio.Event()
 
     async def cling() -> AsyncIterator[None]:

@@ -136,9 +136,9 @@ class Mount:
             if running is None
             else sum(part.changes.subscribed_resources for part in running.parts.all),
             refused=endpoint.refused,
-            unwritten=None if self.audit is None else self.audit.lost,
+            unwritten=None if self.audit is None else self.audit.lost_lines,
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,
-            store_up=None if replica is None else replica.reason is None,
+            store_up=None if replica is None else replica.disconnect_reason is None,
             store_lost=self.metrics.losses,
             path=self.path,
             version=self.implementation.version[:_MAX_VERSION_LENGTH],
@@ -169,7 +169,7 @@ class Mount:
         """Yield the server, with its sessions, from one opening to its end."""
         opening = nullcontext(self._served) if isinstance(self._served, Run) else self._open_server(self._served)
         async with opening as running, create_task_group() as tasks:
-            self.metrics.count(running)
+            self.metrics.attach(running)
             self.endpoint.start(running, tasks)
             yield running
             tasks.cancel_scope.cancel()

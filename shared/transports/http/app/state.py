@@ -53,7 +53,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     return {
         **status,
         # The number of this replica, and why the others can't be reached.
-        **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.reason}}),
+        **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.disconnect_reason}}),
         "connections": _limit_list(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _limit_list(calls, lambda call: _call(call, sessions)),
         "waiting": {

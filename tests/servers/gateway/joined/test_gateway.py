@@ -211,7 +211,7 @@ class Heard:
 
     def on_change(self, change: Change) -> None:
         """Count a change."""
-        self.changes.append(change.what)
+        self.changes.append(change.kind)
 
     def announce(self, message: LogMessage) -> None:
         """Ignore an announcement that concerns no list."""

@@ -76,9 +76,9 @@ async def test_a_store_connects_over_tls_with_a_password(tmp_path: Path) -> None
         async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}", PASSWORD) as replica:
             assert await replica.blobs.claim("name", 60.0)
         async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}", "another") as replica:
-            assert replica.reason == "Redis can't be reached (AuthenticationError)"
+            assert replica.disconnect_reason == "Redis can't be reached (AuthenticationError)"
         async with joined(f"rediss://localhost:{port}/0", PASSWORD) as replica:  # its issuer is not trusted
-            assert replica.reason == "Redis can't be reached (ConnectionError)"
+            assert replica.disconnect_reason == "Redis can't be reached (ConnectionError)"
     finally:
         server.stop()
 
@@ -115,7 +115,7 @@ async def test_a_sentinel_failover_moves_the_store_to_the_new_primary(
 ) -> None:
     port, servers = sentinel
     async with joined(f"redis+sentinel://127.0.0.1:{port}/mymaster") as replica:
-        await until(lambda: replica.reason is None)
+        await until(lambda: replica.disconnect_reason is None)
         assert await replica.blobs.claim("name", 60.0)
         await until(lambda: b"name" in replicated(servers[1]))
         servers[0].stop(kill=True)

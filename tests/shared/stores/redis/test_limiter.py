@@ -52,8 +52,8 @@ async def test_a_lost_replica_counts_alone_until_it_rejoins(redis_server: RedisS
         one.limiter.spend("eve", NARROW, 10)
         forward(0.3)
         await quiet()
-        assert await one.limiter.take("eve", NARROW, 0) > 0 or one.reason is None
-        await until(lambda: one.reason is None)
+        assert await one.limiter.take("eve", NARROW, 0) > 0 or one.disconnect_reason is None
+        await until(lambda: one.disconnect_reason is None)
         assert await one.limiter.take("ada", NARROW) > 0
         assert await two.limiter.take("bob", NARROW) == 0
 

@@ -115,8 +115,8 @@ class TestRedisAway:
             pending = [asyncio.create_task(here.blobs.claim("a", 60))]
             here.sessions.watch("s", "u", is_watched=True)
             here.link.enqueue("put_blob", "told", b"1", 60_000)
-            await until(lambda: here.reason is not None)
-            assert "Redis can't be reached" in (here.reason or "")
+            await until(lambda: here.disconnect_reason is not None)
+            assert "Redis can't be reached" in (here.disconnect_reason or "")
             forward(2.1)
             with pytest.raises(Unavailable) as caught:
                 await pending[0]
@@ -124,7 +124,7 @@ class TestRedisAway:
             with pytest.raises(Unavailable):
                 await asyncio.wait_for(here.blobs.claim("b", 60), 0.01)  # at once
             own_server.start()
-            await until(lambda: here.reason is None)
+            await until(lambda: here.disconnect_reason is None)
             assert await here.blobs.get("told") == b"1"
             assert await here.blobs.claim("b", 60)
 
@@ -138,12 +138,12 @@ class TestRedisAway:
                 await batch_sent(here)
                 await quiet()
                 forward(3)
-                await until(lambda: here.reason is not None)
+                await until(lambda: here.disconnect_reason is not None)
                 with pytest.raises(Unavailable):
                     await pending
             finally:
                 own_server.send(signal.SIGCONT)
-            await until(lambda: here.reason is None)
+            await until(lambda: here.disconnect_reason is None)
             assert await here.blobs.claim("b", 60)
 
     @pytest.mark.slow
@@ -157,7 +157,7 @@ class TestRedisAway:
             own_server.stop()
             pending = asyncio.create_task(here.blobs.put(b"1", 60, "asked"))
             here.link.enqueue("put_blob", "told", b"1", 60_000)
-            await until(lambda: here.reason is not None)
+            await until(lambda: here.disconnect_reason is not None)
             forward(LEASE + 1)
             await until(lambda: watching.heard)
             assert watching.heard == [("lost", number)]
@@ -169,7 +169,7 @@ class TestRedisAway:
             own_server.start()
             await until(lambda: len(watching.heard) > 1)
             assert watching.heard[1:] == [("returned", here.number)]
-            assert (here.number != number, here.reason) == (True, None)
+            assert (here.number != number, here.disconnect_reason) == (True, None)
             assert [await here.blobs.get(name) for name in ("asked", "told", "between")] == [None] * 3
             assert await here.sessions.enter("s", None) is not None
 
@@ -286,7 +286,7 @@ class TestQueue:
                 queued += len(text)
                 await asyncio.sleep(0)
             assert queued <= QUEUED_BYTES + 2 * len(text)
-            assert here.reason == "too much data is waiting for Redis"
+            assert here.disconnect_reason == "too much data is waiting for Redis"
             own_server.start()
             await until(lambda: len(watching.heard) == 2)
 
@@ -352,7 +352,7 @@ async def test_a_demoted_primary_is_looked_up_by_name_again(failing_over: Failin
         failing_over.fail_over()
         with suppress(Unavailable):
             await here.blobs.claim("a", 60)
-        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        await until(lambda: len(watching.heard) == 2 and here.disconnect_reason is None)
         assert await here.blobs.claim("a", 60)
 
 
@@ -390,7 +390,7 @@ async def test_a_failover_while_connecting_does_not_end_the_replica(
             await here.blobs.claim("a", 60)
         assert not PausedConnection.holds, "the connection on which it listens was open before"
         PausedConnection.go_on.set()
-        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        await until(lambda: len(watching.heard) == 2 and here.disconnect_reason is None)
         assert await here.blobs.claim("a", 60)
 
 

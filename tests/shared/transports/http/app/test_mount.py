@@ -220,7 +220,7 @@ async def test_a_failed_server_ends_its_own_sessions_and_calls_only() -> None:
 
 
 async def test_a_failed_server_restarts_with_fresh_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE_SECONDS", 0.001)
     fail, go_on, lives = anyio.Event(), anyio.Event(), list[int]()
 
     async def live(opening: Any) -> AsyncIterator[Any]:
@@ -299,7 +299,7 @@ async def test_healthz_calls_no_health_hook() -> None:
 async def test_a_hanging_server_is_abandoned_at_shutdown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(supervised, "LAST_SECONDS", 0.05)
+    monkeypatch.setattr(supervised, "CANCEL_SECONDS", 0.05)
     closed, go_on = list[str](), anyio.Event()
 
     async def orderly(_settings: object) -> AsyncIterator[Any]:

@@ -206,7 +206,7 @@ async def test_a_403_names_the_missing_scope() -> None:
 
 
 async def test_tokens_verified_before_are_accepted_while_the_issuer_is_unreachable() -> None:
-    async with protected(own=StaticTokens(["own"])) as door:
+    async with protected(own_tokens=StaticTokens(["own"])) as door:
         door.issuer.put("/jwks", as_json({}, 500))
         for _ in range(2):
             unknown = await door.call(door.bearer())

@@ -76,8 +76,8 @@ async def test_a_listener_is_not_ready_until_an_issuer_has_answered() -> None:
     tokens = OAuthTokens(
         JwtTokens([], ClaimRules()),
         Possession(),
-        own=StaticTokens(("secret",)),
-        contact=FirstContact({"https://login.example": ask}),
+        own_tokens=StaticTokens(("secret",)),
+        first_contact=FirstContact({"https://login.example": ask}),
     )
     async with served(authenticator=tokens) as site:
         answer = await site.client.get("/readyz", headers=SECRET)

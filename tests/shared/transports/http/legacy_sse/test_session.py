@@ -122,7 +122,7 @@ async def test_streams_end_when_their_replica_loses_its_lease(redis_server: Redi
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.rest()
         with anyio.fail_after(PATIENCE):
-            while one.replication.replica.reason is not None:
+            while one.replication.replica.disconnect_reason is not None:
                 await anyio.lowlevel.checkpoint()
         async with apart(here, there) as client:
             await client.initialize()
