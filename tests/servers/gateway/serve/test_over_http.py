@@ -18,7 +18,7 @@ trace: {folder}/trace
 audit: {folder}/audit
 join: [sqlite, prompts]
 servers:
-  sqlite: {{demo: true, timeout: 5, scopes: {{a: [read_query]}}}}
+  sqlite: {{demo: true, scopes: {{a: [read_query]}}, principal: {{ada: {{databases: [demo]}}}}}}
   prompts: {{}}
   fetch: {{}}
 """
@@ -46,7 +46,11 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     assert limited == [("sqlite", 4), ("prompts", 4), ("fetch", 4)]
     assert (http.limits.clients.calls, http.limits.sessions.sessions) == (3, 7)
     sqlite, *others, joined = mounts
-    assert [len(mount.extensions) for mount in mounts] == [2, 1, 1, 1]
+    assert [(len(mount.extensions), mount.is_alone) for mount in mounts] == [
+        (3, False),
+        *[(1, False)] * 2,
+        (2, False),
+    ]
     assert None not in {mount.trace for mount in mounts}
     assert [mount.stores for mount in mounts] == ["SQLITE", "PROMPTS", "FETCH", "JOINED"]
     assert http.audit is not None
