@@ -11,6 +11,7 @@ from servers.fetch.server import app
 from servers.fetch.settings import Settings
 from shared.protocol.identity import Principal
 from shared.stores.memory import Stores
+from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.serving import served
 from tests.servers.fetch.sites import Site, answer, opened_site
 from tests.servers.peers import Peer
@@ -173,6 +174,26 @@ async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
         text = await bob.text("fetch", url=site.url(path), start_index=1)
     assert "this was fetched again" in text
     assert "Crusts come off with soap." in text
+
+
+@pytest.mark.parametrize(("part", "of"), [("pages", ["1", "2"]), ("section", ["Alpha", "Beta"])])
+async def test_each_part_of_a_page_continues_at_another_replica(part: str, of: list[str]) -> None:
+    texts = {"alpha": "alpha " * 40, "beta": "beta " * 40}
+    page = "".join(f"<h2>{name.title()}</h2><p>{text}</p>" for name, text in texts.items())
+    document = answer(written([*texts.values()]), content_type="application/pdf")
+    stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"])
+    async with (
+        opened_site({"/a": document if part == "pages" else answer(page, content_type="text/html")}) as site,
+        app.open(settings, stores=stores) as here,
+        app.open(settings, stores=stores) as there,
+        talking(here, STATELESS, principal=Principal("ada")) as ada,
+        talking(there, STATELESS, principal=Principal("ada")) as ada_there,
+    ):
+        for value in of:
+            await ada.call("fetch", url=site.url("/a"), max_length=20, **{part: value})
+        for value, (name, text) in zip(of, texts.items(), strict=True):
+            rest = await ada_there.text("fetch", url=site.url("/a"), start_index=20, **{part: value})
+            assert (text[60:] in rest, rest.count("alpha") > 9) == (True, name == "alpha")
 
 
 async def test_find_omits_and_counts_passages_beyond_max_text(site: Site) -> None:

@@ -295,6 +295,21 @@ async def test_a_connection_closed_without_a_response_is_retried_once() -> None:
         assert (error.code, len(site.requests)) == ("connect", 2)
 
 
+async def test_a_connection_that_was_closed_here_excuses_one_failure_only() -> None:
+    async def closes(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+        if len(site.requests) == 1:
+            exchange._closed_count += 1  # as another request on the connection does
+        if len(site.requests) < 9:
+            out.close()
+        else:
+            await sends("HTTP/1.1 200 OK\nContent-Length: 0")(_, out)
+
+    async with opened_site({"/a": closes}) as site, opened_loader(ignore_robots=True) as loader:
+        exchange = loader._exchange
+        error = await refused(loader, site.url("/a"))
+        assert (error.code, len(site.requests)) == ("connect", 3)
+
+
 # Unusual statuses
 
 

@@ -11,7 +11,7 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.library import library as module
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.library import Cache
+from servers.prompts.library.library import Cache, Library
 from servers.prompts.library.snapshot import ScanChanges
 from tests.privileges import modes_enforced
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
@@ -107,6 +107,24 @@ def test_a_scan_returns_new_changed_and_removed_prompts(tmp_path: Path) -> None:
     assert found.scan() == ScanChanges(frozenset("bcd"), other_files_changed=False)
     assert found.names == ["a", "b", "d"]
     assert texts(found, "b") == ["New."]
+
+
+def test_a_prompt_rendered_during_a_scan_is_not_kept_for_the_new_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = library(tmp_path, {"a.md": SIMPLE})
+    take = Library._file
+
+    def take_and_scan(self: Library, name: str) -> Any:
+        monkeypatch.undo()
+        file = take(self, name)
+        write(tmp_path, {"a.md": front(body="New.")})
+        found.scan()
+        return file
+
+    monkeypatch.setattr(Library, "_file", take_and_scan)
+    found.rendering("a")
+    assert texts(found, "a") == ["New."]
 
 
 def test_files_beside_a_removed_skill_become_prompts(tmp_path: Path) -> None:

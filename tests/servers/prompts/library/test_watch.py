@@ -146,6 +146,40 @@ async def test_a_scan_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytes
         tasks.cancel_scope.cancel()
 
 
+class Silent(Notices):
+    """No notices."""
+
+    def arm(self, directories: Iterable[str]) -> bool:
+        return False
+
+    def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
+        stop.wait(seconds)
+        return set()
+
+
+async def test_a_change_announced_during_a_scan_causes_another(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_POLL_SECONDS", 3_600)
+    libraries, reports = Libraries([lib]), Reports()
+    watcher, find, scans = Watch(libraries, Silent()), libraries.scan, 0
+
+    def scan() -> ScanChanges | None:
+        nonlocal scans
+        scans += 1
+        if scans == 1:
+            changed = find()
+            put(lib, {"a.md": SIMPLE})
+            watcher.scan_soon()
+            return changed
+        return find()
+
+    monkeypatch.setattr(libraries, "scan", scan)
+    async with reports.send, reports.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(watcher.run, reports.send.send_nowait)
+        watcher.scan_soon()
+        assert await reports.next() == news("a")
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_new_directory_is_watched(lib: Path) -> None:
     opener = Opener()
     async with watching(Libraries([lib]), opener) as reports:

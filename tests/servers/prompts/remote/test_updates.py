@@ -45,6 +45,20 @@ async def test_a_new_commit_sends_list_changed(repository: Repository) -> None:
         assert await names(peer) == ["bye", "hello"]
 
 
+async def test_the_libraries_share_one_time_limit_at_the_start(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    async def update(_: Updates, __: Checkout, seconds: float) -> bool:
+        given.append(seconds)
+        return False
+
+    monkeypatch.setattr(Updates, "_update", update)
+    await Updates([Checkout(repository.address(name)) for name in ("", "/b")], 0).begin()
+    assert 20 >= given[0] > given[1] > 0
+
+
 async def test_only_a_new_commit_or_failure_starts_a_scan(repository: Repository) -> None:
     checkout, looks = Checkout(repository.address("")), 0
 
