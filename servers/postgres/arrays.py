@@ -10,9 +10,9 @@ _SPECIAL = re.compile(r'(["\\])')
 
 
 def parse_array(text: str) -> list[Any]:
-    """Parse an array into strings for its elements, None for NULL, as nested lists if there are several dimensions.
+    """Parse an array into a list of strings, with None for NULL, or of lists if there are several dimensions.
 
-    `text` is in the form that the server writes, with bounds from 1, and commas between elements.
+    `text` is in the form that PostgreSQL writes if bounds begin with 1 and elements are separated by commas.
     """
     if '"' not in text and "{" not in text[1:]:
         return [None if plain == "NULL" else plain for plain in text[1:-1].split(",")] if text != "{}" else []

@@ -1,4 +1,4 @@
-"""The types of one database, each read once from its catalog."""
+"""The data types of one database, each read once from its catalog."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from servers.postgres.values import Type
 Run = Callable[..., Awaitable[Rows]]
 """Runs one statement with its parameters, like `Link.run`."""
 
-_KINDS = {
+_JSON_TYPES = {
     16: ("boolean", "bool"),
     17: ("bytea", "bytea"),
     20: ("bigint", "int8"),
@@ -20,8 +20,8 @@ _KINDS = {
     701: ("double precision", "float8"),
     1700: ("numeric", "numeric"),
 }
-"""By oid, which is the same everywhere for these types: the name, and the kind of the values."""
-_TEXTS = {
+"""The name and the kind (see `Type.kind`) of built-in types, by oid, which is the same in all databases."""
+_TEXT_TYPES = {
     18: '"char"',
     19: "name",
     25: "text",
@@ -36,10 +36,11 @@ _TEXTS = {
     2950: "uuid",
     3802: "jsonb",
 }
-"""The names of further types that most queries use, by oid."""
+"""The names of further built-in types that most queries use, by oid. Their values stay text."""
 _MAX_ROUNDS = 20
-"""Maximum number of rounds of queries: an array leads to its element type, and that to the base type of a domain."""
-_QUERY = """
+"""Maximum number of rounds of queries. Each one looks up the types that the last one found: the element types of
+arrays, and the base types of domains."""
+_TYPES_QUERY = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
         CASE WHEN t.typinput = 'pg_catalog.array_in'::pg_catalog.regproc THEN t.typelem ELSE 0 END
     FROM pg_catalog.pg_type AS t WHERE t.oid = ANY ($1::pg_catalog.oid[])"""
@@ -57,12 +58,12 @@ class _CatalogType(NamedTuple):
 
 
 class Types:
-    """The types of one database that have been looked up so far."""
+    """A cache of the types of one database."""
 
     def __init__(self) -> None:
         self._catalog_types: dict[int, _CatalogType] = {}
-        self._known = {oid: Type(name, kind) for oid, (name, kind) in _KINDS.items()}
-        self._known |= {oid: Type(name) for oid, name in _TEXTS.items()}
+        self._known = {oid: Type(name, kind) for oid, (name, kind) in _JSON_TYPES.items()}
+        self._known |= {oid: Type(name) for oid, name in _TEXT_TYPES.items()}
 
     async def read(self, oids: Iterable[int], ask: Ask) -> list[Type]:
         """Return the types with these oids, and look up those that are not cached."""
@@ -71,32 +72,32 @@ class Types:
         for _ in range(_MAX_ROUNDS):
             if not missing:
                 break
-            for oid, *facts in await ask(_QUERY, sorted(missing)):
-                self._catalog_types[oid] = _CatalogType(*facts)
-            looked_at = [self._catalog_types[oid] for oid in missing if oid in self._catalog_types]
-            parts = {part for entry in looked_at for part in (entry.base, entry.element) if part}
-            missing = parts - self._known.keys() - self._catalog_types.keys()
-        return [self._make(oid) for oid in requested]
+            for oid, *properties in await ask(_TYPES_QUERY, sorted(missing)):
+                self._catalog_types[oid] = _CatalogType(*properties)
+            entries = [self._catalog_types[oid] for oid in missing if oid in self._catalog_types]
+            referenced = {part for entry in entries for part in (entry.base, entry.element) if part}
+            missing = referenced - self._known.keys() - self._catalog_types.keys()
+        return [self._make_type(oid) for oid in requested]
 
-    def _make(self, oid: int) -> Type:
+    def _make_type(self, oid: int) -> Type:
         cached = self._known.get(oid)
         if cached is not None:
             return cached
         entry = self._catalog_types.get(oid)
         if entry is None:
-            # A type that has been dropped; PostgreSQL writes the same.
+            # The type has been dropped; PostgreSQL's format_type writes the same.
             return Type("???")
         type_ = Type(entry.name)
         if entry.base:
-            type_ = self._make(entry.base)._replace(name=entry.name)
+            type_ = self._make_type(entry.base)._replace(name=entry.name)
         elif entry.element and entry.delimiter == ",":
-            type_ = Type(entry.name, "array", self._make(entry.element))
+            type_ = Type(entry.name, "array", self._make_type(entry.element))
         self._known[oid] = type_
         return type_
 
 
 class Session(NamedTuple):
-    """One connection in a transaction, for functions that need tables' rows in addition to the catalog."""
+    """A connection in a transaction, for functions that read rows of tables as well as the catalog."""
 
     ask: Ask
     run: Run

@@ -1,4 +1,4 @@
-"""This server's own commits, for the database watch."""
+"""Commits by this server, as the database watch receives them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Commit(NamedTuple):
     schema_changed: bool
     """True if the schema was changed."""
     backend: int
-    """The process of the server that made the changes; the notices that it sends are ignored."""
+    """The id of the PostgreSQL process that made the changes, whose notifications the watch ignores."""
 
 
 CommitCallback = Callable[[Commit], None]

@@ -51,7 +51,7 @@ _ALLOW_CHANGES = "The operator can allow changes with --allow-write, or :rw afte
 class PostgresDatabase:
     """One database; see `servers.common.sql.database.Database`.
 
-    `run` must be running; close it at the end.
+    Its method `run` must run in a task. Close it at the end.
     """
 
     system = "postgresql"
@@ -88,8 +88,8 @@ class PostgresDatabase:
         """Open a connection outside the pool, which the caller closes. Raises SqlError."""
         return await open_link(self._target, self._limits)
 
-    async def find_sharing(self) -> None:
-        """Detect whether a pooler shares the connections, unless the operator has declared it. Raises SqlError."""
+    async def detect_sharing(self) -> None:
+        """Detect whether a pooler shares the connections, unless the operator says so. Raises SqlError."""
         if not self.is_shared:
             self._target = self._target._replace(is_shared=await is_shared(self.connect))
 
@@ -98,8 +98,8 @@ class PostgresDatabase:
         try:
             return await self.connect()
         except OpeningError as error:
-            # The reason for a failure is for the operator, and not shown to the client.
-            log.warning("%s: %s", self.name, error.words)
+            # The details are only for the operator; the client receives the error without them.
+            log.warning("%s: %s", self.name, error.details)
             raise
 
     async def find_name(self, table: str) -> str:
@@ -128,13 +128,13 @@ class PostgresDatabase:
                 await session.ask("SELECT 1")
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return None, since a result from another process is never immediate."""
+        """Return None, since a result from another process always takes a moment."""
         return None
 
     async def read(
         self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
+        """Return the first rows of `query`, or the rows after those that came with `cursor`. Raises SqlError."""
         async with self._add_suggestions(query):
             with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, owner, cursor, job)
@@ -202,8 +202,8 @@ class PostgresDatabase:
             return await write_export(self._readers, query, request, self._columns, deadline)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Prepare the statement without running it; its parameters need no values. Raises the errors that it would
-        raise before it runs."""
+        """Prepare the statement without running it; its parameters need no values. Raises SqlError if it is not
+        allowed or not valid."""
         sql, _ = bind(query._replace(parameters=dict.fromkeys(find_parameters(query.sql))))
         if writes:
             check_change(sql, self._allowed)
@@ -224,7 +224,7 @@ class PostgresDatabase:
     ) -> FormattedResult | Figures:
         """Run the statements in one transaction. Raises SqlError."""
         await self._release_snapshots(statements)
-        async with self._writing(job) as session:
+        async with self._write_session(job) as session:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
     async def dry_run(
@@ -232,12 +232,12 @@ class PostgresDatabase:
     ) -> FormattedResult:
         """Run the statements, record the changes, and roll them back. Raises SqlError."""
         await self._release_snapshots(statements)
-        async with self._writing(job) as session:
+        async with self._write_session(job) as session:
             return await execution.dry_run(statements, limits, session)
 
     async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
-        async with self._writing(job) as session:
+        async with self._write_session(job) as session:
             return await importing.import_csv(request, consent, session)
 
     async def _explain(self, query: Query, limit: int, *, analyze: bool) -> Plan:
@@ -249,9 +249,8 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _add_suggestions(self, query: Query) -> AsyncIterator[None]:
-        """Add a suggestion to errors in the block: the most similar names, if a name in the query is unknown, or the
-        way to a writable database.
-        """
+        """Add a suggestion to an SqlError in the block: the most similar names if a name in the query is unknown, or
+        how to change the database if the query does so."""
         try:
             yield
         except ChangeError as error:
@@ -295,7 +294,7 @@ class PostgresDatabase:
             yield link
 
     @asynccontextmanager
-    async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
+    async def _write_session(self, job: Job | None) -> AsyncIterator[writing.Session]:
         self._require_writable()
         async with self._writers.lend() as link:
             parts = writing.SessionParts(link, self._readers.lend, self.on_committed, self._allowed)

@@ -1,8 +1,8 @@
-"""The only place where an error of PostgreSQL becomes a `SqlError`: the code comes from its SQLSTATE, never from its
+"""The only place where an error of PostgreSQL becomes an `SqlError`. The code comes from the SQLSTATE, never from the
 message, which may be in any language.
 
-Messages with a host, a file or a role occur when a connection is opened. They are for the operator, and are not shown
-to clients.
+Errors while a connection is opened, whose messages contain hosts, files or roles, are not converted here: they are
+shown to the operator only.
 """
 
 from psycopg.pq import DiagnosticField as Field
@@ -13,21 +13,22 @@ from servers.common.sql.errors import PARAMETER_AS_NAME, SqlError
 DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
 NOT_UNIQUE, BAD_TIME = "42725", "22007"
-"""The SQLSTATEs for an operator or function that several types have, and for text that is not a time."""
+"""The SQLSTATEs for an ambiguous function or operator (one with candidates for several types), and for text that is
+not a date or time."""
 BAD_TEXT = "22P02"
 """The SQLSTATE for a string that is not a value of its type (invalid_text_representation)."""
 _MAX_MESSAGE_LENGTH = 500
-"""Maximum number of characters in PostgreSQL's own message, which may repeat the statement."""
-_AGAIN = "Try again."
-_LESS = "Request less, or sort and group less."
+"""Maximum number of characters of a quoted message of PostgreSQL, which may repeat the statement."""
+_TRY_AGAIN = "Try again."
+_REQUEST_LESS = "Request less, or sort and group less."
 _PLACEHOLDERS = frozenset("?%:")
-"""Characters that mark parameters for other programs."""
+"""Characters with which parameters begin in other database interfaces."""
 _PARAMETERS = "Parameters are written $1, $2 and so on, or :name if they are given as an object."
 
-# By SQLSTATE or its first two characters: a code, its meaning, and a remedy (Appendix A of the manual). If these are
-# empty, PostgreSQL's own message is quoted.
+# By SQLSTATE or the first two or three characters of it (Appendix A of the manual): the code, the reason and the
+# suggestion of the error. If the reason is empty, PostgreSQL's own message is quoted.
 _BY_STATE: dict[str, tuple[str, str, str]] = {
-    "08": ("unavailable", "the connection to the database broke", _AGAIN),
+    "08": ("unavailable", "the connection to the database broke", _TRY_AGAIN),
     "08P01": ("bad_parameters", "", "Pass one value for each of $1, $2 and so on."),
     "0A": ("bad_statement", "", ""),
     "22": ("bad_value", "", ""),
@@ -38,31 +39,35 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
         "the statement changes the database, but this call only reads",
         "Omit FOR UPDATE, if present.",
     ),
-    "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),
+    "25P03": ("unavailable", "the database ended a transaction that waited too long", _TRY_AGAIN),
     "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
     "28": ("denied", "the database rejects the login of this server", ""),
     "2D000": ("bad_statement", "", "Remove COMMIT from it: the statements of one call are one transaction."),
-    "40001": ("busy", "another transaction changed the same rows, or a standby had to apply such a change", _AGAIN),
-    "40P01": ("busy", "two transactions waited for each other, and this one was rolled back", _AGAIN),
+    "40001": (
+        "busy",
+        "another transaction changed the same rows, or a standby had to apply such a change",
+        _TRY_AGAIN,
+    ),
+    "40P01": ("busy", "two transactions waited for each other, and this one was rolled back", _TRY_AGAIN),
     DENIED: ("denied", "", "The operator can grant it to the role of this server."),
     "42P02": ("bad_parameters", "", "Pass one value for each of $1, $2 and so on."),
     "42P18": ("bad_statement", "", "Add the type of the parameter, as in $1::text."),
     "53": ("busy", "the database is out of resources", "Try again later."),
     "53100": ("no_space", "the disk of the database is full", ""),
-    "53200": ("too_large", "the database is out of memory", _LESS),
+    "53200": ("too_large", "the database is out of memory", _REQUEST_LESS),
     "53300": ("busy", "the database has no free connection", "Try again later."),
-    "53400": ("too_large", "it exceeds a limit in the configuration of the database", _LESS),
+    "53400": ("too_large", "it exceeds a limit in the configuration of the database", _REQUEST_LESS),
     "54": ("too_large", "", ""),
-    "55006": ("busy", "another session is using it", _AGAIN),
-    "55P03": ("busy", "another session holds a lock on it", _AGAIN),
+    "55006": ("busy", "another session is using it", _TRY_AGAIN),
+    "55P03": ("busy", "another session holds a lock on it", _TRY_AGAIN),
     "55P04": ("bad_statement", "", "Add the value to the type in a separate call, before this one."),
     "57014": (
         "timeout",
         "the database stopped the statement: its own time limit was reached, or someone cancelled it",
-        _AGAIN,
+        _TRY_AGAIN,
     ),
-    "57P": ("unavailable", "the database is shutting down or starting up", _AGAIN),
-    "57P05": ("unavailable", "the database ended a connection that was idle for too long", _AGAIN),
+    "57P": ("unavailable", "the database is shutting down or starting up", _TRY_AGAIN),
+    "57P05": ("unavailable", "the database ended a connection that was idle for too long", _TRY_AGAIN),
     "58": ("io_error", "the database could not read or write a file", ""),
     "XX001": ("corrupt", "a table of the database is damaged", "The operator can restore a backup."),
     "XX002": ("corrupt", "an index in the database is damaged", "The operator can rebuild it with REINDEX."),
@@ -83,7 +88,7 @@ class PostgresError(SqlError):
         """PostgreSQL's description of the error's context."""
 
     def add_place(self, where: str) -> SqlError:
-        """Return the same error, with the place `where` it happened added if that is not empty."""
+        """Like `SqlError.add_place`, but keep the properties of this class."""
         if not where:
             return self
         error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)
@@ -94,7 +99,7 @@ class PostgresError(SqlError):
 def from_result(result: PGresult, sql: str, prefix_length: int = 0) -> PostgresError:
     """Return the error of a `result`, for the caller's statement `sql`.
 
-    `prefix_length` is the number of characters sent before that statement.
+    `prefix_length` is the number of characters that were sent before that statement.
     """
 
     def read(field: Field) -> str:
@@ -114,9 +119,9 @@ def from_result(result: PGresult, sql: str, prefix_length: int = 0) -> PostgresE
     if reason:
         error = PostgresError(code, f"{reason} ({state})", suggestion, (), state)
     else:
-        words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
-        quoted = tuple(word[:_MAX_MESSAGE_LENGTH] for word in words if word)
-        # PostgreSQL treats ? as an operator, and reports the text after it.
+        messages = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
+        quoted = tuple(word[:_MAX_MESSAGE_LENGTH] for word in messages if word)
+        # PostgreSQL takes ? for an operator, and reports the position after it.
         if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
         elif where and sql[position : position + 1] == "$":

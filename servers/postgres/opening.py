@@ -30,8 +30,8 @@ async def open_databases(
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
     """Open the databases for the duration of the block.
 
-    Raises ValueError if one can't be opened, if its role may read something `hidden`, or, unless `allow_privileged`,
-    if its role has permissions that no client should have.
+    Raises ValueError if a database can't be opened, if its role may read a table or column in `hidden`, or, unless
+    `allow_privileged`, if its role has permissions that no client should have.
     """
     unknown = set(hidden)
     async with AsyncExitStack() as stack:
@@ -40,11 +40,11 @@ async def open_databases(
             database = PostgresDatabase(target, limits, readers, allowed)
             stack.push_async_callback(database.close)
             databases.append(database)
-            rights, absent = await _inspect(database, limits, hidden)
+            rights, missing = await _inspect(database, limits, hidden)
             if not allow_privileged:
                 check_rights(rights, target.name)
             _log_rights(rights, database)
-            unknown &= absent
+            unknown &= missing
             for parameter in target.unused:
                 log.warning(
                     "%s: %s in its URL is a setting for the connection pools of other programs, and has no effect",
@@ -57,35 +57,34 @@ async def open_databases(
 
 
 async def _inspect(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
-    """Check for a pooler, and return the permissions of the role and the `hidden` names that don't exist in the
-    database.
-
-    Raises ValueError.
-    """
+    """Connect to the database and detect whether a pooler shares its connections. Return the permissions of the role,
+    and those of the `hidden` names that the database does not have. Raises ValueError."""
     deadline = Deadline(limits.timeout)
     try:
-        await database.find_sharing()
+        await database.detect_sharing()
         with closing(await database.connect()) as link:
             async with link.transaction(deadline):
                 ask = partial(link.ask, deadline=deadline)
                 return await read_rights(ask), await check_hidden(ask, hidden, database.name)
     except OpeningError as error:
-        raise ValueError(f"{database.name}: {error.words}") from None
+        raise ValueError(f"{database.name}: {error.details}") from None
     except SqlError as error:
         raise ValueError(f"{database.name}: {error.line}") from None
 
 
 def _log_rights(rights: Rights, database: PostgresDatabase) -> None:
-    """Log the effects of a pooler, and permissions of the role that a reader does not need."""
+    """Log what a pooler changes, and permissions of the role that the server does not need."""
     if database.is_shared:
         log.info(
             "%s: its pooler shares connections, so the rest of a truncated result is read by running the query again",
             database.name,
         )
-    more = [*rights.powers, *rights.attributes]
+    excess_rights = [*rights.powers, *rights.attributes]
     if rights.is_superuser:
-        more.insert(0, "everything, as a superuser")
-    if more:
-        log.warning("%s: the role %r has more rights than it needs: %s", database.name, rights.role, ", ".join(more))
+        excess_rights.insert(0, "everything, as a superuser")
+    if excess_rights:
+        log.warning(
+            "%s: the role %r has more rights than it needs: %s", database.name, rights.role, ", ".join(excess_rights)
+        )
     if rights.writes and not database.writable:
         log.info("%s: the role %r may change tables; this server only reads", database.name, rights.role)

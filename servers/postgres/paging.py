@@ -1,4 +1,4 @@
-"""Pages: as many rows of a query as fit into one result. Their size is known only as they arrive."""
+"""Fills a page with as many rows of a query as fit into one result, whose size is known only as they arrive."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from servers.postgres.values import Codec
 
 _CURSOR = "mcp_bundle_rows"
 _GROWTH_FACTOR = 4
-"""The factor by which the number of rows grows with each fetch."""
+"""Each fetch requests at most this many times as many rows as the last one."""
 _LARGE_PAGE_BYTES = 1_000_000
-"""If the last rows have at least this many bytes, further ones are fetched one by one."""
+"""If the last rows have at least this many bytes, further rows are fetched one by one."""
 
 
 class FilledPage(NamedTuple):
-    """Rows of a query."""
+    """The first rows of a query."""
 
     names: list[str]
     page: Page
@@ -27,7 +27,7 @@ class FilledPage(NamedTuple):
 async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limits: AnswerLimits) -> FilledPage:
     """Return the first rows of a query, as many as fit.
 
-    Raises SqlError, including `too_large` if not even one row fits.
+    Raises SqlError, with code `too_large` if not even one row fits.
     """
     await session.run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}", parameters)
     limit = 1

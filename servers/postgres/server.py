@@ -1,7 +1,6 @@
-"""The PostgreSQL server: its features, and the opening of its databases.
+"""The PostgreSQL server: its features, and the lifespan that opens its databases.
 
-The parts shared with other database servers are in `servers/common/sql`. The packages next to this module do the
-work, over connections to the databases.
+Parts that all SQL servers share are in `servers/common/sql`; the packages next to this module work with PostgreSQL.
 """
 
 import logging
@@ -42,10 +41,10 @@ app = make_server(
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     settings: Settings = opening.settings
-    # The program name of the archived npm server.
+    # Run under the name of the archived npm server, it offers the tool and resources of that server as well.
     if settings.query_tool or program_name() == "mcp-server-postgres":
         opening.features.include(archived.features)
-    opening_all = open_databases(
+    opened_databases = open_databases(
         settings.sources,
         settings.limits,
         settings.readers,
@@ -53,7 +52,7 @@ async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
         allow_privileged=settings.allow_privileged,
         hidden=settings.hide,
     )
-    async with opening_all as databases, anyio.create_task_group() as group:
+    async with opened_databases as databases, anyio.create_task_group() as group:
         triggers: list[str] = []
         for database in databases:
             group.start_soon(database.run)
@@ -66,5 +65,5 @@ async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
             elif needs_triggers:
                 triggers.append(database.name)
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources, triggers=triggers)
-        async with serve(opening, POSTGRES, databases, watch, group) as opened:
-            yield opened
+        async with serve(opening, POSTGRES, databases, watch, group) as state:
+            yield state

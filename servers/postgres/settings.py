@@ -39,7 +39,7 @@ class _Databases(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """The part of the databases that a principal can be limited to, and the names hidden from it."""
+    """The databases and the directory to which the operator limits a principal, and what the databases must hide."""
 
     hide: list[str] = Field(
         [], description="tables and columns that the databases must hide, in addition to those of --hide"
@@ -47,7 +47,7 @@ class Narrowing(settings.Narrowing):
 
 
 class Settings(SqlSettings, _Databases):
-    """The databases, whether they may be changed, and the limits of one statement."""
+    """All settings of this server."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     missing_hint: ClassVar[str] = "specify at least one URL of a database"
@@ -58,25 +58,25 @@ class Settings(SqlSettings, _Databases):
 
     @cached_property
     def sources(self) -> list[Target]:
-        """The databases, each with its mode."""
+        """The databases with their access modes."""
         targets = [parse_target(url, self.allow_write) for url in self.databases]
         return [url for url in targets if self._names is None or url.name in self._names]
 
     def narrow(self, narrowing: settings.Narrowing) -> Self:
         """Return these settings for a principal whose databases must hide more. Raises ValueError."""
-        own = super().narrow(narrowing)
-        own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
-        return own
+        narrowed = super().narrow(narrowing)
+        narrowed.hide = [*self.hide, *getattr(narrowing, "hide", ())]
+        return narrowed
 
     @field_validator("allow_ddl")
     @classmethod
-    def _are_known(cls, allow_ddl: list[str]) -> list[str]:
+    def _require_known(cls, allow_ddl: list[str]) -> list[str]:
         parse_allowed(allow_ddl)
         return allow_ddl
 
     @property
     def allowed_ddl(self) -> AllowedDdl:
-        """Additional kinds of objects that statements may define."""
+        """Further kinds of objects that statements may manage."""
         return parse_allowed(self.allow_ddl)
 
     @property

@@ -1,8 +1,8 @@
 """Conversion of PostgreSQL values to JSON, and back.
 
-They are received as text in the server's notation, and sent as text whose types the server infers. JSON has no bytes,
-no NaN, and for most parsers no numbers outside the range or precision of a double. Such a value becomes an object
-with its type. It can be passed back as a parameter, so nothing is lost in a round trip.
+Values are received as text in PostgreSQL's notation, and sent as text whose types PostgreSQL infers. JSON has no
+bytes, no NaN, and for most parsers no numbers outside the range or precision of a double. Such a value becomes an
+object with its type, which can be passed back as a parameter, so nothing is lost in a round trip.
 """
 
 import math
@@ -33,14 +33,14 @@ class Type(NamedTuple):
     name: str
     """The name that `format_type` writes."""
     kind: str = "text"
-    """`bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea`, `array`; `text` for all types that stay
-    text."""
+    """How values are encoded: `bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea` or `array`; `text` for
+    all types whose values stay text."""
     element: "Type | None" = None
     """The type of the elements of an array."""
 
 
 class Codec:
-    """Encodes the values of rows with columns of these types, for results and exports."""
+    """Encodes rows, whose columns have these types, for results and exports."""
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._types = types
@@ -59,15 +59,15 @@ def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_byt
     if not types:
         return [()] * len(rows)
     columns = zip(*rows, strict=True)
-    encoded = [encode_column(kind, values, max_bytes) for kind, values in zip(types, columns, strict=bool(rows))]
+    encoded = [encode_column(type_, values, max_bytes) for type_, values in zip(types, columns, strict=bool(rows))]
     return list(zip(*encoded, strict=True))
 
 
-def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequence[Any]:
+def encode_column(type_: Type, values: Sequence[Cell], max_bytes: int) -> Sequence[Any]:
     """Return the values of one column as JSON values of at most `max_bytes` bytes each; NULL is None."""
-    present = [value for value in values if value is not None] if None in values else values
-    plain = _encode_plain(kind.kind, present, max_bytes)  # type: ignore[arg-type]
-    encoded = plain if plain is not None else [_encode_cell(kind, value, max_bytes) for value in present]  # type: ignore[arg-type]
+    non_null = [value for value in values if value is not None] if None in values else values
+    plain = _encode_plain(type_.kind, non_null, max_bytes)  # type: ignore[arg-type]
+    encoded = plain if plain is not None else [_encode_cell(type_, value, max_bytes) for value in non_null]  # type: ignore[arg-type]
     if len(encoded) == len(values):
         return encoded
     rest = iter(encoded)
@@ -75,10 +75,10 @@ def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequenc
 
 
 def encode_parameter(value: Any) -> bytes | None:
-    """Return the text of a parameter, which is plain JSON or an object as from `encode_column`.
+    """Return the text to send for a parameter, which is a plain JSON value or an object as in results.
 
-    A list becomes an array, or JSON if the statement expects that; other objects become JSON. Raises SqlError with
-    code `bad_parameters`.
+    A list becomes a `ListText`: the text of an array, or JSON if the statement expects that. Other objects become
+    JSON. Raises SqlError with code `bad_parameters`.
     """
     if value is None:
         return None
@@ -100,7 +100,7 @@ def encode_parameter(value: Any) -> bytes | None:
 
 
 def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequence[Any] | None:
-    """Return the values if JSON represents all of them unchanged; otherwise None."""
+    """Return the values as plain JSON values if that is possible for all of them; otherwise None."""
     match kind:
         case "bool":
             return list(map(b"t".__eq__, values))
@@ -122,25 +122,25 @@ def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequenc
     return None
 
 
-def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
-    if kind.kind == "bytea":
+def _encode_cell(type_: Type, raw: bytes, max_bytes: int) -> Any:
+    if type_.kind == "bytea":
         # The text is \x and two digits for each byte.
         size = len(raw) // 2 - 1
         data = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
-        cell = {"type": kind.name, "bytes": size, "base64": data}
+        cell = {"type": type_.name, "bytes": size, "base64": data}
         return cell if size <= max_bytes else {**cell, "truncated": True}
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         # A SQL_ASCII database sends the bytes as they were stored.
-        shown = {"type": kind.name, "bytes": len(raw), "base64": b64encode(raw[:max_bytes]).decode()}
-        return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
-    if len(raw) > max_bytes and kind.kind in ("text", "array", "numeric"):
-        shown_text = raw[:max_bytes].decode(errors="ignore")
-        return {"type": kind.name, "bytes": len(raw), "value": shown_text, "truncated": True}
-    if kind.kind == "array" and kind.element is not None and text.startswith("{"):
-        return _map_nested(_ENCODERS[kind.element.kind], parse_array(text))
-    return _ENCODERS[kind.kind](text)
+        cell = {"type": type_.name, "bytes": len(raw), "base64": b64encode(raw[:max_bytes]).decode()}
+        return cell if len(raw) <= max_bytes else {**cell, "truncated": True}
+    if len(raw) > max_bytes and type_.kind in ("text", "array", "numeric"):
+        truncated_text = raw[:max_bytes].decode(errors="ignore")
+        return {"type": type_.name, "bytes": len(raw), "value": truncated_text, "truncated": True}
+    if type_.kind == "array" and type_.element is not None and text.startswith("{"):
+        return _map_nested(_ENCODERS[type_.element.kind], parse_array(text))
+    return _ENCODERS[type_.kind](text)
 
 
 def _encode_integer(text: str) -> Any:
@@ -176,7 +176,8 @@ _ENCODERS: Mapping[str, Callable[[str], Any]] = {
         "base64": b64encode(raw).decode(),
     },
     "text": str,
-    # Lists in an array would be interpreted as further dimensions, and a list can't represent other bounds.
+    # An array as element stays text, since a list would look like a further dimension. So does an array whose bounds
+    # don't begin with 1, since a list can't represent them.
     "array": str,
 }
 
@@ -197,7 +198,7 @@ def _format_parameter(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            # JSON has only one kind of number, so 1.0 may be meant as an integer. As 1 it suits every type.
+            # JSON does not distinguish integers, so 1.0 may be meant as one. The text 1 is valid for any number type.
             return repr(value).removesuffix(".0")
         case list():
             return format_array(value, _format_element)
@@ -214,7 +215,7 @@ def _format_element(value: Any) -> str:
 
 
 def _decode_bytes(value: Mapping[str, Any]) -> bytes | None:
-    """Return PostgreSQL's text for the bytes of an object; None if it is not an object of bytes."""
+    """Return the text to send for an object that contains bytes; None for any other object."""
     match value:
         case {"truncated": True}:
             return None

@@ -1,7 +1,7 @@
 """Conversion of SQLite values to JSON, and back.
 
 JSON has no bytes, no infinity, and for most parsers no integers beyond 2**53. Such a value becomes an object with its
-type. It can be passed back as a parameter, so nothing is lost in a round trip.
+type, which can be passed back as a parameter, so nothing is lost in a round trip.
 """
 
 import math
@@ -31,7 +31,7 @@ def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
     cells = []
     for value in values:
         kind = type(value)
-        # JSON clearly represents most values unchanged, which is checked much faster than `_encode_cell` does.
+        # Most values stay as they are in JSON. This check is much faster than `_encode_cell`.
         if kind is str:
             is_plain = len(value) <= max_bytes and value.isascii()
         else:
@@ -58,10 +58,8 @@ def find_types(values: Iterable[Any]) -> set[str]:
 
 
 def decode_value(value: Any) -> Any:
-    """Return the SQLite value of a parameter, which is plain JSON or an object as from `encode_cells`.
-
-    Raises SqlError.
-    """
+    """Return the SQLite value of a parameter, which is a plain JSON value or an object as in results. Raises
+    SqlError."""
     if not isinstance(value, dict | list):
         return value
     match value:
@@ -97,7 +95,7 @@ def decode_value(value: Any) -> Any:
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
-    """Return True if JSON represents all values unchanged."""
+    """Return True if all values stay as they are in JSON. `kinds` are their types."""
     if bytes in kinds:
         return False
     if int in kinds:
@@ -127,8 +125,8 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
             if _SURROGATE.search(value) is not None:
                 return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
             if len(raw) > max_bytes:
-                is_incomplete = raw[:max_bytes].decode(errors="ignore")
-                return {"type": "text", "bytes": len(raw), "value": is_incomplete, "truncated": True}
+                truncated_text = raw[:max_bytes].decode(errors="ignore")
+                return {"type": "text", "bytes": len(raw), "value": truncated_text, "truncated": True}
         case int() if abs(value) > _MAX_EXACT:
             return {"type": "integer", "value": str(value)}
         case float() if not math.isfinite(value):
@@ -137,5 +135,5 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
 
 
 def _encode_base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
-    shown = {"base64": b64encode(raw[:max_bytes]).decode()}
-    return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
+    encoded = {"base64": b64encode(raw[:max_bytes]).decode()}
+    return encoded if len(raw) <= max_bytes else {**encoded, "truncated": True}

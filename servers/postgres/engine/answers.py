@@ -14,12 +14,12 @@ Cell = bytes | None
 
 
 class ListText(bytes):
-    """A list as the text of an array, which also stores its text as JSON."""
+    """A list as the text of an array, with the attribute `json`: the same list as JSON text."""
 
     json: bytes
 
     def __new__(cls, array: bytes, json: bytes) -> Self:
-        """Create the text of a list from its two forms."""
+        """Create it from both texts."""
         text = super().__new__(cls, array)
         text.json = json
         return text
@@ -33,7 +33,7 @@ def _decode_vector(value: bytes) -> list[int]:
     return [*map(int, value.split())]
 
 
-_BY_OID: dict[int, Callable[[bytes], Any]] = {
+_DECODERS: dict[int, Callable[[bytes], Any]] = {
     16: b"t".__eq__,
     20: int,
     21: int,
@@ -45,12 +45,12 @@ _BY_OID: dict[int, Callable[[bytes], Any]] = {
     701: float,
     1700: lambda value: int(value) if value.lstrip(b"-").isdigit() else float(value),  # numeric
 }
-_ELEMENTS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028: 26, 1231: 1700}
-"""Array types, with the types of their elements."""
-_TEXTS = frozenset({1001, 1002, 1003, 1009, 1014, 1015, 2951})
-"""Arrays of bytea, "char", name, text, char, varchar and uuid."""
+_ELEMENT_OIDS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028: 26, 1231: 1700}
+"""The oids of array types, with those of their element types."""
+_TEXT_ARRAYS = frozenset({1001, 1002, 1003, 1009, 1014, 1015, 2951})
+"""The oids of arrays of bytea, "char", name, text, char, varchar and uuid, whose elements stay text."""
 JSON_OIDS = frozenset({114, 3802})
-"""The types json and jsonb."""
+"""The oids of the types json and jsonb."""
 
 
 def decode(value: Cell, oid: int) -> Any:
@@ -58,15 +58,15 @@ def decode(value: Cell, oid: int) -> Any:
     str."""
     if value is None:
         return None
-    if oid in _ELEMENTS or oid in _TEXTS:
-        element = _ELEMENTS.get(oid, 0)
+    if oid in _ELEMENT_OIDS or oid in _TEXT_ARRAYS:
+        element = _ELEMENT_OIDS.get(oid, 0)
         parts = parse_array(_decode_text(value))
         return [None if part is None else decode(part.encode(), element) for part in parts]
-    return _BY_OID.get(oid, _decode_text)(value)
+    return _DECODERS.get(oid, _decode_text)(value)
 
 
 def encode(value: object) -> Cell:
-    """Encode the value of a parameter, whose type PostgreSQL infers. Raises SqlError with code `bad_parameters`."""
+    """Encode a parameter as text, whose type PostgreSQL infers. Raises SqlError with code `bad_parameters`."""
     match value:
         case None | bytes():
             return value
@@ -89,5 +89,5 @@ def encode_text(text: str, code: str = "bad_parameters") -> bytes:
 
 
 def encode_all(values: Sequence[object]) -> list[Cell]:
-    """Encode the values of parameters, each by `encode`."""
+    """Encode parameters, each with `encode`."""
     return [encode(value) for value in values]

@@ -1,6 +1,6 @@
-"""New connections, made by libpq, with service files, ~/.pgpass and the environment, to the first of several hosts
-that responds. libpq would block the event loop while it resolves a host, so names are resolved beforehand, except
-those in a service file, which only libpq reads.
+"""Opens connections with libpq, which also reads service files, ~/.pgpass and the environment. If there are several
+hosts, the first one that responds is used. libpq would block the event loop while it resolves a host name, so host
+names are resolved beforehand, except those in a service file, which only libpq reads.
 """
 
 import os
@@ -15,12 +15,12 @@ from psycopg.pq.abc import PGconn
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.target import Conninfo, Target
 
-_SECONDS = 10.0
-"""Timeout for one host, if the operator sets no connect_timeout."""
+_DEFAULT_TIMEOUT = 10.0
+"""Seconds to wait for one host, if the operator sets no connect_timeout."""
 _OWN_PARAMETERS = {
     "application_name": "mcp-bundle-postgres",
     "client_encoding": "UTF8",
-    # A peer that has vanished is detected after about twenty seconds, instead of two hours.
+    # So a lost connection is detected after about twenty seconds, instead of two hours.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "2",
@@ -30,28 +30,30 @@ _OWN_PARAMETERS = {
 class OpeningError(SqlError):
     """Raised if a connection could not be made."""
 
-    def __init__(self, words: str) -> None:
+    def __init__(self, details: str) -> None:
         super().__init__("unavailable", "the database can't be reached", "Try again.")
-        self.words = words
-        """The reason, for the operator only, since it contains hosts and roles. It contains no password."""
+        self.details = details
+        """The cause, for the operator only, since it contains hosts and roles. It contains no password."""
 
 
 async def connect(target: Target) -> PGconn:
     """Open a non-blocking connection. Raises OpeningError."""
-    words = "no host has an address"
+    details = "no host has an address"
     for attempt in await _list_attempts(target.conninfo):
-        seconds = _SECONDS
+        timeout = _DEFAULT_TIMEOUT
         with suppress(ValueError):
-            timeout = float(attempt.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
-            seconds = timeout if timeout > 0 else _SECONDS
+            configured = float(
+                attempt.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _DEFAULT_TIMEOUT
+            )
+            timeout = configured if configured > 0 else _DEFAULT_TIMEOUT
         try:
-            with anyio.fail_after(seconds):
+            with anyio.fail_after(timeout):
                 return await _connect(attempt)
         except TimeoutError:
-            words = "it did not answer in time"
+            details = "it did not answer in time"
         except OpeningError as error:
-            words = error.words
-    raise OpeningError(words)
+            details = error.details
+    raise OpeningError(details)
 
 
 async def _connect(conninfo: Conninfo) -> PGconn:
@@ -71,8 +73,8 @@ async def _connect(conninfo: Conninfo) -> PGconn:
 
 
 async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
-    """List the parameters of each attempt, one for each address of each host, in order. libpq finds a host itself if
-    none is given here.
+    """Return the connection parameters of each attempt: one attempt for each address of each host, in order. Without
+    a host, there is one attempt, in which libpq determines the host.
     """
     host_list = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
     if not host_list or "hostaddr" in conninfo:

@@ -11,15 +11,15 @@ class Limits(NamedTuple):
     """The operator's limits of one statement."""
 
     timeout: float = 30.0
-    """Wall time."""
+    """Maximum number of seconds that it may take."""
     busy_timeout: float = 5.0
-    """Time to wait for a lock that another session holds."""
+    """Maximum number of seconds to wait for a lock that another session holds."""
     value_bytes: int = 16_000_000
-    """Maximum size of one row received from the database, and of all rows of one result combined."""
+    """Maximum size of one row received from the database, and of all rows of one result together."""
 
 
 class Deadline(WorkDeadline):
-    """The deadline of one piece of work on a server that may not respond."""
+    """The deadline of a piece of work in a database that may not respond."""
 
     @property
     def left(self) -> float:
@@ -32,7 +32,7 @@ class Deadline(WorkDeadline):
             raise self.reason()
 
     def reason(self, *, is_responding: bool = True) -> SqlError:
-        """Return the error for a missed deadline; unless `is_responding`, the database does not respond at all."""
+        """Return the error for a missed deadline. Unless `is_responding`, the database does not respond at all."""
         if self.is_committing:
             return self._timeout()
         if not is_responding:

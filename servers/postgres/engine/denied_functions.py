@@ -1,8 +1,8 @@
 """Functions that clients' statements may not call, by name, with the reason.
 
-A read-only transaction prevents changes to tables. These functions act outside it: on files, on other sessions, on
-the server itself, on locks that outlive the transaction, or by running unchecked text as SQL. Calls inside the
-database's own functions are not detected; there the role's permissions apply.
+A read-only transaction prevents changes to tables. These functions have other effects: on files, other sessions, the
+server itself, or locks that outlive the transaction; or they run a string as SQL, which would not be checked. Calls
+inside functions that the database defines are not detected; only the role's permissions limit those.
 """
 
 import re
@@ -49,7 +49,7 @@ _ANY = _compile(tuple(pattern for patterns in _REASONS.values() for pattern in p
 
 
 def find_reason(function: str) -> str | None:
-    """Return the forbidden effect of the function with that name; None if it may be called."""
+    """Return the reason why the function with that name may not be called, as a verb phrase; None if it may."""
     if _ANY.fullmatch(function) is None:
         return None
     return next((reason for reason, pattern in _PATTERNS if pattern.fullmatch(function)), None)

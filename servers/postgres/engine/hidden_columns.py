@@ -1,14 +1,14 @@
-"""Hidden tables and columns, enforced by the role's permissions: PostgreSQL refuses to read them.
+"""Checks that the tables and columns that the operator wants hidden can't be read with the role's permissions.
 
-The server starts only if that is true for all names that the operator lists.
+PostgreSQL itself enforces this; the server only refuses to start if the role may read one of them.
 """
 
 from collections.abc import Sequence
 
 from servers.postgres.engine.link import Ask
 
-# Partitions and child tables have the same column, with their own permissions. An owner may grant itself any
-# permission.
+# Partitions and child tables are checked as well: they have the same columns, but permissions of their own. The owner
+# of a table counts as able to read it, since it may grant itself any permission.
 _QUERY = """
     WITH RECURSIVE hidden(oid) AS (
         SELECT pg_catalog.to_regclass($1)::pg_catalog.oid
@@ -30,14 +30,14 @@ _QUERY = """
 
 
 async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str]:
-    """Return the names, TABLE or TABLE.COLUMN, that do not exist in the database.
+    """Return those of the names (TABLE or TABLE.COLUMN) that the database does not have.
 
-    For a name that the role may read, raises ValueError with the statements that would help.
+    Raises ValueError for a name that the role may read, with the statements that revoke this permission.
     """
     unknown = set()
     for name in names:
         table, _, column = name.rpartition(".")
-        # SCHEMA.TABLE looks like TABLE.COLUMN; with one more dot it is a column.
+        # A.B may be SCHEMA.TABLE or TABLE.COLUMN, so try both; A.B.C is always a column.
         rows = await ask(_QUERY, name, None) if "." not in table else []
         if table and not rows:
             rows = await ask(_QUERY, table, column)
@@ -45,12 +45,12 @@ async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str
             unknown.add(name)
         for relation, quoted_column, is_readable, other_columns, role in rows:
             if is_readable:
-                what = relation if quoted_column is None else f"{relation}.{quoted_column}"
+                readable = relation if quoted_column is None else f"{relation}.{quoted_column}"
                 remedy = f"REVOKE SELECT ON {relation} FROM {role}"  # noqa: S608 - PostgreSQL wrote the names
                 has_others = quoted_column is not None and other_columns
                 remedy += f"; GRANT SELECT ({other_columns}) ON {relation} TO {role}" if has_others else ""
                 raise ValueError(
-                    f"{database}: --hide names {what}, and the role {role} may read it. Use a role that does not own "
-                    f"the table and is not in pg_read_all_data, and for example: {remedy}"
+                    f"{database}: --hide names {readable}, and the role {role} may read it. Use a role that does "
+                    f"not own the table and is not in pg_read_all_data, and for example: {remedy}"
                 )
     return unknown

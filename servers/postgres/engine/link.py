@@ -1,10 +1,10 @@
 """One connection, which runs one statement at a time and can be stopped.
 
-Statements use the extended protocol, which accepts one statement at a time, with its values sent separately. Rows are
-read one by one, so that a result that is too large is detected while it arrives, and takes no more memory than
-allowed. The exception is a single row that arrives faster than its size can be checked, for example by TCP from the
-same machine. libpq reads it completely, up to PostgreSQL's own limit of a gigabyte, and it is refused once it has
-arrived.
+Clients' statements use the extended query protocol, which accepts one statement at a time and receives its parameters
+separately. Rows are read one by one, so that a result that is too large is detected while it arrives, and takes no
+more memory than allowed. There is one exception: a single row may arrive faster than its size can be checked, for
+example by TCP from the same machine. libpq reads it completely, up to PostgreSQL's own limit of a gigabyte, and it is
+refused afterwards.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode_all, encode_text
 from servers.postgres.engine.connecting import OpeningError, connect
 from servers.postgres.engine.deadline import Deadline, Limits
-from servers.postgres.engine.rows import Collector, Column, OnRows, Room, Rows, row_too_large
+from servers.postgres.engine.rows import Collector, Column, OnRows, Rows, RowSink, row_too_large
 from servers.postgres.engine.socket_backlog import count_arrived
 from servers.postgres.engine.target import Target
 from servers.postgres.engine.transactions import (
@@ -41,32 +41,32 @@ __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 _MIN_VERSION = 130_000
 """The oldest supported version, PostgreSQL 13, as libpq writes it."""
 _CANCEL_SECONDS = 2.0
-"""Seconds within which a cancelled statement should end."""
+"""Seconds to wait for the end of a cancelled statement before the connection is closed."""
 _ROLLBACK_SECONDS = 5.0
-"""Maximum number of seconds for ending a transaction."""
+"""Maximum number of seconds for a rollback."""
 _MAX_NOTIFICATIONS = 10_000
 """Maximum number of notifications that wait to be read."""
 _MAX_NOTICES, _MAX_NOTICE_LENGTH = 20, 500
 """Maximum number of notices of a statement that are kept, and of characters of each."""
-_NO_ROOM = Room(0, 0)
+_NO_ROWS = RowSink(0, 0)
 _COPY_STATUSES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
 
 class Link:
     """One connection, for one caller at a time. Close it at the end.
 
-    If it `is_shared`, other clients use the same PostgreSQL process between its transactions.
+    If `is_shared`, a pooler gives its PostgreSQL process to other clients between its transactions.
     """
 
     def __init__(self, pgconn: PGconn, limits: Limits, *, is_shared: bool = False) -> None:
         self.limits = limits
         self.is_shared = is_shared
         self.backend = pgconn.backend_pid
-        """The process of PostgreSQL that serves it; if it is shared, the first one that did."""
+        """The id of the PostgreSQL process that serves it; if it is shared, of the first one that did."""
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MAX_NOTIFICATIONS)
         """Notifications received by LISTEN; the oldest are dropped."""
         self.notices: list[str] = []
-        """PostgreSQL's messages in addition to results: the first ones since the list was cleared."""
+        """The first NOTICE messages of PostgreSQL since a caller cleared this list."""
         self._pgconn = pgconn
         self._pgconn.notice_handler = self._store_notice
         self._transaction_start = TransactionStart(limits, {}, checks_client=False)
@@ -100,7 +100,8 @@ class Link:
 
     @property
     def is_pooled(self) -> bool:
-        """True if there is a pooler in between. PostgreSQL reports its own process number; a pooler invents one."""
+        """True if there is a pooler in between: PostgreSQL reports the id of its process when a connection is made,
+        while a pooler makes up a number."""
         return self._pgconn.backend_pid != self.backend
 
     async def prepare(self, settings: Mapping[str, str]) -> None:
@@ -120,12 +121,12 @@ class Link:
         max_bytes: int | None = None,
         on_rows: OnRows | None = None,
     ) -> Rows:
-        """Run one statement, sent after the text `prefix`, which positions in errors don't count.
+        """Run one statement, sent after the text `prefix`. Positions in errors don't count the prefix.
 
-        At least one row is kept, and further rows up to `max_bytes` bytes of memory. Without `max_bytes`, the
-        statement is stopped if its rows exceed the maximum size of one value. With `on_rows`, no rows are kept; they
-        are passed to it while they arrive. A list becomes JSON where the statement expects JSON. Raises SqlError,
-        including `timeout` at the `deadline`. The statement is also stopped if the caller is cancelled.
+        At least one row is kept, and further rows up to `max_bytes` bytes of memory; the rest is dropped. Without
+        `max_bytes`, the statement is stopped if its rows take more than `limits.value_bytes`. With `on_rows`, rows
+        are not kept but passed to it while they arrive. A list is sent as JSON for a parameter of a JSON type. Raises
+        SqlError, with code `timeout` at the `deadline`. The statement is also stopped if the caller is cancelled.
         """
         text = encode_text(prefix + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
@@ -133,10 +134,12 @@ class Link:
                 "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
             )
         max_row_bytes = self.limits.value_bytes
-        room = Room(max_row_bytes if max_bytes is None else max_bytes, max_row_bytes, max_bytes is not None, on_rows)
+        sink = RowSink(
+            max_row_bytes if max_bytes is None else max_bytes, max_row_bytes, max_bytes is not None, on_rows
+        )
         if any(isinstance(value, ListText) for value in parameters):
             types = (await self._describe(sql, prefix, deadline)).parameter_types
-            # If their number differs, PostgreSQL reports the error when the statement is run.
+            # If the numbers differ, PostgreSQL reports the error when the statement is run.
             if len(types) == len(parameters):
                 parameters = [
                     value.json if isinstance(value, ListText) and oid in JSON_OIDS else value
@@ -144,33 +147,29 @@ class Link:
                 ]
         async with self._guard(deadline):
             self._pgconn.send_query_params(text, parameters or None)
-            # libpq accepts this mode only directly after a query.
+            # libpq accepts this call only directly after the query was sent.
             self._pgconn.set_single_row_mode()
             await self._send()
-            return await self._read(sql, len(prefix), room)
+            return await self._read(sql, len(prefix), sink)
 
-    async def copy_in(self, sql: str, parts: AsyncIterator[bytes], *, deadline: Deadline) -> None:
-        """Run one of the server's own COPY … FROM STDIN statements with all `parts`, each of whole rows.
-
-        Raises SqlError, and the errors raised by `parts`.
-        """
+    async def copy_in(self, sql: str, chunks: AsyncIterator[bytes], *, deadline: Deadline) -> None:
+        """Run one of the server's own COPY … FROM STDIN statements, with the `chunks` as input. Each of them contains
+        complete rows. Raises SqlError, and errors raised by `chunks`."""
         async with self._guard(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)
             await self._send()
             result = await self._fetch_result()
             if result is not None and result.status == pq.ExecStatus.COPY_IN:
-                await self._send_rows(parts)
+                await self._send_rows(chunks)
             elif result is not None:
                 while await self._fetch_result() is not None:
-                    """Results after an error add nothing."""
+                    """Results after the error are ignored."""
                 raise from_result(result, sql)
-            await self._read(sql, 0, _NO_ROOM)
+            await self._read(sql, 0, _NO_ROWS)
 
     async def describe(self, sql: str, *, deadline: Deadline) -> tuple[Column, ...]:
-        """Return the columns of the rows of a statement.
-
-        Raises SqlError for a statement that is not allowed or not valid.
-        """
+        """Return the columns of a statement's rows, without running it. Raises SqlError for a statement that is not
+        valid, or that the role may not run."""
         return (await self._describe(sql, "", deadline)).columns
 
     async def _describe(self, sql: str, prefix: str, deadline: Deadline) -> Rows:
@@ -178,11 +177,11 @@ class Link:
         async with self._guard(deadline):
             self._pgconn.send_prepare(b"", text)
             await self._send()
-            await self._read(sql, len(prefix), _NO_ROOM)
+            await self._read(sql, len(prefix), _NO_ROWS)
         async with self._guard(deadline):
             self._pgconn.send_describe_prepared(b"")
             await self._send()
-            return await self._read(sql, len(prefix), _NO_ROOM)
+            return await self._read(sql, len(prefix), _NO_ROWS)
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
         """Return the rows of one of the server's own queries. Their values are str, int, float, bool, None, or lists
@@ -204,39 +203,35 @@ class Link:
         finally:
             await self.roll_back()
 
-    async def begin(self, deadline: Deadline, mode: str = "READ ONLY", *, patience: float | None = None) -> None:
-        """Begin a transaction whose statements may take until the `deadline`, with all settings that they need.
+    async def begin(self, deadline: Deadline, mode: str = "READ ONLY", *, probe_timeout: float | None = None) -> None:
+        """Begin a transaction with all settings that statements need. Each statement may take as long as the time
+        limit of `deadline`.
 
-        Raises SqlError, including `unavailable` if it has not begun after `patience` seconds, in which case the
-        connection is closed.
+        Raises SqlError, with code `unavailable` if the transaction has not begun after `probe_timeout` seconds; the
+        connection is then closed.
         """
         self._writes = mode.endswith("WRITE")
-        seconds = deadline.left if patience is None else min(patience, deadline.left)
-        async with self._guard(Deadline(seconds), cancels=False):
-            await self._send_own(self._transaction_start.format(mode, deadline.timeout))
+        timeout = deadline.left if probe_timeout is None else min(probe_timeout, deadline.left)
+        async with self._guard(Deadline(timeout), cancels=False):
+            await self._send_simple(self._transaction_start.format(mode, deadline.timeout))
 
     async def commit(self, deadline: Deadline) -> None:
-        """Commit the changes of the transaction, and remove everything else that they left in the session.
-
-        Raises SqlError.
-        """
-        await self._run_own(f"{DISCARD_SESSION}; {format_release()}", deadline)
+        """Remove everything that the statements left in the session, and commit the transaction. Raises SqlError."""
+        await self._run_simple(f"{DISCARD_SESSION}; {format_release()}", deadline)
         with deadline.mark_committing():
-            await self._run_own("COMMIT", deadline)
+            await self._run_simple("COMMIT", deadline)
 
     async def roll_back(self) -> None:
-        """End a transaction, if there is one, and leave nothing of it in the session.
-
-        Closes the connection if that fails.
-        """
+        """Roll back the transaction, if there is one, and remove everything that it left in the session. Close the
+        connection if that fails."""
         with anyio.CancelScope(shield=True):
             try:
                 deadline = Deadline(_ROLLBACK_SECONDS)
                 if self.in_transaction:
-                    await self._run_own(format_end(writes=self._writes), deadline)
+                    await self._run_simple(format_end(writes=self._writes), deadline)
                 if self._writes and not self.is_shared:
-                    # A function may have changed any setting. In other cases this was checked before COMMIT.
-                    await self._run_own("DISCARD ALL", deadline)
+                    # A function may have changed any setting. On a shared connection, `Session.commit` refuses that.
+                    await self._run_simple("DISCARD ALL", deadline)
                 self._writes = False
             except SqlError:
                 self.close()
@@ -247,7 +242,7 @@ class Link:
         self._pgconn.finish()
 
     def detect_close(self) -> None:
-        """Between statements, check whether the other side has closed the connection; if so, it counts as broken."""
+        """Close this side if the other side has closed the connection. Call it between statements."""
         try:
             self._pgconn.consume_input()
             self._take_notifications()
@@ -264,10 +259,8 @@ class Link:
 
     @asynccontextmanager
     async def _guard(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
-        """Guard a statement, which has ended or is stopped at the end of the block.
-
-        To stop it, it is cancelled; if that fails, the connection is closed. Raises SqlError.
-        """
+        """Ensure that the statement in the block has ended after it. At the deadline or after an exception, the
+        statement is cancelled; if that fails, or unless `cancels`, the connection is closed. Raises SqlError."""
         try:
             with anyio.fail_after(deadline.left):
                 yield
@@ -284,15 +277,16 @@ class Link:
             elif self._is_working:
                 self.close()
 
-    async def _run_own(self, text: str, deadline: Deadline) -> None:
-        """Run some of the server's own statements as one message, which poolers do not split. Raises SqlError."""
+    async def _run_simple(self, text: str, deadline: Deadline) -> None:
+        """Run some of the server's own statements as one message of the simple query protocol, which poolers do not
+        split. Raises SqlError."""
         async with self._guard(deadline):
-            await self._send_own(text)
+            await self._send_simple(text)
 
-    async def _send_own(self, text: str) -> None:
+    async def _send_simple(self, text: str) -> None:
         self._pgconn.send_query(text.encode())
         await self._send()
-        await self._read(text, 0, _NO_ROOM)
+        await self._read(text, 0, _NO_ROWS)
 
     async def _send(self) -> None:
         self._is_working = True
@@ -303,35 +297,36 @@ class Link:
         while self._pgconn.flush():
             await anyio.wait_writable(self._pgconn.socket)
 
-    async def _send_rows(self, parts: AsyncIterator[bytes]) -> None:
+    async def _send_rows(self, chunks: AsyncIterator[bytes]) -> None:
         reason: bytes | None = b"stopped"
         try:
-            async for part in parts:
+            async for chunk in chunks:
                 # False if libpq's buffers are full.
-                while not self._pgconn.put_copy_data(part):
+                while not self._pgconn.put_copy_data(chunk):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
                 if count_arrived(self._pgconn.socket):
-                    break  # An error, which is only delivered once the rows have ended.
+                    break  # PostgreSQL has sent an error, which libpq returns only after the end of the rows.
             reason = None
         finally:
             await self._end_copy(reason)
 
     async def _end_copy(self, reason: bytes | None) -> None:
-        """End the rows, before which nothing else can be sent. `reason` is the reason that they are incomplete."""
+        """End the rows, so that other messages can be sent. `reason` says why they are incomplete; None if they are
+        not."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
                 if reason is not None:
-                    # PostgreSQL may be waiting for something else and not be reading the rows.
+                    # PostgreSQL may be waiting for a lock instead of reading rows.
                     await _cancel(self._pgconn)
                 while not self._pgconn.put_copy_end(reason):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
                 unless_ended.pop_all()
 
-    async def _read(self, sql: str, prefix_length: int, room: Room) -> Rows:
-        collector, rows, error = Collector(room), Rows((), [], ""), None
+    async def _read(self, sql: str, prefix_length: int, sink: RowSink) -> Rows:
+        collector, rows, error = Collector(sink), Rows((), [], ""), None
         while (result := await self._fetch_result()) is not None:
             match result.status:
                 case pq.ExecStatus.SINGLE_TUPLE:
@@ -350,17 +345,18 @@ class Link:
         return rows
 
     async def _fetch_result(self) -> PGresult | None:
-        """Return the next row or other result, None after the last one."""
+        """Return the next result, which may be a single row; None after the last one."""
         reads = 0
         while self._pgconn.is_busy():
             await anyio.wait_readable(self._pgconn.socket)
-            # At first libpq reads no more than fits its buffer, which is not everything.
+            # Not counted before the first read, in which libpq reads no more than fits its buffer: the bytes that
+            # have arrived may belong to several rows.
             self._row_bytes += count_arrived(self._pgconn.socket) if reads else 0
             reads += 1
             self._pgconn.consume_input()
             self._take_notifications()
             if self._row_bytes > self.limits.value_bytes:
-                # The rest of the row would have to be read before anything else.
+                # Otherwise the rest of the row would have to be read before anything else.
                 self.close()
                 raise row_too_large(self.limits.value_bytes)
         self._row_bytes = 0
@@ -373,10 +369,8 @@ class Link:
             self.notifications.append(notification)
 
     async def _stop(self) -> bool:
-        """Ask PostgreSQL to stop the current statement, and close the connection if it does not end soon.
-
-        Returns True if the request was delivered.
-        """
+        """Cancel the current statement, and close the connection if it does not end soon. Return True if PostgreSQL
+        received the cancel request."""
         is_responding = False
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:

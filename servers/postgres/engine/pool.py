@@ -12,40 +12,41 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
 _PROBE_SECONDS = 3.0
-"""Seconds within which an idle connection must respond; a pooler may lack a server connection for longer."""
+"""Seconds within which an idle connection must respond. Behind a pooler this does not apply, since the pooler may
+have no free server connection for longer."""
 
 _Prepare = Callable[[Link, float | None], Awaitable[object]]
-"""The first message on a connection, with the seconds within which it must be answered."""
+"""Sends the first message on a connection, which must be answered within the given number of seconds, if any."""
 
 
 class Pool(pool.Pool[Link]):
-    """A pool of at most `size` connections. A caller waits at most `seconds` for one. Close it at the end.
+    """A pool of at most `size` connections. A caller waits at most `max_wait` seconds for one. Close it at the end.
 
-    An idle connection that broke, for example because the server was restarted, is replaced before it is lent. The
-    first message changes nothing, so it can be sent twice.
+    An idle connection that broke, for example because PostgreSQL was restarted, is detected by the first message on
+    it. This message changes nothing, so it is sent again on a new connection.
     """
 
-    def __init__(self, make: Callable[[], Awaitable[Link]], size: int, seconds: float) -> None:
-        super().__init__(size, seconds)
-        self._make = make
+    def __init__(self, open_link: Callable[[], Awaitable[Link]], size: int, max_wait: float) -> None:
+        super().__init__(size, max_wait)
+        self._open_link = open_link
         self._idle: list[Link] = []
-        self._all: set[Link] = set()
+        self._links: set[Link] = set()
         self._is_closed = False
 
     async def take(self) -> Link:
-        """Take a connection that responds. Raises SqlError, including `busy` if none is returned in time."""
+        """Take a connection that responds. Raises SqlError, with code `busy` if none becomes free in time."""
 
-        async def ask(link: Link, patience: float | None) -> None:
-            await link.ask("SELECT 1", deadline=Deadline(self._max_wait if patience is None else patience))
+        async def ask(link: Link, probe_timeout: float | None) -> None:
+            await link.ask("SELECT 1", deadline=Deadline(self._max_wait if probe_timeout is None else probe_timeout))
 
         return await self._take(ask, Deadline(self._max_wait))
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
-        """Take a connection and begin a transaction on it. Raises SqlError with code `busy` if none is returned in
+        """Take a connection and begin a transaction on it. Raises SqlError, with code `busy` if none becomes free in
         time."""
 
-        async def begin(link: Link, patience: float | None) -> None:
-            await link.begin(deadline, mode, patience=patience)
+        async def begin(link: Link, probe_timeout: float | None) -> None:
+            await link.begin(deadline, mode, probe_timeout=probe_timeout)
 
         return await self._take(begin, deadline)
 
@@ -68,7 +69,7 @@ class Pool(pool.Pool[Link]):
 
     def give(self, link: Link) -> None:
         """Return a connection to the pool."""
-        # The state of a connection in a transaction is unknown.
+        # A connection that is still in a transaction is in an unknown state.
         if self._is_closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:
@@ -78,7 +79,7 @@ class Pool(pool.Pool[Link]):
     async def close(self) -> None:
         """Close all connections, including lent ones."""
         self._is_closed = True
-        for link in [*self._all]:
+        for link in [*self._links]:
             self._drop(link)
 
     async def _take(self, prepare: _Prepare, deadline: Deadline) -> Link:
@@ -99,7 +100,7 @@ class Pool(pool.Pool[Link]):
             try:
                 await prepare(link, None if link.is_shared else _PROBE_SECONDS)
             except SqlError:
-                # The others probably broke with it.
+                # The other idle connections probably broke at the same time.
                 while self._idle:
                     self._drop(self._idle.pop())
                 return None
@@ -110,15 +111,15 @@ class Pool(pool.Pool[Link]):
         with ExitStack() as on_failure:
             try:
                 with anyio.fail_after(deadline.left):
-                    link = await self._make()
+                    link = await self._open_link()
             except TimeoutError:
                 raise OpeningError("it did not answer in time") from None
-            self._all.add(link)
+            self._links.add(link)
             on_failure.callback(self._drop, link)
             await prepare(link, None)
             on_failure.pop_all()
             return link
 
     def _drop(self, link: Link) -> None:
-        self._all.discard(link)
+        self._links.discard(link)
         link.close()

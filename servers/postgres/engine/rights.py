@@ -13,12 +13,11 @@ _POWERS = {
     "pg_create_subscription": "connect to other servers",
     "pg_maintain": "lock and rewrite every table",
 }
-"""Predefined roles, and what their members may do that clients' queries should not.
+"""Predefined roles, with what they allow that clients' queries should not do. (`pg_read_all_data` is not among them,
+since it is suitable for a reader.)"""
 
-Membership in `pg_read_all_data` is fine for a reader.
-"""
-
-# A session can switch to any role that its login role is a member of, so the login role's permissions count.
+# `session_user` rather than `current_user`, since a session can switch to any role of which its login role is a
+# member.
 _ROLE = """
     SELECT rolname::text, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication
     FROM pg_catalog.pg_roles WHERE rolname = session_user"""
@@ -39,11 +38,11 @@ class Rights(NamedTuple):
     role: str
     is_superuser: bool
     powers: tuple[str, ...]
-    """Descriptions of powers beyond the database."""
+    """Descriptions of what the role may do outside the database."""
     attributes: tuple[str, ...]
     """Attributes of the role, as in CREATE ROLE, that a reader does not need."""
     writes: bool
-    """True if the role may change any table. This server's read-only connections can't, even then."""
+    """True if the role may change some table. This server's read-only transactions prevent it all the same."""
 
 
 async def read_rights(ask: Ask) -> Rights:
@@ -55,15 +54,15 @@ async def read_rights(ask: Ask) -> Rights:
         for name, is_super in memberships
         if not superuser
     ]
-    words = ("BYPASSRLS", "CREATEROLE", "CREATEDB", "REPLICATION")
+    attribute_names = ("BYPASSRLS", "CREATEROLE", "CREATEDB", "REPLICATION")
     ((writes,),) = await ask(_WRITES)
-    attributes = tuple(word for word, flag in zip(words, flags, strict=True) if flag)
+    attributes = tuple(word for word, flag in zip(attribute_names, flags, strict=True) if flag)
     return Rights(role, superuser, tuple(powers), attributes, writes)
 
 
 def check_rights(rights: Rights, name: str) -> None:
-    """Raise ValueError, for the operator of the database `name`, if the role has permissions that no client should
-    have."""
+    """Raise ValueError if the role has permissions that no client should have. `name` is the name of the database,
+    for the text."""
     if not rights.is_superuser and not rights.powers:
         return
     may = "do everything, as a superuser" if rights.is_superuser else ", ".join(rights.powers)

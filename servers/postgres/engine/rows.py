@@ -9,9 +9,9 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell
 
 _CELL_OVERHEAD_BYTES = 40
-"""Bytes of memory for a value in addition to its own size."""
+"""Memory for a value in addition to its size, in bytes."""
 _BATCH_BYTES = 1_000_000
-"""Bytes of memory for rows that are passed on together."""
+"""Size of the rows that are passed on together, in bytes of memory."""
 
 
 class Column(NamedTuple):
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     tag: str
     """The command tag, such as "SELECT 3"."""
     is_truncated: bool = False
-    """True if there were more rows that did not fit and were dropped."""
+    """True if further rows were dropped because they did not fit."""
     parameter_types: tuple[int, ...] = ()
     """The oids of the types of a described statement's parameters."""
 
@@ -45,57 +45,58 @@ OnRows = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
 """Receives the next rows."""
 
 
-class Room(NamedTuple):
-    """The destination of rows, and the memory they may use."""
+class RowSink(NamedTuple):
+    """What happens to the rows of a statement, and how much memory they may take."""
 
     bytes: int
+    """Maximum memory for all rows."""
     row_bytes: int
     """Maximum size of one row."""
     truncates: bool = False
     """True if rows that don't fit are dropped instead of raising an error."""
     on_rows: OnRows | None = None
-    """Receives rows while they arrive, so that they are not kept."""
+    """Receives rows while they arrive; if it is set, they are not kept."""
 
 
 class Collector:
-    """Collects the rows that have arrived."""
+    """Collects the rows of one statement while they arrive."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._left = room.bytes
+    def __init__(self, sink: RowSink) -> None:
+        self._sink = sink
+        self._bytes_left = sink.bytes
         self._rows: list[tuple[Cell, ...]] = []
         self._is_truncated = False
 
     async def add(self, result: PGresult) -> None:
-        """Add the row of a result. Raises SqlError with code `too_large` if it does not fit."""
+        """Add the row of a single-row result. Raises SqlError with code `too_large` if it does not fit."""
         row = tuple([result.get_value(0, index) for index in range(result.nfields)])
         size = sum([len(value) for value in row if value])
-        if size > self._room.row_bytes:
-            raise row_too_large(self._room.row_bytes)
-        self._left -= size + _CELL_OVERHEAD_BYTES * len(row)
-        if self._room.on_rows is not None:
+        if size > self._sink.row_bytes:
+            raise row_too_large(self._sink.row_bytes)
+        self._bytes_left -= size + _CELL_OVERHEAD_BYTES * len(row)
+        if self._sink.on_rows is not None:
             self._rows.append(row)
-            if self._left < self._room.bytes - _BATCH_BYTES:
-                await self._pass_on(self._room.on_rows)
-        elif self._left >= 0 or not self._rows:
+            if self._bytes_left < self._sink.bytes - _BATCH_BYTES:
+                await self._pass_on(self._sink.on_rows)
+        elif self._bytes_left >= 0 or not self._rows:
             self._rows.append(row)
-        elif self._room.truncates:
+        elif self._sink.truncates:
             self._is_truncated = True
         else:
-            reason = f"the rows of one statement take more than {self._room.bytes:,} bytes"
+            reason = f"the rows of one statement take more than {self._sink.bytes:,} bytes"
             raise SqlError("too_large", reason, "Select fewer columns or rows.")
 
     async def end(self, result: PGresult) -> Rows:
-        """Return the complete result, given the final `result`."""
-        if self._room.on_rows is not None and self._rows:
-            await self._pass_on(self._room.on_rows)
+        """Return the rows and properties of the statement, given its final `result`."""
+        if self._sink.on_rows is not None and self._rows:
+            await self._pass_on(self._sink.on_rows)
         tag = (result.command_status or b"").decode()
         types = tuple(result.param_type(index) for index in range(result.nparams))
         return Rows(find_columns(result), self._rows, tag, self._is_truncated, types)
 
     async def _pass_on(self, on_rows: OnRows) -> None:
         await on_rows(self._rows)
-        self._rows, self._left = [], self._room.bytes
+        self._rows, self._bytes_left = [], self._sink.bytes
 
 
 def row_too_large(limit: int) -> SqlError:

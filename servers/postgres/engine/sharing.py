@@ -1,8 +1,8 @@
-"""Detects a pooler in transaction mode, with which a PostgreSQL process serves other clients between this server's
+"""Detects a pooler in transaction mode, which gives a PostgreSQL process to other clients between this server's
 transactions.
 
-Everything works with such a pooler, with two exceptions: LISTEN, whose notices would reach another client, and a
-transaction that waits for the next call, which would take one of the pooler's few connections from other clients.
+Everything works with such a pooler, with two exceptions: LISTEN, whose notifications would reach another client, and
+transactions that stay open for the next call of a client, which would occupy the pooler's few connections.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,10 +16,10 @@ from servers.postgres.engine.link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _TEST_ROUNDS = 3
-"""Number of rounds of the test, since other clients may interfere with one of them."""
-_SECONDS = 3.0
-"""Seconds within which a pooler must provide two connections. A pooler that provides only one may be of either
-kind."""
+"""Number of rounds of the test; there are several, since other clients may interfere with one of them."""
+_TEST_TIMEOUT = 3.0
+"""Seconds within which a pooler must provide two connections. If it does not, it is unclear whether it shares
+them."""
 
 
 class NoTransactionsError(SqlError):
@@ -31,7 +31,8 @@ class NoTransactionsError(SqlError):
 
 
 async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
-    """Test with two connections whether they reach the same process; True if that is unclear.
+    """Return True if the pooler shares connections, or if that is unclear. The test is whether two connections reach
+    the same process.
 
     Raises NoTransactionsError if the pooler lets no transaction begin, and other SqlErrors.
     """
@@ -45,26 +46,26 @@ async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
         except SqlError:
             if not first.is_broken:
                 raise
-            # If the database were unreachable, this connection would fail.
+            # Raises if the database is unreachable.
             with closing(await connect()):
                 raise NoTransactionsError from None
-    with anyio.move_on_after(_SECONDS):
+    with anyio.move_on_after(_TEST_TIMEOUT):
         with closing(await connect()) as first, closing(await connect()) as second:
             return await _uses_one_process(first, second)
     return True
 
 
 async def _uses_one_process(first: Link, second: Link) -> bool:
-    """Return True if one process serves both connections, or several processes serve one."""
-    deadline = Deadline(_SECONDS)
-    seen = set()
+    """Return True if one process serves both connections, or several processes serve one connection."""
+    deadline = Deadline(_TEST_TIMEOUT)
+    backends = set()
     for _ in range(_TEST_ROUNDS):
-        seen.update(await first.ask(_BACKEND, deadline=deadline))
+        backends.update(await first.ask(_BACKEND, deadline=deadline))
         async with second.transaction(deadline):
-            if not seen.isdisjoint(await second.ask(_BACKEND, deadline=deadline)):
+            if not backends.isdisjoint(await second.ask(_BACKEND, deadline=deadline)):
                 return True
             # While the second connection occupies a process, the first one needs another.
-            seen.update(await first.ask(_BACKEND, deadline=deadline))
-        if len(seen) > 1:
+            backends.update(await first.ask(_BACKEND, deadline=deadline))
+        if len(backends) > 1:
             return True
     return False

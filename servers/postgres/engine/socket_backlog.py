@@ -1,4 +1,4 @@
-"""Bytes that wait in a socket, on systems that report them."""
+"""The number of bytes that have arrived at a socket and not been read, on systems that report it."""
 
 import sys
 from functools import cache

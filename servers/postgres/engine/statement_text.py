@@ -1,8 +1,8 @@
 """Statements as text: their words, their parameters, and whether they may be run for reading.
 
-PostgreSQL itself prevents a reading statement from changing anything, through its read-only transaction. The text is
-searched for effects outside a transaction. It is split into tokens as PostgreSQL does (section 4.1 of the manual),
-with `standard_conforming_strings` on, which each connection has.
+A read-only transaction prevents a reading statement from changing tables. So the text is searched only for effects
+that a transaction does not prevent, and to explain a refusal before the statement is sent. It is split into tokens as
+PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` on, which every transaction sets.
 """
 
 import re
@@ -16,25 +16,25 @@ from servers.postgres.engine.denied_functions import find_reason
 CURSOR_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 """The first words of queries whose rows a cursor can return."""
 
-_READS = CURSOR_WORDS | {"EXPLAIN", "SHOW"}
-_KINDS = _READS | frozenset(
+_READING_WORDS = CURSOR_WORDS | {"EXPLAIN", "SHOW"}
+_KNOWN_WORDS = _READING_WORDS | frozenset(
     (
         *("ALTER", "ANALYZE", "CALL", "CLUSTER", "COMMENT", "CREATE", "DELETE", "DO", "DROP", "GRANT", "INSERT"),
         *("MERGE", "REFRESH", "REINDEX", "REVOKE", "SET", "TRUNCATE", "UPDATE", "VACUUM"),
     )
 )
-_WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
+_WRITING_WORDS = _KNOWN_WORDS - _READING_WORDS - {"CLUSTER", "DO", "SET", "VACUUM"}
 """The first words of statements that a tool that changes the database may run."""
-_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
-_MAIN = CURSOR_WORDS - {"WITH"}
-_EXPLAINABLE = CURSOR_WORDS | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
+_CHANGE_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_MAIN_WORDS = CURSOR_WORDS - {"WITH"}
+_EXPLAINABLE = CURSOR_WORDS | _CHANGE_WORDS | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MAX_LENGTH = 1_000_000
 """Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
 """The beginning of statements that may contain statements in their body (BEGIN ATOMIC)."""
 _MAX_NAME_LENGTH = 100
 """Maximum number of characters of a word that an error repeats."""
-# Every repetition is possessive: matched text is never tried in another way, so the time is linear.
+# Every repetition is possessive, so the regular expression never backtracks, and takes linear time.
 _TOKEN = re.compile(
     r"""(?P<space>(?:\s++|--[^\n\r]*+)++)
     |(?P<comment>/\*)
@@ -52,8 +52,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _COMMENT_MARK = re.compile(r"/\*|\*/")
-# A string continues after white space with a line ending, and has escapes if its beginning does.
-_CONTINUED = re.compile(
+# A string continues after white space that contains a line ending. The rest has escapes if the beginning has.
+_CONTINUATION = re.compile(
     r"""(?:[\ \t\f\v]|--[^\n\r]*+(?=[\n\r]))*+[\n\r](?:\s++|--[^\n\r]*+[\n\r])*+
     '(?:[^'\\]++|\\.|'')*+(?P<closed>')?""",
     re.VERBOSE | re.DOTALL | re.ASCII,
@@ -93,7 +93,7 @@ class Statement:
 
     @property
     def body(self) -> str:
-        """The text without comments and a semicolon after its last token."""
+        """The text up to its last token, without semicolons and comments after it."""
         return self.sql[: self.tokens[-1].end]
 
     @property
@@ -109,10 +109,8 @@ class Statement:
         return self.sql[token.start : token.end]
 
     def find_calls(self) -> Iterator[str]:
-        """Yield the names before an opening parenthesis, without their schemas, as PostgreSQL folds them.
-
-        They are names of functions, and other names in the same position.
-        """
+        """Yield all names before an opening parenthesis, which include the called functions. Names are without their
+        schemas and in lowercase unless quoted, as PostgreSQL reads them."""
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             if token.kind in ("word", "quoted") and self.sql[after.start] == "(":
                 text = self.text(token)
@@ -125,15 +123,15 @@ class Statement:
         return next((word for word in words if word in _EXPLAINABLE), "")
 
     def find_change(self) -> str | None:
-        """Return the word with which part of a query changes rows or creates a table; None if it only reads."""
+        """Return the keyword in a query that changes rows or creates a table (INTO); None if the query only reads."""
         for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
             word = self.text(token).upper() if token.kind == "word" else ""
-            # As a name, INTO only follows AS or a dot, and the others are never between a parenthesis and a word.
+            # INTO is a name only after AS or a dot. The other words are never names between a parenthesis and a word.
             if word == "INTO" and self.text(before).upper() not in ("AS", "."):
                 return word
-            if word in _CHANGES and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
+            if word in _CHANGE_WORDS and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
                 return word
-        # After WITH, the main statement begins with the first such word outside parentheses.
+        # The main statement, for example after WITH, begins with the first of these words outside parentheses.
         depth = 0
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             text = self.text(token).upper()
@@ -141,9 +139,9 @@ class Statement:
                 depth += text.count("(") - text.count(")")
             elif depth or token.kind != "word" or self.text(after).upper() == "AS":
                 continue
-            elif text in _CHANGES and after.kind in ("word", "quoted"):
+            elif text in _CHANGE_WORDS and after.kind in ("word", "quoted"):
                 return text
-            elif text in _MAIN:
+            elif text in _MAIN_WORDS:
                 return None
         return None
 
@@ -155,9 +153,9 @@ def check_reads(sql: str) -> Statement:
         raise _make_refusal("PostgreSQL has no such command", DESCRIBE_HINT)
     statement = Statement(sql)
     word = statement.first_word
-    if word in _WRITES:
+    if word in _WRITING_WORDS:
         raise ChangeError(f"it begins with {word}, which changes the database")
-    if word not in _READS:
+    if word not in _READING_WORDS:
         reason = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it does not begin with a word"
         raise _make_refusal(reason, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
     if word == "EXPLAIN" and statement.explained_word not in CURSOR_WORDS:
@@ -177,21 +175,18 @@ def _make_refusal(reason: str, suggestion: str) -> SqlError:
 
 
 def find_kind(sql: str) -> str:
-    """Return the first word of a statement, "OTHER" if no statement begins with it."""
+    """Return the first word of a statement, or "OTHER" if it is not a keyword that begins statements."""
     try:
         first = next((token for token in _tokenize(sql) if sql[token.start] != "("), None)
     except SqlError:
         return "OTHER"
     word = "" if first is None else sql[first.start : first.end].upper()
-    return word if word in _KINDS else "OTHER"
+    return word if word in _KNOWN_WORDS else "OTHER"
 
 
 def find_name(sql: str, position: int) -> str | None:
-    """Return the unqualified name that begins at that character, as PostgreSQL folds it; None if no name begins
-    there.
-
-    An error at this position may be about this name.
-    """
+    """Return the name at the position of an error, without its schema and in lowercase unless quoted; None if no
+    name begins there."""
     name, end = None, position
     try:
         for token in _tokenize(sql):
@@ -240,13 +235,14 @@ def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def find_parameters(sql: str) -> list[str]:
-    """Return the parameters of a canned query as written in it, `:name` or `$1`, each once."""
+    """Return the parameters of a statement as written in it, `:name` or `$1`, each once."""
     parameters = (sql[token.start : token.end] for token in _tokenize(sql) if token.kind in ("named", "parameter"))
     return [*dict.fromkeys(parameters)]
 
 
 def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """Return the statement with `$1`, … instead of each `:name`, and the values for them in that order.
+    """Return the statement with numbers, such as `$1`, instead of names, such as `:name`, and the values in the order
+    of the numbers.
 
     Raises SqlError with code `bad_parameters` if a value is missing or unused.
     """
@@ -313,7 +309,7 @@ def _end_string(sql: str, match: re.Match[str]) -> int:
         if part["closed"] is None:
             raise _make_unclosed_error("a string")
         end = part.end()
-        part = _CONTINUED.match(sql, end) if match["escapes"] else None
+        part = _CONTINUATION.match(sql, end) if match["escapes"] else None
     return end
 
 

@@ -1,6 +1,6 @@
-"""A database's address, as the operator wrote it.
+"""Parses the address of a database as the operator writes it.
 
-The address is secret: it may contain a password.
+The address may contain a password, so errors never repeat it.
 """
 
 import re
@@ -13,13 +13,14 @@ from psycopg import ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict
 
 Conninfo = dict[str, str]
-"""Connection parameters of libpq, by its own names; libpq finds missing ones itself, such as a password."""
+"""Connection parameters by libpq's names. libpq determines missing ones, such as a password, itself."""
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ASSIGNMENT = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
 _URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
-"""Optionally with a driver, which other programs add, as in postgresql+psycopg2://."""
+"""The beginning of a URL, which may name a driver as for other programs: jdbc:postgresql:// or
+postgresql+psycopg2://."""
 _KEYWORD = re.compile(r"([a-z_]{1,40})\s*=\s*")
 _SERVICE = re.compile(r"service=[^\s='\\]+")
 _PASSWORD_LAST = re.compile(r"password\s*=\s*(?!')\S*$")
@@ -51,7 +52,7 @@ class Target(NamedTuple):
     settings: Mapping[str, str] = {}
     """Settings of each transaction."""
     is_shared: bool = False
-    """True if a pooler gives connections to others between transactions."""
+    """True if a pooler gives connections to other clients between transactions."""
     unused: tuple[str, ...] = ()
     """Parameters of the URL that other clients use for their own pools."""
 
@@ -60,19 +61,19 @@ class Target(NamedTuple):
 
 
 def parse_target(address: str, writable: bool) -> Target:
-    """Parse the database from `[NAME=]WHERE[:ro|:rw]`.
+    """Parse an address of the form `[NAME=]LOCATION[:ro|:rw]`.
 
-    WHERE is a URL `postgresql://…`, or keywords of libpq such as `host=db dbname=shop` and `service=NAME`. Without a
-    name, its own name or the service's is used. Surrounding spaces and quotes are removed.
+    LOCATION is a URL `postgresql://…`, or keywords of libpq such as `host=db dbname=shop` or `service=NAME`. The
+    default for NAME is the name of the database, or of the service. Spaces and quotes around the parts are removed.
 
-    Raises ValueError, which contains no part of the `address` except the name and parameter names.
+    Raises ValueError, whose message contains no part of the `address` except NAME and the names of parameters.
     """
     name, location = None, _strip(address)
     assignment = _ASSIGNMENT.fullmatch(location)
     if assignment is not None and not _has_keywords(location):
         name, location = assignment[1], _strip(assignment[2])
     rest, _, mode = location.rpartition(":")
-    # Such an end may also belong to a password, which follows the name of a user in a URL, or is the last keyword.
+    # `:ro` or `:rw` may also be the end of a password: after the name of a user in a URL, or as the last keyword.
     is_password = not _is_complete(rest) or (_has_keywords(rest) and _PASSWORD_LAST.search(rest) is not None)
     if mode in _MODES and not is_password:
         location, writable = _strip(rest), _MODES[mode]
@@ -88,7 +89,7 @@ def parse_target(address: str, writable: bool) -> Target:
         conninfo = _parse_conninfo(location, malformed)
     else:
         url, parameters = _split_parameters(_URL.sub("postgresql://", location, count=1), label)
-        # With a second @, libpq would treat part of a password as something else, and log it.
+        # If there is a second @, libpq would take part of a password for a host, and show it in messages.
         plain = url.partition("?")[0]
         if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
             raise ValueError(_describe_malformed(label))
@@ -125,8 +126,8 @@ def _describe_malformed(label: str) -> str:
 
 
 def _is_complete(location: str) -> bool:
-    """Return True for keywords, and for a URL that has more than one word after `://`. A single word may be the name
-    of a user, and what follows it the password."""
+    """Return True for keywords, and for a URL with more than one word after `://`. A single word may be the name of a
+    user, so that a colon and a password follow."""
     if _has_keywords(location):
         return True
     rest = location.partition("://")[2]
@@ -135,8 +136,8 @@ def _is_complete(location: str) -> bool:
 
 
 def _has_keywords(location: str) -> bool:
-    """Return True for libpq keywords, which may look like NAME=WHERE: `host=shop` is a keyword, `host=postgresql://…`
-    is not."""
+    """Return True if the location begins with a keyword of libpq: `host=shop` does, but in `host=postgresql://…` the
+    word `host` is the NAME of a database."""
     first = _KEYWORD.match(location)
     if first is None or first[1] not in _list_keywords():
         return False
@@ -163,7 +164,7 @@ def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
         elif key in _list_keywords():
             libpq_parts.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
-            # It may be part of a password that was not percent-encoded.
+            # The key is not repeated, since it may be part of a password that was not percent-encoded.
             raise ValueError(_describe_malformed(label))
         else:
             parameters |= _read_parameter(key, unquote(text), label)
@@ -171,8 +172,8 @@ def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
 
 
 def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
-    """Return a parameter that libpq does not know, with its value. Raises ValueError, which does not repeat the
-    value."""
+    """Return a parameter that libpq does not know, as the name and value of a setting. Raises ValueError, which does
+    not repeat the value."""
     if key in _UNUSED:
         return {key: ""}
     schemas = [schema.strip() for schema in value.split(",")]
@@ -189,7 +190,7 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
 
 @cache
 def _list_keywords() -> frozenset[str]:
-    """Return libpq's parameters. libpq accepts `ssl=true` like JDBC."""
+    """Return the names of libpq's parameters, including `ssl`: libpq accepts `ssl=true`, like JDBC."""
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 

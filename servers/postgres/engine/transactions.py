@@ -1,5 +1,4 @@
-"""The messages that begin and end transactions. Every setting that a statement needs is made for its transaction
-only.
+"""The messages that begin and end transactions. Settings that a statement needs are only made for its transaction.
 
 A pooler gives a server connection to another client as soon as a transaction has ended. So nothing is set for a
 session, and effects that outlive a rollback are undone in the same message that ends the transaction.
@@ -12,11 +11,11 @@ from servers.postgres.engine.deadline import Limits
 from servers.postgres.sql import quote
 
 _BACKSTOP_SECONDS = 5.0
-"""Seconds beyond a statement's time limit after which PostgreSQL itself ends it, in case this process has ended."""
+"""PostgreSQL itself ends a statement this many seconds after its timeout, in case this process has ended."""
 _IDLE_SECONDS = 120.0
 """Seconds after which PostgreSQL ends an idle transaction."""
 _FIXED_SETTINGS = {
-    # How strings are parsed and values written, whatever the settings of the role or database.
+    # Strings are parsed and values are written in this way, whatever the settings of the role or database.
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
     "IntervalStyle": "iso_8601",
@@ -27,30 +26,29 @@ _FIXED_SETTINGS = {
     "idle_in_transaction_session_timeout": str(round(_IDLE_SECONDS * 1_000)),
 }
 _CHECK_CLIENT = {"client_connection_check_interval": "2000"}
-"""Makes PostgreSQL check every two seconds that this process is still connected.
-
-Statements of a process that was killed end then.
-"""
+"""Makes PostgreSQL check every two seconds that this process is still connected, so that it ends the statements of a
+process that was killed."""
 SERVER_PROCESS = """SELECT pg_catalog.pg_backend_pid(),
     pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
     AND pg_catalog.version() ~ 'linux|darwin|bsd'"""
-"""Returns the process that serves a connection, and whether it can detect a lost client (since version 14, on systems
-that support it)."""
+"""Selects the id of the process that serves a connection, and whether it can detect a lost client (since version 14,
+on systems that support it)."""
 
-# A function called by a change may have used LISTEN, temporary tables and sequences.
 DISCARD_SESSION = "UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
+"""Removes what a function that a statement called may have left in the session."""
 
 
 class TransactionStart:
     """The statements that begin a transaction on one connection."""
 
     def __init__(self, limits: Limits, operator_settings: Mapping[str, str], *, checks_client: bool) -> None:
-        """Prepare the settings. The `operator_settings` from the URL can't exceed the time limits in `limits`."""
+        """Prepare the settings. Timeouts in the `operator_settings`, which come from the URL, only count if they are
+        shorter than those in `limits`."""
         settings = _FIXED_SETTINGS | (_CHECK_CLIENT if checks_client else {})
-        # 0 would mean to wait forever.
-        self._lock = _limit(max(round(limits.busy_timeout * 1_000), 1), operator_settings.get("lock_timeout"))
-        self._statement = operator_settings.get("statement_timeout")
-        settings["lock_timeout"] = str(self._lock)
+        # At least 1, since 0 would mean no timeout.
+        self._lock_timeout = _limit(max(round(limits.busy_timeout * 1_000), 1), operator_settings.get("lock_timeout"))
+        self._statement_timeout = operator_settings.get("statement_timeout")
+        settings["lock_timeout"] = str(self._lock_timeout)
         lines = [f"SET LOCAL {name} = '{value}'" for name, value in settings.items()]
         if "search_path" in operator_settings:
             lines.append(
@@ -58,18 +56,18 @@ class TransactionStart:
             )
         self._settings = "; ".join(lines)
 
-    def format(self, mode: str, seconds: float) -> str:
-        """Return one message that begins a transaction in that `mode`, whose statements may take `seconds`."""
-        timeout_ms = _limit(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
+    def format(self, mode: str, timeout: float) -> str:
+        """Return one message that begins a transaction in that `mode`. Its statements may take `timeout` seconds."""
+        timeout_ms = _limit(round((timeout + _BACKSTOP_SECONDS) * 1_000), self._statement_timeout)
         return f"BEGIN {mode}; SET LOCAL statement_timeout = {timeout_ms}; {self._settings}"
 
 
 def format_end(*, writes: bool) -> str:
-    """Return one message that rolls back and undoes effects that a rollback leaves: session locks (manual, Advisory
-    Locks), the state of random(), and if it `writes`, the last values of sequences.
+    """Return one message that rolls back a transaction and undoes the effects that outlive a rollback: session locks
+    (manual, Advisory Locks), the state of random(), and if the transaction `writes`, the cached values of sequences.
     """
-    forget = "DISCARD SEQUENCES; " if writes else ""
-    return f"ROLLBACK; {forget}{format_release()}"
+    discard = "DISCARD SEQUENCES; " if writes else ""
+    return f"ROLLBACK; {discard}{format_release()}"
 
 
 def format_release() -> str:

@@ -2,7 +2,7 @@
 know these: the tool `query` with `sql`, and `postgres://.../TABLE/schema` for each table.
 
 That server sent the text of `sql` unchanged, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only transaction.
-Here it is a single statement, run like `read_query`.
+Here `sql` must be a single statement, and is run as by `read_query`.
 """
 
 import json

@@ -12,26 +12,26 @@ from shared.text import join_lines
 Row = tuple[Any, ...]
 FormatRows = Callable[[Sequence[Row]], Iterator[str]]
 
-_MAX_QUERY_LENGTH = 120
-"""Maximum number of characters shown of another session's statement."""
+_MAX_STATEMENT_LENGTH = 120
+"""Maximum number of characters of another session's statement that are shown."""
 _MAX_ROWS = 5
-"""Maximum number of rows shown of each list."""
+"""Maximum number of rows of each list that are shown."""
 _LAGGING_BYTES = 16 << 20
-"""Number of bytes by which a standby may lag without a warning."""
+"""Number of bytes by which a standby may lag behind without a warning."""
 
 
 class Check(NamedTuple):
-    """One check."""
+    """A check, which is one query."""
 
     title: str
     query: str
     format_rows: FormatRows
-    """Yields the lines for the rows; none if there is no problem."""
-    is_of_sessions: bool = False
-    """True if it concerns other sessions, which not every role may see."""
+    """Yields the lines of the report, given the rows of the query; no lines if there is no problem."""
+    concerns_sessions: bool = False
+    """True if it reports other sessions, which not every role may see."""
 
     async def run(self, ask: Ask) -> list[str]:
-        """Return the lines. Raises SqlError."""
+        """Return the lines of the report. Raises SqlError."""
         return list(self.format_rows(await ask(self.query)))
 
 
@@ -39,18 +39,18 @@ CHECKS: list[Check] = []
 """All checks, in the order of the report."""
 
 
-def _check(title: str, query: str, *, is_of_sessions: bool = False) -> Callable[[FormatRows], FormatRows]:
-    """Add a check with the decorated function, which formats its rows."""
+def _check(title: str, query: str, *, concerns_sessions: bool = False) -> Callable[[FormatRows], FormatRows]:
+    """Add a check whose rows the decorated function formats."""
 
     def add(format_rows: FormatRows) -> FormatRows:
-        CHECKS.append(Check(title, query, format_rows, is_of_sessions))
+        CHECKS.append(Check(title, query, format_rows, concerns_sessions))
         return format_rows
 
     return add
 
 
 def _shorten(words: str | None) -> str:
-    return shorten(join_lines(words or ""), _MAX_QUERY_LENGTH)
+    return shorten(join_lines(words or ""), _MAX_STATEMENT_LENGTH)
 
 
 def _count_rest(rows: Sequence[Row], shown: int = _MAX_ROWS) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _format_cache(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{format_size(temporary)} were written to temporary files, and {deadlocks} deadlocks were broken"
 
 
-@_check("long transactions", queries.TRANSACTIONS, is_of_sessions=True)
+@_check("long transactions", queries.TRANSACTIONS, concerns_sessions=True)
 def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, state, age, idle, held_back, query in rows[:_MAX_ROWS]:
         waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
@@ -102,11 +102,11 @@ def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
     yield from _count_rest(rows)
 
 
-@_check("sessions that wait for locks", queries.BLOCKED, is_of_sessions=True)
+@_check("sessions that wait for locks", queries.BLOCKED, concerns_sessions=True)
 def _format_blocked(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, seconds, mode, relation, blockers, query in rows[:_MAX_ROWS]:
-        of = f" on {_format_sql_name(relation)}" if relation else ""
-        what = f"waits {format_span(seconds)} for {mode or 'a lock'}{of}, held by pid {blockers}"
+        on_relation = f" on {_format_sql_name(relation)}" if relation else ""
+        what = f"waits {format_span(seconds)} for {mode or 'a lock'}{on_relation}, held by pid {blockers}"
         yield f"pid {pid}, {format_name(user)}, {what}: {_shorten(query)}"
     yield from _count_rest(rows)
 
@@ -132,8 +132,8 @@ def _format_wraparound(rows: Sequence[Row]) -> Iterator[str]:
 @_check("indexes", queries.INDEXES)
 def _format_indexes(rows: Sequence[Row]) -> Iterator[str]:
     for kind, index, table, size, other in rows[: 3 * _MAX_ROWS]:
-        also = f"; the same as {_format_sql_name(other)}" if other else ""
-        yield f"{kind}: {_format_sql_name(index)} on {_format_sql_name(table)}, {format_size(size)}{also}"
+        same_as = f"; the same as {_format_sql_name(other)}" if other else ""
+        yield f"{kind}: {_format_sql_name(index)} on {_format_sql_name(table)}, {format_size(size)}{same_as}"
     yield from _count_rest(rows, 3 * _MAX_ROWS)
 
 

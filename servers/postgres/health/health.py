@@ -10,41 +10,42 @@ from servers.postgres.health.queries import SEES_ALL
 from servers.postgres.health.slow_statements import list_slow_statements
 
 _SAVEPOINT = "mcp_bundle_check"
-_SECONDS = 5
-"""Time limit of one check, in seconds."""
+_CHECK_TIMEOUT = 5
+"""Maximum number of seconds of one check."""
 _LOCK_MILLISECONDS = 200
-"""Milliseconds to wait for a lock. The size of a locked table stays unknown."""
-_LIMIT = """
+"""Maximum number of milliseconds to wait for a lock. The size of a locked table is then not reported."""
+_SET_TIMEOUTS = """
     SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('lock_timeout', $2, true)"""
 _WARNING = "WARNING"
-_HIDDEN = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
+_HIDDEN_SESSIONS = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
 
 
 async def check_health(ask: Ask) -> list[str]:
-    """In a transaction, return the findings by section title, one line each.
+    """Return the lines of the report: the title of each check, and the findings below it. `ask` must be in a
+    transaction.
 
-    A failed check gives the reason. Raises SqlError only if the connection breaks.
+    If a check fails, the report contains the reason. Raises SqlError only if the connection breaks.
     """
     lines: list[str] = []
     ((sees_all,),) = await ask(SEES_ALL)
-    await ask(_LIMIT, f"{_SECONDS}s", f"{_LOCK_MILLISECONDS}ms")
+    await ask(_SET_TIMEOUTS, f"{_CHECK_TIMEOUT}s", f"{_LOCK_MILLISECONDS}ms")
     for check in CHECKS:
-        findings = await _try(ask, check.run)
-        hidden = [_HIDDEN] if check.is_of_sessions and not sees_all else []
+        findings = await _run_check(ask, check.run)
+        hidden = [_HIDDEN_SESSIONS] if check.concerns_sessions and not sees_all else []
         lines += _format_section(check.title, findings + hidden)
-    lines += _format_section("slow statements", await _try(ask, list_slow_statements))
+    lines += _format_section("slow statements", await _run_check(ask, list_slow_statements))
     return lines
 
 
 def format_health(database: str, lines: Sequence[str]) -> str:
-    """Format the findings between data marks."""
+    """Return the lines of the report, between marks that say that they are data, below a heading."""
     warnings = sum(line.lstrip().startswith(_WARNING) for line in lines)
-    head = f"database {database}; {warnings or 'no'} warning{'' if warnings == 1 else 's'}"
-    return "\n".join((head, fence(lines)))
+    heading = f"database {database}; {warnings or 'no'} warning{'' if warnings == 1 else 's'}"
+    return "\n".join((heading, fence(lines)))
 
 
-async def _try(ask: Ask, check: Callable[[Ask], Awaitable[list[str]]]) -> list[str]:
-    # A failure must not end the transaction in which the other checks run.
+async def _run_check(ask: Ask, check: Callable[[Ask], Awaitable[list[str]]]) -> list[str]:
+    # With the savepoint, a failure does not end the transaction in which the other checks run.
     await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
         findings = await check(ask)

@@ -1,6 +1,6 @@
-"""Indexes that would speed up a statement, derived from the columns in its conditions.
+"""Suggests indexes that may speed up a statement, derived from the columns in its conditions.
 
-If the extension hypopg is installed, each is tried with the planner.
+If the extension hypopg is installed, the planner computes the cost of the statement with each of them.
 """
 
 import re
@@ -22,18 +22,18 @@ _MAX_CANDIDATES = 5
 """Maximum number of indexes that are tried."""
 _SAVEPOINT = "mcp_bundle_index"
 _CLEANUP_SECONDS = 5.0
-"""Seconds for removing hypothetical indexes."""
+"""Maximum number of seconds for removing hypothetical indexes."""
 _MAX_COST_FRACTION = 0.9
-"""An index is mentioned if the cost with it is less than this fraction of the cost without it."""
+"""An index is suggested if the cost with it is less than this fraction of the cost without it."""
 _CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _CAST = re.compile(
     r"::(?:\"(?:[^\"]|\"\")+\"|[\w.]+(?: (?:varying|precision|with(?:out)? time zone))?)(?:\([\d,]+\))?(?:\[\])*"
 )
-_PART = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
-_WRAPPED = re.compile(rf"(?<![\w\"])\(({_PART}\.{_PART})\)")
-_COMPARED = re.compile(rf"({_PART})\.({_PART}) (=|<=?|>=?) ")
-_COMPARED_AFTER = re.compile(rf" (=|<=?|>=?) ({_PART})\.({_PART})(?!\()")
+_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
+_PARENTHESIZED = re.compile(rf"(?<![\w\"])\(({_IDENTIFIER}\.{_IDENTIFIER})\)")
+_COMPARED = re.compile(rf"({_IDENTIFIER})\.({_IDENTIFIER}) (=|<=?|>=?) ")
+_COMPARED_AFTER = re.compile(rf" (=|<=?|>=?) ({_IDENTIFIER})\.({_IDENTIFIER})(?!\()")
 
 _COLUMNS = """
     SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
@@ -65,21 +65,21 @@ class _Candidate(NamedTuple):
     columns: Sequence[str]
 
     @property
-    def words(self) -> str:
-        """The table and columns of the index."""
+    def definition(self) -> str:
+        """The table and the columns of the index, as in CREATE INDEX."""
         return f"{self.table} ({', '.join(self.columns)})"
 
 
 async def suggest_indexes(
     ask: Ask, tables: Sequence[ScannedTable], nodes: Sequence[Node], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """Describe the effect of indexes on the `tables` of the plan with these `nodes`; empty if there is no candidate.
-
-    `find_cost` plans the statement again. Raises SqlError.
-    """
-    written = [node[title] for node in nodes for title in _CONDITIONS if title in node]
-    # Without literals and casts, which may look like columns or surround them.
-    conditions = "\n".join(_WRAPPED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", candidate))) for candidate in written)
+    """Return notes on indexes of the `tables` that a plan with these `nodes` scans; empty if no index comes into
+    question. `find_cost` plans the statement again, and returns its cost. Raises SqlError."""
+    conditions_in_plan = [node[title] for node in nodes for title in _CONDITIONS if title in node]
+    # Literals are removed, since they may look like columns, and casts, since they may surround columns.
+    conditions = "\n".join(
+        _PARENTHESIZED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", candidate))) for candidate in conditions_in_plan
+    )
     candidates: list[_Candidate] = []
     for table in tables:
         columns: dict[str, str] = dict(await ask(_COLUMNS, table.oid))
@@ -90,7 +90,7 @@ async def suggest_indexes(
         return []
     extension = await ask(_EXTENSION)
     if not extension:
-        names = "; ".join(candidate.words for candidate in candidates[:_MAX_CANDIDATES])
+        names = "; ".join(candidate.definition for candidate in candidates[:_MAX_CANDIDATES])
         return [f"an index might help, but was not tried, because hypopg is not installed: {names}"]
     return await _compare_costs(ask, extension[0][0], candidates[:_MAX_CANDIDATES], find_cost)
 
@@ -98,32 +98,36 @@ async def suggest_indexes(
 async def _compare_costs(
     ask: Ask, schema: str, candidates: Sequence[_Candidate], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """Return the cost with each of the indexes, which exist only for this session's planner, and only during the
-    test."""
-    before = await find_cost()
+    """Return notes on the cost with each of the indexes. They are hypothetical: only the planner of this session sees
+    them, and they are removed at the end."""
+    old_cost = await find_cost()
     notes: list[tuple[float, str]] = []
     await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
         for candidate in candidates:
             await ask(f"SELECT {schema}.hypopg_reset()")
-            await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {candidate.words}")  # noqa: S608
+            await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {candidate.definition}")  # noqa: S608
             cost = await find_cost()
-            if cost < _MAX_COST_FRACTION * before:
+            if cost < _MAX_COST_FRACTION * old_cost:
                 notes.append(
-                    (cost, f"with an index on {candidate.words} the cost would be {cost:g} instead of {before:g}")
+                    (
+                        cost,
+                        f"with an index on {candidate.definition} the cost would be {cost:g} instead of {old_cost:g}",
+                    )
                 )
     finally:
-        # They outlive the transaction, on a connection that others may use next.
+        # Hypothetical indexes outlive the transaction, and other calls use the connection next.
         deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
             await ask(f"SELECT {schema}.hypopg_reset()", deadline=deadline)
-    tried = "; ".join(candidate.words for candidate in candidates)
-    return [note for _, note in sorted(notes)] or [f"none of these indexes would make it much cheaper: {tried}"]
+    names = "; ".join(candidate.definition for candidate in candidates)
+    return [note for _, note in sorted(notes)] or [f"none of these indexes would make it much cheaper: {names}"]
 
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
-    """Yield candidates with one column, those compared with = first, and then pairs that begin with one of these."""
+    """Yield candidates with one column, first for columns that are compared with =, and then candidates with two
+    columns, of which the first is compared with =."""
     equal_columns: dict[str, None] = {}
     other_columns: dict[str, None] = {}
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
@@ -132,12 +136,12 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
         column = columns.get(_unquote(name))
         if _unquote(alias) == table.alias and column is not None:
             (equal_columns if sign == "=" else other_columns)[column] = None
-    singles = [*equal_columns, *(single for single in other_columns if single not in equal_columns)]
-    pairs = [(first, second) for first in equal_columns for second in singles if first != second]
+    single_columns = [*equal_columns, *(single for single in other_columns if single not in equal_columns)]
+    pairs = [(first, second) for first in equal_columns for second in single_columns if first != second]
     # For two columns that are both compared with =, one order is enough.
-    distinct_pairs = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
-    for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _MAX_CANDIDATES):
-        yield _Candidate(table.name, chosen)
+    distinct_pairs = [pair for index, pair in enumerate(pairs) if pair[::-1] not in pairs[:index]]
+    for columns_of_index in islice([*((single,) for single in single_columns), *distinct_pairs], 2 * _MAX_CANDIDATES):
+        yield _Candidate(table.name, columns_of_index)
 
 
 def _unquote(part: str) -> str:

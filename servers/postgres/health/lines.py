@@ -33,5 +33,5 @@ def format_ago(seconds: float | None) -> str:
 
 
 def format_share(part: float, whole: float) -> str:
-    """Format a share as a percentage."""
+    """Format the share of `part` in `whole` as a percentage."""
     return f"{100 * part / whole:.1f} %" if whole else "nothing yet"

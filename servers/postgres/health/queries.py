@@ -1,6 +1,6 @@
-"""The queries of the health checks."""
+"""The queries of the health checks. The functions in `checks` format their rows."""
 
-from servers.postgres.schema.entries import SEEN
+from servers.postgres.schema.entries import VISIBLE
 
 _OLD_SECONDS = 60
 """Transactions of at least this age, in seconds, are listed."""
@@ -69,7 +69,7 @@ INDEXES = f"""
         JOIN pg_catalog.pg_class AS n ON n.oid = x.indexrelid AND n.relkind = 'i'
         JOIN pg_catalog.pg_am AS am ON am.oid = n.relam
         LEFT JOIN pg_catalog.pg_stat_user_indexes AS s ON s.indexrelid = x.indexrelid
-        WHERE {SEEN})
+        WHERE {VISIBLE})
     SELECT f.kind, f.indexrelid::pg_catalog.regclass::pg_catalog.text,
         f.indrelid::pg_catalog.regclass::pg_catalog.text, f.size, f.other::pg_catalog.regclass::pg_catalog.text
     FROM (
@@ -93,7 +93,7 @@ SEQUENCES = f"""
                 / nullif(s.max_value::pg_catalog.numeric - s.min_value, 0) AS used
         FROM pg_catalog.pg_sequences AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname = s.schemaname
         JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = s.sequencename
-        WHERE {SEEN})
+        WHERE {VISIBLE})
     (SELECT q.oid::pg_catalog.regclass::pg_catalog.text, q.used::pg_catalog.float8, q.kind FROM q
     WHERE q.used > {_MIN_USED_SHARE} AND NOT q.cycle ORDER BY q.used DESC LIMIT 10)
     UNION ALL

@@ -25,7 +25,7 @@ _EXTENSION = """
         pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
     FROM pg_catalog.pg_extension AS x JOIN pg_catalog.pg_namespace AS n ON n.oid = x.extnamespace
     WHERE x.extname = 'pg_stat_statements' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')"""
-_TOP = """
+_SLOWEST = """
     SELECT t.* FROM (
         SELECT s.queryid, s.query, s.calls, s.rows, {total}::pg_catalog.float8, {mean}::pg_catalog.float8,
             s.shared_blks_hit, s.shared_blks_read, s.temp_blks_written,
@@ -49,7 +49,9 @@ async def list_slow_statements(ask: Ask) -> list[str]:
     columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")
     lines: list[str] = [] if sees_all else [_HIDDEN]
     for title, order in zip(("by total time", "by time per call"), columns, strict=True):
-        statistics_query = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_MAX_ROWS)
+        statistics_query = _SLOWEST.format(
+            total=columns[0], mean=columns[1], schema=schema, order=order, rows=_MAX_ROWS
+        )
         lines.append(f"{title}:")
         for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(statistics_query):
             spilled = f", {written} temporary pages" if written else ""

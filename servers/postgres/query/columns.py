@@ -1,4 +1,4 @@
-"""The types of a result's columns, with their names in the catalog."""
+"""The types of the columns of a result, also as they were declared in the tables."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,7 +31,8 @@ class ColumnTypes:
     def __init__(self) -> None:
         self._types = Types()
         self._declared: dict[tuple[int, int, int, int], str] = {}
-        """By table and column number, and the type's oid and modifier, so that a changed type has another entry."""
+        """The declared types by table, column number, oid of the type and its modifier. A column whose type was
+        changed has another entry."""
 
     async def describe(self, columns: Sequence[Column], ask: Ask) -> ColumnDescriptions:
         """Describe the columns, and look up those that are not cached. Raises SqlError."""

@@ -1,4 +1,4 @@
-"""Exports all rows of a query to a file. They are written while they arrive, so only a few are in memory."""
+"""Exports all rows of a query to a file. Rows are written while they arrive, so only a few are in memory."""
 
 from functools import partial
 

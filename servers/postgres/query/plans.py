@@ -1,4 +1,4 @@
-"""Plans of statements, estimated or measured, with hints on indexes."""
+"""Plans of statements, estimated or measured, with notes on wrong estimates and on indexes."""
 
 import json
 import re
@@ -21,16 +21,16 @@ from shared.text import join_lines
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
 _MAX_DETAIL_LENGTH = 500
-"""Maximum number of characters in a condition."""
-_FEW_BYTES = 8 * 8192
-"""Maximum size in bytes of a table that is scanned completely in no time."""
+"""Maximum number of characters of a condition."""
+_SMALL_TABLE_BYTES = 8 * 8192
+"""Maximum size of a small table in bytes. It may be scanned completely, since that takes no time."""
 _WRONG_FACTOR = 10
-"""A note is made if expected and actual rows differ by at least this factor."""
+"""An estimate is wrong if expected and actual numbers of rows differ by at least this factor."""
 _MAX_NOTES = 3
 """Maximum number of notes on wrong estimates."""
-_NAME = "mcp_bundle_plan"
+_STATEMENT_NAME = "mcp_bundle_plan"
 _CLEANUP_SECONDS = 5.0
-"""Seconds for removing the prepared statement."""
+"""Maximum number of seconds for removing the prepared statement."""
 
 _PLACEHOLDER = re.compile(r"\$\d")
 _CONDITIONS = ("Index Cond", "Hash Cond", "Merge Cond", "Recheck Cond", "Join Filter", "Filter", "One-Time Filter",
@@ -46,7 +46,7 @@ _TABLES = """
 
 
 class _Step(NamedTuple):
-    """A node of the plan."""
+    """A node of the plan, with its depth in the tree."""
 
     level: int
     node: Node
@@ -57,8 +57,8 @@ async def explain(
 ) -> Plan:
     """Return the plan of one statement, in at most `limit` bytes.
 
-    Without its parameters, it is the generic plan for all values. With `analyze`, the statement is run as well, in
-    the current transaction, which must be read-only.
+    If the statement has parameters but no values are given, it is the generic plan, for all values. With `analyze`,
+    the statement is run as well, in the current transaction, which must be read-only.
     """
 
     async def find_cost() -> float:
@@ -67,19 +67,21 @@ async def explain(
 
     root = await _explain(session, sql, parameters, analyze=analyze)
     steps: list[_Step] = []
-    waiting = [_Step(0, root["Plan"])]
-    while waiting:
-        step = waiting.pop()
+    pending = [_Step(0, root["Plan"])]
+    while pending:
+        step = pending.pop()
         steps.append(step)
-        waiting += [_Step(step.level + 1, part) for part in reversed(step.node.get("Plans", []))]
+        pending += [_Step(step.level + 1, part) for part in reversed(step.node.get("Plans", []))]
     nodes = [step.node for step in steps]
     tables = await _find_scans(session.ask, nodes)
-    shown: list[PlanStep] = [{"level": step.level, "detail": _format_node(step.node)} for step in steps[:_MAX_STEPS]]
+    plan_steps: list[PlanStep] = [
+        {"level": step.level, "detail": _format_node(step.node)} for step in steps[:_MAX_STEPS]
+    ]
     notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
     notes += _note_wrong_estimates(steps)
     notes += await suggest_indexes(session.ask, tables, nodes, find_cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
-    return make_plan(shown, names, limit, is_incomplete=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
+    return make_plan(plan_steps, names, limit, is_incomplete=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
 
 
 async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:
@@ -97,35 +99,37 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
 
 async def _explain_generically(session: Session, sql: str, command: str) -> Any:
     """Explain a statement without values for its parameters."""
-    await session.run(sql, (), prefix=f"PREPARE {_NAME} AS ")
+    await session.run(sql, (), prefix=f"PREPARE {_STATEMENT_NAME} AS ")
     try:
-        await session.ask(f"SAVEPOINT {_NAME}")
+        await session.ask(f"SAVEPOINT {_STATEMENT_NAME}")
         ((count,),) = await session.ask(
             "SELECT pg_catalog.cardinality(p.parameter_types) FROM pg_catalog.pg_prepared_statements AS p "
             "WHERE p.name = $1",
-            _NAME,
+            _STATEMENT_NAME,
         )
-        # EXPLAIN (GENERIC_PLAN) came with PostgreSQL 16, and this server supports 13 as well.
+        # EXPLAIN (GENERIC_PLAN) exists only since PostgreSQL 16, and this server supports 13 as well.
         await session.ask("SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)")
         values = f"({', '.join(['NULL'] * count)})" if count else ""
-        return await session.run(f"{command} EXECUTE {_NAME}{values}", ())
+        return await session.run(f"{command} EXECUTE {_STATEMENT_NAME}{values}", ())
     finally:
-        # A prepared statement outlives the transaction, on a connection that others may use next.
+        # A prepared statement outlives the transaction, and other calls use the connection next.
         deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
-            await session.run(f"ROLLBACK TO SAVEPOINT {_NAME}", (), deadline=deadline)
-            await session.run(f"DEALLOCATE {_NAME}", (), deadline=deadline)
+            await session.run(f"ROLLBACK TO SAVEPOINT {_STATEMENT_NAME}", (), deadline=deadline)
+            await session.run(f"DEALLOCATE {_STATEMENT_NAME}", (), deadline=deadline)
 
 
 async def _find_scans(ask: Ask, nodes: Sequence[Node]) -> list[ScannedTable]:
-    """Return the tables that are scanned completely and are not small."""
+    """Return the tables that are scanned completely, without small ones."""
     scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and "Schema" in node]
     if not scans:
         return []
     scanned_names = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
     rows = await ask(_TABLES, [schema for schema, _ in scanned_names], [name for _, name in scanned_names])
     large_tables = {
-        (schema, name): (oid, regclass) for schema, name, oid, regclass, size in rows if (size or 0) > _FEW_BYTES
+        (schema, name): (oid, regclass)
+        for schema, name, oid, regclass, size in rows
+        if (size or 0) > _SMALL_TABLE_BYTES
     }
     return [
         ScannedTable(*large_tables[node["Schema"], node["Relation Name"]], node["Alias"])
@@ -188,7 +192,8 @@ def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
         if not node.get("Actual Loops"):
             continue
         expected, actual = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
-        # Without a condition, there may be few rows because no more were requested.
+        # Fewer rows than expected are only a wrong estimate if a condition removed the others. Without a condition,
+        # or below a LIMIT, no more rows may have been requested.
         is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
         if actual >= _WRONG_FACTOR * expected or (is_filtered and expected >= _WRONG_FACTOR * actual):
             name = _name_node(node)

@@ -1,8 +1,8 @@
-"""Runs a query up to the rows that fit into one result.
+"""Runs a query, and returns as many rows as fit into one result.
 
 A query that can have many rows is read with a cursor, in a transaction that sees the database as it was at its
-beginning. If there are more rows, the transaction stays open so that the client can continue. SHOW and EXPLAIN have
-no cursor, and few rows.
+beginning. If there are more rows, the transaction stays open so that the client can continue. SHOW and EXPLAIN can't
+have a cursor, but they return few rows.
 """
 
 import time
@@ -27,7 +27,7 @@ MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 """The mode of a transaction in which all statements, including those for later pages, see the same state of the
 database."""
 _BOM = "\ufeff"
-"""The byte order mark, with which SQL copied from a file may begin."""
+"""The byte order mark, with which SQL that was copied from a file may begin."""
 _CURSOR = "mcp_bundle_rows"
 _SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
@@ -37,14 +37,14 @@ _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 
 class Remainder(NamedTuple):
-    """The rest of a query after a result."""
+    """What remains of a query after a result."""
 
-    waiting: Sequence[Row]
-    """Rows that were fetched but did not fit."""
-    is_kept: bool
-    """True if the transaction can return the rest; otherwise the query must be run again."""
+    buffered: Sequence[Row]
+    """Rows that were fetched but did not fit into the result."""
+    can_resume: bool
+    """True if the transaction can return the remaining rows; otherwise the query must be run again."""
     is_ended: bool
-    """True if there are no rows after the waiting ones."""
+    """True if there are no rows after the buffered ones."""
 
 
 class Answer(NamedTuple):
@@ -53,33 +53,32 @@ class Answer(NamedTuple):
     columns: ColumnDescriptions
     page: Page
     rest: Remainder | None
-    """None after the last rows."""
+    """What remains of the query; None after the last rows."""
     snapshot: str
     """The snapshot that the query saw, in PostgreSQL's notation; empty if it is not needed because the query has
     ended."""
     seconds: float
+    """The time that the result took."""
 
 
 class _Source:
-    """The source of rows: first the waiting rows, then the rows of the cursor."""
+    """The source of rows: first the buffered rows, then the rows of the cursor."""
 
     def __init__(self, link: Link, deadline: Deadline, rest: Remainder) -> None:
         self._link = link
         self._deadline = deadline
-        self._waiting = list(rest.waiting)
-        self._is_kept = rest.is_kept
+        self._buffered = list(rest.buffered)
+        self._can_resume = rest.can_resume
         self.is_ended = rest.is_ended
         """True if the cursor is at its end."""
-        self._is_lost = False
+        self._lost_rows = False
         self.columns: Sequence[Column] = ()
 
     async def fetch(self, max_rows: int) -> list[Row]:
-        """Return the next rows: `max_rows`, unless there are fewer.
-
-        Rows beyond the memory limit are lost, and can only be read by running the query again.
-        """
-        if self._waiting:
-            next_rows, self._waiting = self._waiting[:max_rows], self._waiting[max_rows:]
+        """Return the next `max_rows` rows, or fewer at the end, or if they exceed the memory limit. Rows beyond that
+        limit are lost, and can only be read by running the query again."""
+        if self._buffered:
+            next_rows, self._buffered = self._buffered[:max_rows], self._buffered[max_rows:]
             return next_rows
         if self.is_ended:
             return []
@@ -89,16 +88,16 @@ class _Source:
             max_bytes=self._link.limits.value_bytes,
         )
         self.columns = result.columns
-        self._is_lost = result.is_truncated
+        self._lost_rows = result.is_truncated
         self.is_ended = result.is_truncated or len(result.rows) < max_rows
         return result.rows
 
-    def make_remainder(self, rejected: Sequence[Row]) -> Remainder | None:
-        """Return the rest of the query, including the rows that did not fit."""
-        waiting = [*rejected, *self._waiting]
-        if not waiting and self.is_ended and not self._is_lost:
+    def make_remainder(self, not_fitting: Sequence[Row]) -> Remainder | None:
+        """Return what remains of the query, including the fetched rows that did not fit; None if nothing remains."""
+        buffered = [*not_fitting, *self._buffered]
+        if not buffered and self.is_ended and not self._lost_rows:
             return None
-        return Remainder(waiting, self._is_kept and not self._is_lost, self.is_ended)
+        return Remainder(buffered, self._can_resume and not self._lost_rows, self.is_ended)
 
 
 async def check(sql: str) -> Statement:
@@ -107,7 +106,7 @@ async def check(sql: str) -> Statement:
 
 
 def bind(query: Query) -> tuple[str, list[Cell]]:
-    """Return the statement with `$1`, … and the encoded values for them. Raises SqlError with code
+    """Return the statement with numbered parameters (`$1`), and their encoded values. Raises SqlError with code
     `bad_parameters`."""
     if isinstance(query.parameters, Mapping):
         sql, values = bind_named(query.sql, query.parameters)
@@ -118,11 +117,11 @@ def bind(query: Query) -> tuple[str, list[Cell]]:
 async def run_query(
     link: Link, query: Query, limits: AnswerLimits, columns: ColumnTypes, deadline: Deadline
 ) -> Answer:
-    """Run the query up to the rows of its first result, in a transaction with `MODE`. Raises SqlError.
+    """Run the query in a transaction with `MODE`, and return as many rows as fit into one result. Raises SqlError.
 
-    The first `query.offset` rows are skipped, which takes as long as reading them.
+    The first `query.offset` rows are skipped, for which PostgreSQL has to compute them.
     """
-    began = time.monotonic()
+    started_at = time.monotonic()
     sql, values = bind(query)
     statement = await check(sql)
     if statement.first_word in CURSOR_WORDS:
@@ -130,7 +129,7 @@ async def run_query(
         await link.run(statement.body, values, deadline=deadline, prefix=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
-        # A waiting transaction would take one of the pooler's connections from other clients.
+        # Behind a pooler the transaction is not kept, since it would occupy one of the pooler's few connections.
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     else:
@@ -144,16 +143,16 @@ async def run_query(
     snapshot = ""
     if rest is not None or query.offset:
         ((snapshot,),) = await ask(_SNAPSHOT)
-    return Answer(described, page, rest, snapshot, time.monotonic() - began)
+    return Answer(described, page, rest, snapshot, time.monotonic() - started_at)
 
 
 async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
     """Return the rows after the rows in `answer`, from the transaction kept for them. Raises SqlError."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     page, remainder = await _fill_page(answer.columns, source, rows, limits)
-    return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - began)
+    return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - started_at)
 
 
 async def _fill_page(
@@ -161,11 +160,11 @@ async def _fill_page(
 ) -> tuple[Page, Remainder | None]:
     """Return a page of the `rows` and those after them, and the rest of the query."""
     page = PageBuilder(columns.names, limits, Codec(columns.types).encode)
-    rejected = page.add(rows)
-    while rows and not rejected and (count := page.rows_to_fetch):
+    not_fitting = page.add(rows)
+    while rows and not not_fitting and (count := page.rows_to_fetch):
         rows = await source.fetch(count)
-        rejected = page.add(rows)
-    if rows and not rejected:
-        # Only fetching one more row shows whether there are more.
-        rejected = await source.fetch(1)
-    return Page(page.encoded, [kind.name for kind in columns.types]), source.make_remainder(rejected)
+        not_fitting = page.add(rows)
+    if rows and not not_fitting:
+        # Fetch one more row to find out whether there are more.
+        not_fitting = await source.fetch(1)
+    return Page(page.encoded, [kind.name for kind in columns.types]), source.make_remainder(not_fitting)

@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are strings;
-PostgreSQL reads them as the types of their columns, and a string that is not a value of the type matches no row.
+The key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are strings,
+which PostgreSQL converts to the types of their columns. A string that is not a value of the type matches no row.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
 
 _MAX_KEYS_COMPARED = 100_000
-"""Maximum number of rows whose keys are compared with the text entered so far."""
+"""Maximum number of rows whose keys are compared with the typed text."""
 
 _KEY = """
     SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
@@ -55,18 +55,19 @@ class _KeyColumn(NamedTuple):
 
     name: str
     sql: str
+    """The name as it is written in a statement."""
 
 
 async def read_first_rows(table: str, limits: AnswerLimits, session: Session) -> TableRows:
-    """Return the first rows by key, as many as fit. Raises SqlError."""
+    """Return the first rows in the order of the key, as many as fit. Raises SqlError."""
     relation = await find_relation(session.ask, table)
     key = await _find_key(session.ask, relation)
     order = f" ORDER BY {', '.join(column.sql for column in key)}" if key else ""
-    shown = await _list_readable(session.ask, relation)
-    query = f"SELECT {shown} FROM {relation.name}{order} LIMIT"  # noqa: S608
+    column_list = await _list_readable(session.ask, relation)
+    query = f"SELECT {column_list} FROM {relation.name}{order} LIMIT"  # noqa: S608
     filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
-    following = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
-    return make_table_rows(relation.name, [column.name for column in key], filled.names, filled.page, following)
+    next_query = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
+    return make_table_rows(relation.name, [column.name for column in key], filled.names, filled.page, next_query)
 
 
 async def find_row(table: str, key: str, limits: AnswerLimits, session: Session) -> TableRows:
@@ -78,8 +79,8 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
     if not columns or len(parts) != len(columns):
         raise SqlError("not_found", "no row has such a key")
     conditions = " AND ".join(f"{column.sql} = ${number}" for number, column in enumerate(columns, 1))
-    shown = await _list_readable(session.ask, relation)
-    query = f"SELECT {shown} FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
+    column_list = await _list_readable(session.ask, relation)
+    query = f"SELECT {column_list} FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
     try:
         filled = await fill_page(session, query, [encode_text(part) for part in parts], limits)
     except SqlError as error:
@@ -105,7 +106,7 @@ async def find_keys(table: str, prefix: str, session: Session) -> list[str]:
     texts = ", ".join(
         f"pg_catalog.format('%s', {column.sql}) AS t{number}" for number, column in enumerate(columns, 1)
     )
-    # The first values must be equal to the parts, and the last part is a prefix.
+    # The last part is a prefix of its value; the values before it must be equal.
     conditions = [f"t{number} = ${number}::pg_catalog.text" for number in range(1, len(parts))]
     conditions.append(f"pg_catalog.starts_with(t{len(parts)}, ${len(parts)}::pg_catalog.text)")
     query = f"""
@@ -123,9 +124,9 @@ async def find_keys(table: str, prefix: str, session: Session) -> list[str]:
 
 
 async def _list_readable(ask: Ask, relation: Relation) -> str:
-    """Return the columns that the role may read, as written in SELECT; all if it may read all or none."""
-    ((readable, is_whole),) = await ask(_READABLE, relation.oid)
-    return "*" if is_whole or readable is None else str(readable)
+    """Return the columns that the role may read, as written in SELECT; `*` if it may read all columns or none."""
+    ((readable, reads_all),) = await ask(_READABLE, relation.oid)
+    return "*" if reads_all or readable is None else str(readable)
 
 
 async def _find_key(ask: Ask, relation: Relation) -> list[_KeyColumn]:

@@ -1,13 +1,13 @@
-"""Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
+"""Continues queries whose rows did not fit into one result, so that the next call gets the following rows.
 
-The transaction is kept at its position for `SOURCE_SECONDS` seconds, with the state of the database that it sees.
+The transaction is kept open for `SOURCE_SECONDS` seconds, with its cursor and the state of the database that it sees.
 During that time it holds back VACUUM, prevents others from altering the tables that it reads, and occupies a
-connection. So at most half of the connections are kept, and the oldest is released when another query has none. After
-that the query is run again, and the rows of earlier results are skipped.
+connection. So at most half of the connections are kept for this, and the oldest is released when another query finds
+none free. Once the transaction was released, the query is run again, and the rows of earlier results are skipped.
 
-PostgreSQL's snapshots show whether the database was changed in between. If both are the same, no writing transaction
-has ended in between, so the rows are the same, except for an order that the query leaves open. If they differ, some
-transaction has ended, in any table or database of the server. Nothing more is known without reading the rows.
+Then PostgreSQL's snapshots show whether the database was changed in between. If both snapshots are the same, no
+writing transaction has ended in between, so the rows are the same, but their order may differ if the query does not
+determine it. If they differ, some transaction has ended, which may concern any table or database of the server.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from servers.postgres.query.reading import MODE, Answer, Remainder, resume, run_
 
 
 class _OpenTransaction(NamedTuple):
-    """A transaction that waits for its next call."""
+    """A transaction that is kept open for the next call."""
 
     link: Link
     answer: Answer
@@ -34,17 +34,17 @@ class _OpenTransaction(NamedTuple):
 
 
 class Snapshots:
-    """The queries of one database that can be continued. `run` must be running."""
+    """The queries of one database that can be continued. The method `run` must run in a task."""
 
     def __init__(
-        self, name: str, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = SOURCE_SECONDS
+        self, name: str, pool: Pool, columns: ColumnTypes, timeout: float, kept_seconds: float = SOURCE_SECONDS
     ) -> None:
-        """Keep transactions of `pool`, for the database `name`. `seconds` is the time limit of a query that is not a
-        job."""
+        """Keep transactions of `pool`, for the database `name`, for `kept_seconds`. `timeout` is that of a query
+        without a job, in seconds."""
         self._name = name
         self._pool = pool
         self._columns = columns
-        self._seconds = seconds
+        self._timeout = timeout
         self._cursors: Cursors[_OpenTransaction] = Cursors(
             lambda transaction: pool.end(transaction.link), kept_seconds
         )
@@ -54,12 +54,12 @@ class Snapshots:
     async def read(
         self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None = None
     ) -> QueryRows:
-        """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
+        """Return the first rows of `query`, or the rows after those that came with `cursor`.
 
-        Raises SqlError, including `bad_cursor` if it belongs to another query, database or client.
+        Raises SqlError, with code `bad_cursor` if the cursor belongs to another query, database or client.
         """
         request_fingerprint = fingerprint(owner, self._name, query)
-        deadline = Deadline(self._seconds, job)
+        deadline = Deadline(self._timeout, job)
         if cursor is None:
             return await self._run(query, limits, deadline, Position(request_fingerprint, 0, b"", False))
         position = self._cursors.find(cursor, request_fingerprint)
@@ -75,7 +75,7 @@ class Snapshots:
             """Each call releases the oldest one."""
 
     async def release_oldest(self) -> None:
-        """Release the oldest kept transaction, for a query without a connection."""
+        """Release the oldest kept transaction, so that its connection is free."""
         await self._cursors.release_oldest(lambda _: True)
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> QueryRows:
@@ -88,7 +88,7 @@ class Snapshots:
         finally:
             if not is_kept:
                 await self._pool.end(link)
-        # Only some of the connections may be kept.
+        # At most this part of the connections is kept.
         if self._cursors.count(lambda _: True) > max(self._pool.size // POOL_DIVISOR, 1):
             await self.release_oldest()
         return rows
@@ -114,7 +114,8 @@ class Snapshots:
         return rows
 
     def _store(self, link: Link, answer: Answer, position: Position) -> tuple[QueryRows, bool]:
-        """Return the rows of a result with a cursor for the next ones, for which the transaction may be kept."""
+        """Return the rows of a result, with a cursor if there are more, and True if the transaction is kept for the
+        cursor."""
         names, declared = answer.columns.names, answer.columns.declared
         rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:
@@ -122,8 +123,8 @@ class Snapshots:
         offset, state = position.offset + len(answer.page.rows), fingerprint(answer.snapshot)
         transaction = (
             _OpenTransaction(link, answer._replace(page=NO_ROWS, rest=None), answer.rest)
-            if answer.rest.is_kept
+            if answer.rest.can_resume
             else None
         )
         cursor = self._cursors.make_cursor(Position(position.request, offset, state, position.changed), transaction)
-        return rows._replace(more=True, cursor=cursor), answer.rest.is_kept
+        return rows._replace(more=True, cursor=cursor), answer.rest.can_resume

@@ -1,16 +1,16 @@
-"""Queries that return the statements that create the parts of a schema, one kind of part each.
+"""Queries that return the statements that create a schema, one query for each kind of object.
 
-Created objects are named with their schema. Objects that they refer to are named as by PostgreSQL's own functions,
-according to the search path, which the script sets.
+The statements qualify the names of created objects with their schemas. Objects that they refer to are named by
+PostgreSQL's own functions, which depend on the search path, so the script sets it.
 """
 
-from servers.postgres.schema.entries import SEEN
+from servers.postgres.schema.entries import VISIBLE
 
 _OWN = """NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS e
     WHERE e.classid = '{catalog}'::pg_catalog.regclass AND e.objid = {oid}
         AND (e.deptype = 'e' OR e.deptype = 'i' AND e.refobjid <> e.objid))"""
-"""True for an object that belongs to no extension, and is not part of another object, such as the sequence of an
-identity column."""
+"""An SQL condition: an object belongs neither to an extension nor to another object, as the sequence of an identity
+column does."""
 _SCHEMAS = """(SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE'))"""
@@ -21,7 +21,7 @@ def _own(catalog: str, oid: str) -> str:
 
 
 def _name(relation: str) -> str:
-    """Return SQL for the name of a relation with its schema."""
+    """Return an SQL expression for the name of a relation, qualified by its schema."""
     schema = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_namespace AS n"
     return (
         f"""({schema} WHERE n.oid = {relation}.relnamespace) || '.' || pg_catalog.quote_ident({relation}.relname)"""
@@ -75,7 +75,7 @@ _SEQUENCE = """'CREATE SEQUENCE ' || {name} || ' AS ' || pg_catalog.format_type(
 SEQUENCES = f"""
     SELECT {_SEQUENCE.format(name=_name("c"))}
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_sequence AS q ON q.seqrelid = c.oid
-    WHERE {SEEN} AND {_own("pg_class", "c.oid")}
+    WHERE {VISIBLE} AND {_own("pg_class", "c.oid")}
     ORDER BY c.oid"""  # noqa: S608
 OWNED_SEQUENCES = f"""
     SELECT 'ALTER SEQUENCE ' || {_name("c")} || ' OWNED BY ' || {_name("o")} || '.'
@@ -85,7 +85,7 @@ OWNED_SEQUENCES = f"""
         AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
     JOIN pg_catalog.pg_class AS o ON o.oid = d.refobjid
     JOIN pg_catalog.pg_attribute AS a ON a.attrelid = o.oid AND a.attnum = d.refobjsubid
-    WHERE c.relkind = 'S' AND {SEEN} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
+    WHERE c.relkind = 'S' AND {VISIBLE} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
 
 _FUNCTIONS = f"""
     SELECT CASE WHEN p.prokind = 'a' THEN '-- aggregate ' || p.oid::pg_catalog.regprocedure::pg_catalog.text
@@ -99,8 +99,8 @@ _FUNCTIONS = f"""
     ORDER BY p.oid"""  # noqa: S608
 EARLY_FUNCTIONS = _FUNCTIONS.format(is_late="NOT")
 LATE_FUNCTIONS = _FUNCTIONS.format(is_late="")
-"""Functions that PostgreSQL parses when they are created, which is possible since version 14, or that take a table's
-rows."""
+"""Functions that can only be created after the tables: those that take or return rows of tables, and those whose body
+PostgreSQL parses when they are created (BEGIN ATOMIC, since version 14)."""
 
 _COLUMN = """pg_catalog.quote_ident(a.attname) || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
     || coalesce((SELECT ' COLLATE ' || l.oid::pg_catalog.regcollation::pg_catalog.text
@@ -130,7 +130,7 @@ _BODY = f"""(SELECT coalesce(E'\\n  '
 TABLES = f"""
     WITH RECURSIVE deep(oid, depth) AS (
         SELECT c.oid, 0 FROM pg_catalog.pg_class AS c
-        WHERE c.relkind = ANY ('{{r,p,f}}'::pg_catalog."char"[]) AND {SEEN}
+        WHERE c.relkind = ANY ('{{r,p,f}}'::pg_catalog."char"[]) AND {VISIBLE}
         UNION
         SELECT i.inhrelid, d.depth + 1 FROM deep AS d JOIN pg_catalog.pg_inherits AS i ON i.inhparent = d.oid)
     SELECT CASE WHEN c.relkind = 'f' THEN '-- foreign table ' || {_name("c")} || ' is not made here' ELSE
@@ -147,12 +147,12 @@ TABLES = f"""
         || coalesce(' WITH (' || pg_catalog.array_to_string(c.reloptions, ', ') || ')', '') || ';' END
     FROM pg_catalog.pg_class AS c
     JOIN (SELECT oid, pg_catalog.max(depth) AS depth FROM deep GROUP BY oid) AS d ON d.oid = c.oid
-    WHERE {SEEN} AND {_own("pg_class", "c.oid")} ORDER BY d.depth, c.oid"""  # noqa: S608
+    WHERE {VISIBLE} AND {_own("pg_class", "c.oid")} ORDER BY d.depth, c.oid"""  # noqa: S608
 FOREIGN_KEYS = f"""
     SELECT 'ALTER TABLE ' || {_name("c")} || ' ADD CONSTRAINT ' || pg_catalog.quote_ident(k.conname) || ' '
         || pg_catalog.pg_get_constraintdef(k.oid) || ';'
     FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
-    WHERE k.contype = 'f' AND k.conparentid = 0 AND {SEEN} AND c.relkind <> 'f' AND {_own("pg_class", "c.oid")}
+    WHERE k.contype = 'f' AND k.conparentid = 0 AND {VISIBLE} AND c.relkind <> 'f' AND {_own("pg_class", "c.oid")}
     ORDER BY c.oid, k.conname"""  # noqa: S608
 
 VIEWS = f"""
@@ -161,8 +161,8 @@ VIEWS = f"""
         || pg_catalog.rtrim(pg_catalog.pg_get_viewdef(c.oid, true), ';')
         || CASE WHEN c.relispopulated THEN ';' ELSE E'\\n  WITH NO DATA;' END
     FROM pg_catalog.pg_class AS c
-    WHERE (c.relkind = 'v' OR c.relkind = 'm') AND {SEEN} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
-VIEW_NEEDS = """
+    WHERE (c.relkind = 'v' OR c.relkind = 'm') AND {VISIBLE} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
+VIEW_DEPENDENCIES = """
     SELECT DISTINCT r.ev_class, d.refobjid
     FROM pg_catalog.pg_rewrite AS r JOIN pg_catalog.pg_depend AS d
         ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
@@ -173,20 +173,20 @@ INDEXES = f"""
         CASE i.relkind WHEN 'I' THEN ' ON ONLY ' ELSE '^$' END, ' ON ') || ';'
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_index AS x ON x.indrelid = c.oid
     JOIN pg_catalog.pg_class AS i ON i.oid = x.indexrelid
-    WHERE {SEEN} AND NOT i.relispartition AND {_own("pg_class", "c.oid")} AND NOT EXISTS (
+    WHERE {VISIBLE} AND NOT i.relispartition AND {_own("pg_class", "c.oid")} AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_constraint AS k
         WHERE k.conindid = x.indexrelid AND k.contype = ANY ('{{p,u,x}}'::pg_catalog."char"[]))
     ORDER BY c.oid, i.relname"""  # noqa: S608
 RULES = f"""
     SELECT pg_catalog.pg_get_ruledef(r.oid) FROM pg_catalog.pg_rewrite AS r
     JOIN pg_catalog.pg_class AS c ON c.oid = r.ev_class
-    WHERE r.rulename <> '_RETURN' AND {SEEN} AND {_own("pg_class", "c.oid")} ORDER BY c.oid, r.rulename"""  # noqa: S608
+    WHERE r.rulename <> '_RETURN' AND {VISIBLE} AND {_own("pg_class", "c.oid")} ORDER BY c.oid, r.rulename"""  # noqa: S608
 TRIGGERS = f"""
     SELECT pg_catalog.pg_get_triggerdef(t.oid) || ';' || CASE t.tgenabled
         WHEN 'D' THEN E'\\nALTER TABLE ' || {_name("c")} || ' DISABLE TRIGGER '
             || pg_catalog.quote_ident(t.tgname) || ';' ELSE '' END
     FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
-    WHERE NOT t.tgisinternal AND t.tgparentid = 0 AND {SEEN} AND {_own("pg_class", "c.oid")}
+    WHERE NOT t.tgisinternal AND t.tgparentid = 0 AND {VISIBLE} AND {_own("pg_class", "c.oid")}
     ORDER BY c.oid, t.tgname"""  # noqa: S608
 POLICIES = f"""
     SELECT 'ALTER TABLE ' || {_name("c")} || ' ENABLE ROW LEVEL SECURITY;'
@@ -203,7 +203,7 @@ POLICIES = f"""
             || coalesce(' WITH CHECK (' || pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) || ')', '') || ';',
             '' ORDER BY p.polname) FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid), '')
     FROM pg_catalog.pg_class AS c
-    WHERE c.relrowsecurity AND {SEEN} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
+    WHERE c.relrowsecurity AND {VISIBLE} AND {_own("pg_class", "c.oid")} ORDER BY c.oid"""  # noqa: S608
 COMMENTS = f"""
     SELECT 'COMMENT ON ' || CASE WHEN t.objsubid > 0 THEN 'COLUMN' WHEN c.relkind = 'v' THEN 'VIEW'
             WHEN c.relkind = 'm' THEN 'MATERIALIZED VIEW' WHEN c.relkind = 'S' THEN 'SEQUENCE'
@@ -213,5 +213,5 @@ COMMENTS = f"""
     FROM pg_catalog.pg_description AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.objoid
     LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = t.objsubid AND t.objsubid > 0
     WHERE t.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
-        AND c.relkind = ANY ('{{r,p,v,m,S,i,I}}'::pg_catalog."char"[]) AND {SEEN} AND {_own("pg_class", "c.oid")}
+        AND c.relkind = ANY ('{{r,p,v,m,S,i,I}}'::pg_catalog."char"[]) AND {VISIBLE} AND {_own("pg_class", "c.oid")}
     ORDER BY c.oid, t.objsubid"""  # noqa: S608

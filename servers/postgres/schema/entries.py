@@ -12,23 +12,24 @@ from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
 
 KINDS = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
-"""By the letter in the catalog."""
+"""The kinds of relations, by the letter in `pg_class.relkind`."""
 
-SEEN = """c.relnamespace = ANY (ARRAY(
+VISIBLE = """c.relnamespace = ANY (ARRAY(
     SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE')))"""
-"""True if the relation `c` is in a schema that the role may use and that is not a system schema."""
+"""An SQL condition: the relation `c` is in a schema that the role may use and that is not a system schema."""
 
 SCOPE = f"""c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[])
-    AND ($1::pg_catalog.oid IS NULL AND {SEEN} OR c.oid = $1::pg_catalog.oid)"""
-"""True if `c` is the relation with the oid $1, or any that is visible if that is NULL."""
+    AND ($1::pg_catalog.oid IS NULL AND {VISIBLE} OR c.oid = $1::pg_catalog.oid)"""
+"""An SQL condition: `c` is the table or view with the oid $1, or if that is NULL, any visible table or view."""
 
-_KNOWS_EMPTY = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
-"""True if 0 rows are a result of ANALYZE. Before PostgreSQL 14, it may just not have run yet."""
+_COUNTS_EMPTY_TABLES = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
+"""An SQL condition: an estimate of 0 rows means an empty table. Before PostgreSQL 14 it may also mean that ANALYZE
+has not run yet."""
 _QUERY = f"""
     SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
-        CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
+        CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_COUNTS_EMPTY_TABLES})
             THEN c.reltuples::pg_catalog.int8 END,
         pg_catalog.obj_description(c.oid, 'pg_class')
     FROM pg_catalog.pg_class AS c WHERE {SCOPE}"""  # noqa: S608
@@ -39,7 +40,7 @@ class Relation(NamedTuple):
 
     oid: int
     name: SqlName
-    """The name as written in a statement of this session."""
+    """The name as it is written in a statement of this session."""
     kind: str
     rows: int | None
     """Number of rows estimated by the last ANALYZE; None if it has not run."""
@@ -47,12 +48,13 @@ class Relation(NamedTuple):
 
     @property
     def entry(self) -> Entry:
-        """The same for lists."""
+        """This relation as an entry of a list."""
         return Entry(self.name, self.kind, "")
 
 
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
-    """Return the tables and views by name, without system ones; with an `oid`, only that one."""
+    """Return the tables and views that are not system ones, in the order of their names; with an `oid`, only that
+    one."""
     relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment)
         for number, name, kind, rows, comment in await ask(_QUERY, oid)
@@ -61,6 +63,5 @@ async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
 
 
 def list_estimates(relations: Iterable[Relation]) -> dict[str, int]:
-    """Return the row count of each relation estimated by the last ANALYZE, without relations that have no
-    estimate."""
+    """Return the numbers of rows that the last ANALYZE estimated, by name; relations without estimate are missing."""
     return {relation.name: relation.rows for relation in relations if relation.rows is not None}

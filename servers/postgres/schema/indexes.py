@@ -6,7 +6,7 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
 
 _MAX_SQL_LENGTH = 500
-"""Maximum number of characters shown of a definition."""
+"""Maximum number of characters of a definition that are shown."""
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _ORIGINS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE", "": "CREATE INDEX"}
 

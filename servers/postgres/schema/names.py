@@ -1,4 +1,4 @@
-"""Resolves the names of tables and columns that clients use, and suggests similar names."""
+"""Finds the tables that clients name, and suggests similar names of tables, columns and functions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,20 +16,22 @@ from servers.common.sql.texts import (
     shorten,
 )
 from servers.postgres.engine.link import Ask
-from servers.postgres.schema.entries import SEEN, Relation, read_relations
+from servers.postgres.schema.entries import VISIBLE, Relation, read_relations
 
-_PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
-_IDENTIFIER = re.compile(_PART)
-_QUALIFIED = re.compile(rf"({_PART})(?:\s*\.\s*({_PART}))?(?:\s*\.\s*({_PART}))?")
+_IDENTIFIER_PATTERN = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
+_IDENTIFIER = re.compile(_IDENTIFIER_PATTERN)
+_QUALIFIED = re.compile(
+    rf"({_IDENTIFIER_PATTERN})(?:\s*\.\s*({_IDENTIFIER_PATTERN}))?(?:\s*\.\s*({_IDENTIFIER_PATTERN}))?"
+)
 _WORD = re.compile(r"\w+")
 _MAX_SHOWN = 5
 """Maximum number of names, and of function signatures, that are shown."""
 _MAX_TABLES = 3
 """Maximum number of tables that are listed for a column."""
 _MAX_LINE_LENGTH = 1_000
-"""Maximum number of characters shown of a table's columns."""
+"""Maximum length of a list of columns that is shown, in characters."""
 _MAX_LENGTH = 200
-"""Maximum length of the name of a table that a client uses, in characters."""
+"""Maximum length of a table name from a client, in characters."""
 
 _CANDIDATES = """
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text, c.oid, n.nspname::pg_catalog.text,
@@ -41,18 +43,18 @@ _CANDIDATES = """
             ARRAY(SELECT pg_catalog.lower(w) FROM pg_catalog.unnest($1::pg_catalog.text[]) AS w))"""
 _TABLE_NAMES = f"""
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text FROM pg_catalog.pg_class AS c
-    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {SEEN}
+    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {VISIBLE}
     ORDER BY c.relispartition, pg_catalog.pg_table_is_visible(c.oid) DESC, 1 LIMIT 5000"""  # noqa: S608
 _COLUMN_NAMES = f"""
     SELECT pg_catalog.quote_ident(a.attname), c.oid::pg_catalog.regclass::pg_catalog.text
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid
-    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {SEEN} AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {VISIBLE} AND a.attnum > 0 AND NOT a.attisdropped
         AND ($1::pg_catalog.text[] IS NULL OR c.relname = ANY ($1::pg_catalog.text[]))
     ORDER BY c.relispartition, 2, a.attnum LIMIT 20000"""  # noqa: S608
 _READABLE = f"""
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.quote_ident(a.attname)
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid
-    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {SEEN} AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {VISIBLE} AND a.attnum > 0 AND NOT a.attisdropped
         AND c.relname = ANY ($1::pg_catalog.text[]) AND NOT pg_catalog.has_table_privilege(c.oid, 'SELECT')
         AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
     ORDER BY 1, a.attnum LIMIT 1000"""  # noqa: S608
@@ -87,26 +89,27 @@ _MATCH_RULES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
     lambda candidate, name, _: candidate.unqualified.lower() == name.lower(),
     lambda candidate, name, _: f"{candidate.schema}.{candidate.unqualified}" == name,
 )
-"""The rules for choosing a candidate, most likely first.
+"""The rules for choosing a candidate; the first rule that matches one decides.
 
-All candidates have the same name in lowercase. A rule gets a candidate, the name, and its parts without quotes.
+All candidates have the same name in lowercase. A rule receives a candidate, the name from the client, and the parts
+of that name between dots, without quotes.
 """
 
 
 async def find_relation(ask: Ask, table_name: str) -> Relation:
-    """Return the table or view with that name, written as in a statement, without quotes, or in another case if that
-    is unambiguous.
+    """Return the table or view with that name, which may be written as in a statement, without quotes, or, if that is
+    unambiguous, in another case.
 
-    Raises SqlError with code `not_found` and the most similar names.
+    Raises SqlError with code `not_found` and the most similar names, or `ambiguous`.
     """
     table_name = table_name.strip()
     parts = _split(table_name)
     # The first of three parts may name the database itself.
     if len(parts) == 3 and await ask("SELECT 1 WHERE pg_catalog.current_database() = $1", parts[0]):
         parts = parts[1:]
-    endings = [*parts[-1:], table_name.rpartition(".")[2]]
+    unqualified_names = [*parts[-1:], table_name.rpartition(".")[2]]
     rows = (
-        await ask(_CANDIDATES, [table_name, *endings])
+        await ask(_CANDIDATES, [table_name, *unqualified_names])
         if "\0" not in table_name and len(table_name) <= _MAX_LENGTH
         else []
     )
@@ -127,10 +130,8 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
 
 
 async def suggest_readable(ask: Ask, sql: str) -> str:
-    """Suggest the columns that the role may read, for tables in the statement of which it may only read some columns.
-
-    Return "" if there is no such table.
-    """
+    """Return a text with the columns that the role may read, for those tables in the statement of which it may read
+    only some columns; "" if there is no such table."""
     columns: dict[str, list[SqlName]] = {}
     for table, column in await ask(_READABLE, sorted(_read_words(sql))):
         columns.setdefault(format_name(SqlName(table)), []).append(SqlName(column))
@@ -139,10 +140,10 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
-    """Suggest names similar to the name at character `position` in a statement, depending on the SQLSTATE of its
-    error, or the name there that needs quotes.
+    """Return a text with names similar to the one at character `position` of a statement, "" if there are none.
 
-    Return "" if there is none.
+    The SQLSTATE of the statement's error (`state`) determines which names: tables, columns or functions, or after a
+    syntax error, the same name in quotes.
     """
     if state == "42601":
         word = _WORD.match(sql, max(position, 0))
@@ -195,7 +196,7 @@ async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
 
 
 async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
-    """Return the columns of the tables in the statement, or else of all tables."""
+    """Return the most similar columns of the tables in the statement, or else of all tables."""
     for tables in (sorted(_read_words(sql)), None):
         tables_by_column: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):
@@ -210,8 +211,8 @@ async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
 
 
 def _read_words(sql: str) -> set[str]:
-    """Return the words of a statement that may be names, and the same in lowercase, since PostgreSQL folds unquoted
-    names."""
+    """Return the words of a statement that may be names, both as written and in lowercase, since PostgreSQL converts
+    unquoted names to lowercase."""
     words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
     return words | {word.lower() for word in words}
 

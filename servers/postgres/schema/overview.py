@@ -16,20 +16,21 @@ from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
 
 
 async def list_tables(page: TablePage, ask: Ask) -> TableList:
-    """List the tables and views that the page requests. Raises SqlError with code `bad_cursor` among others."""
+    """Return the requested page of the list of tables and views. Raises SqlError, with code `bad_cursor` for an
+    invalid cursor."""
     relations = await read_relations(ask)
     columns = await read_columns(ask) if page.words else {}
     entries = []
     for relation in relations:
-        own_columns = columns.get(relation.oid, ())
-        texts = [text for column in own_columns for text in (column["name"], column.get("comment", ""))]
+        relation_columns = columns.get(relation.oid, ())
+        texts = [text for column in relation_columns for text in (column["name"], column.get("comment", ""))]
         if page.matches(relation.name, relation.comment, *texts):
             entries.append(relation.entry)
     return overview.list_page(entries, list_estimates(relations), page)
 
 
 class _Columns:
-    """The columns of all tables, which have been read before."""
+    """The columns of all tables, which have already been read."""
 
     is_late = False
 
@@ -37,7 +38,7 @@ class _Columns:
         self._columns = columns
 
     def read(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns of that table or view."""
+        """Return the columns of the table or view with that name."""
         return self._columns.get(name, ())
 
     read_in_time = read
@@ -46,7 +47,7 @@ class _Columns:
 async def summarize(
     name: str, writable: bool, budget: ByteBudget, ask: Ask, *, with_diagram: bool
 ) -> DatabaseSummary:
-    """Summarize the database called `name`, with a diagram if it is to be `with_diagram`. Raises SqlError."""
+    """Summarize the database called `name`, and add a diagram if `with_diagram`. Raises SqlError."""
     relations = await read_relations(ask)
     columns = await read_columns(ask)
     facts = SchemaFacts(

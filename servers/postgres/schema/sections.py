@@ -10,13 +10,13 @@ from servers.postgres.schema.entries import Relation
 from shared.text import join_lines
 
 _MAX_LINE_LENGTH = 1_000
-"""Maximum number of characters shown of a constraint, a policy or a trigger."""
+"""Maximum number of characters of a constraint, a policy or a trigger that are shown."""
 _MAX_CHILDREN = 1_000
 """Maximum number of partitions and inheriting tables that are listed."""
 _MAX_COMMENT_LENGTH = 2_000
-"""Maximum number of characters shown of a comment."""
+"""Maximum number of characters of a comment that are shown."""
 
-_WHOLE = """
+_PROPERTIES = """
     SELECT c.relpersistence = 'u', c.relispopulated, pg_catalog.row_security_active(c.oid),
         c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'SELECT')
             OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
@@ -71,8 +71,8 @@ _ORDER = (
 class Details(NamedTuple):
     """The details of one table or view, except its columns, keys and indexes."""
 
-    words: Sequence[str]
-    """Properties of the whole table or view."""
+    properties: Sequence[str]
+    """Properties of the table or view as a whole."""
     sql: str
     """The statement that creates a view; empty for tables."""
     triggers: Sequence[str]
@@ -82,9 +82,9 @@ class Details(NamedTuple):
 async def read_details(ask: Ask, relation: Relation) -> Details:
     """Read the details of a relation. Raises SqlError."""
     ((is_unlogged, is_populated, is_secured, has_security, is_readable, view, key, options, unreadable),) = await ask(
-        _WHOLE, relation.oid
+        _PROPERTIES, relation.oid
     )
-    words = {
+    properties = {
         "unlogged": is_unlogged,
         "not populated yet: REFRESH MATERIALIZED VIEW populates it": not is_populated,
         "row-level security: the role sees only the rows that the policies allow": is_secured,
@@ -101,7 +101,7 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
     sections["options"] = [options] if options else []
     sections["not readable"] = [shorten(unreadable, _MAX_LINE_LENGTH)] if unreadable and is_readable else []
     return Details(
-        [word for word, is_true in words.items() if is_true],
+        [word for word, is_true in properties.items() if is_true],
         f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",
         triggers,
         {title: sections[title] for title in _ORDER if sections.get(title)},

@@ -1,6 +1,7 @@
-"""Statistics of a table's columns: minimum, maximum, distinct values and NULLs, computed from the first rows.
+"""Statistics of the columns of a table: minimum, maximum, and numbers of distinct values and NULLs.
 
-If there is no time for that, the statistics of the last ANALYZE are used.
+They are computed from the first rows. For columns for which there is no time, the statistics of the last ANALYZE are
+used.
 """
 
 import time
@@ -18,16 +19,16 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.values import Type, encode_column
 
 _MAX_ROWS = 100_000
-"""Maximum number of rows that are examined, from the first."""
+"""Maximum number of rows that are examined."""
 _MAX_DISTINCT_BYTES = 16_000_000
-"""Maximum size of all values of a column for which distinct values are counted, which sorts them."""
+"""Maximum total size of the values of a column whose distinct values are counted, since counting sorts them."""
 _MAX_VALUE_BYTES = 100
-"""Maximum number of bytes shown of a value."""
+"""Maximum number of bytes of a value that are shown."""
 _MAX_COLUMNS = 1_000
 """Maximum number of columns of one table that are examined."""
 
-# Types are comparable if they have an order, without which min() is an error. json, xml and point have no B-tree
-# operator class; a domain or an array has the operator class of its base or element type.
+# A type is comparable if its values have an order, that is, if it has a B-tree operator class, which json, xml and
+# point have not. A domain or an array is comparable if its base or element type is.
 _COMPARABLE = """
     WITH RECURSIVE based(number, oid) AS (
         SELECT a.attnum, a.atttypid FROM pg_catalog.pg_attribute AS a
@@ -62,21 +63,21 @@ class ReadableColumn(NamedTuple):
     name: str
     sql: SqlName
     """The name as written in a statement."""
-    kind: Type
+    type: Type
     is_comparable: bool
 
 
 async def compute_statistics(
-    session: Session, relation: Relation, columns: Sequence[ReadableColumn], seconds: float
+    session: Session, relation: Relation, columns: Sequence[ReadableColumn], max_seconds: float
 ) -> Statistics:
-    """Compute statistics for as many columns as `seconds` allow.
+    """Compute statistics of as many columns as possible within `max_seconds` seconds.
 
     A query may be cancelled in the process, so this must be the last use of the transaction. Raises SqlError.
     """
-    end_time = time.monotonic() + seconds
+    end_time = time.monotonic() + max_seconds
     analyzed = await _read_analyzed(session.ask, relation, columns)
     statistics: Statistics = {"rows_examined": 0, "partial": True, "columns": []}
-    with anyio.move_on_after(seconds):
+    with anyio.move_on_after(max_seconds):
         await _add_statistics(session.ask, relation, columns, statistics, end_time)
     names = {column["column"] for column in statistics["columns"]}
     statistics["columns"] += [column for column in analyzed if column["column"] not in names]
@@ -91,34 +92,34 @@ async def _add_statistics(
         f"coalesce(pg_catalog.sum(pg_catalog.pg_column_size({column.sql})), 0)::pg_catalog.int8"
         for column in columns
     )
-    first = _select_first(relation, [column.sql for column in columns], _MAX_ROWS + 1)
-    ((rows, *facts),) = await ask(f"SELECT pg_catalog.count(*){counts} FROM ({first}) AS s")  # noqa: S608
+    first_rows = _select_first(relation, [column.sql for column in columns], _MAX_ROWS + 1)
+    ((rows, *counts_and_sizes),) = await ask(f"SELECT pg_catalog.count(*){counts} FROM ({first_rows}) AS s")  # noqa: S608
     statistics["rows_examined"] = min(rows, _MAX_ROWS)
-    is_whole = rows <= _MAX_ROWS
-    for column, present, size in zip(columns, facts[::2], facts[1::2], strict=True):
+    is_complete = rows <= _MAX_ROWS
+    for column, non_null_count, size in zip(columns, counts_and_sizes[::2], counts_and_sizes[1::2], strict=True):
         if time.monotonic() > end_time:
             return
-        nulls = max(statistics["rows_examined"] - present, 0)
+        nulls = max(statistics["rows_examined"] - non_null_count, 0)
         distinct = least = greatest = None
         if column.is_comparable and size <= _MAX_DISTINCT_BYTES:
-            first = _select_first(relation, [column.sql], _MAX_ROWS)
+            first_rows = _select_first(relation, [column.sql], _MAX_ROWS)
             ((distinct, least, greatest),) = await ask(f"""
-                WITH s(x) AS MATERIALIZED ({first})
+                WITH s(x) AS MATERIALIZED ({first_rows})
                 SELECT (SELECT pg_catalog.count(DISTINCT x) FROM s),
                     (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x LIMIT 1),
                     (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x DESC LIMIT 1)""")  # noqa: S608
         else:
-            is_whole = False
+            is_complete = False
         statistics["columns"].append(
             {
                 "column": column.sql,
                 "nulls": nulls,
                 "distinct": distinct,
-                "min": _encode(column.kind, least),
-                "max": _encode(column.kind, greatest),
+                "min": _encode(column.type, least),
+                "max": _encode(column.type, greatest),
             }
         )
-    statistics["partial"] = not is_whole
+    statistics["partial"] = not is_complete
 
 
 def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str:
@@ -128,15 +129,15 @@ def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str
 async def read_readable_columns(session: Session, relation: Relation) -> list[ReadableColumn]:
     """Return the columns whose values the role may read."""
     rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _MAX_COLUMNS) if row[-1]]
-    kinds = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)
+    types = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)
     return [
-        ReadableColumn(name, SqlName(sql), kind, bool(is_comparable))
-        for (name, sql, _, is_comparable, _), kind in zip(rows, kinds, strict=True)
+        ReadableColumn(name, SqlName(sql), type_, bool(is_comparable))
+        for (name, sql, _, is_comparable, _), type_ in zip(rows, types, strict=True)
     ]
 
 
 async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[ReadableColumn]) -> list[ColumnStatistics]:
-    """Return the statistics of the last ANALYZE, for the rows that it examined."""
+    """Return the statistics of the last ANALYZE, which are estimates."""
     rows = relation.rows
     if rows is None:
         return []
@@ -146,24 +147,24 @@ async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[Readabl
         if name not in by_name:
             continue
         column = by_name[name]
-        limits = parse_array(bounds) if bounds else [None]
+        bounds_of_values = parse_array(bounds) if bounds else [None]
         # If negative, n_distinct is the negated share of the rows (manual, pg_stats).
         results.append(
             {
                 "column": column.sql,
                 "nulls": round(nulls * rows),
                 "distinct": round(distinct if distinct >= 0 else -distinct * rows),
-                "min": _encode(column.kind, limits[0]),
-                "max": _encode(column.kind, limits[-1]),
+                "min": _encode(column.type, bounds_of_values[0]),
+                "max": _encode(column.type, bounds_of_values[-1]),
             }
         )
     return results
 
 
-def _encode(kind: Type, text: str | None) -> Any:
+def _encode(type_: Type, text: str | None) -> Any:
     if text is None:
         return None
-    if kind.kind in ("text", "array", "bytea"):
+    if type_.kind in ("text", "array", "bytea"):
         return shorten(text, _MAX_VALUE_BYTES)
-    (encoded,) = encode_column(kind, [text.encode()], _MAX_VALUE_BYTES)
+    (encoded,) = encode_column(type_, [text.encode()], _MAX_VALUE_BYTES)
     return encoded

@@ -28,14 +28,16 @@ from servers.postgres.schema.sections import read_details
 from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable_columns
 
 _STATISTICS_SHARE = 0.5
-"""The share of a call's time limit for statistics."""
+"""The share of the timeout of a call that statistics may take."""
 
 
-async def describe(request: TableRequest, limits: AnswerLimits, session: Session, seconds: float) -> TableDescription:
-    """Describe the table or view within the limits; the whole call has `seconds`.
+async def describe(
+    request: TableRequest, limits: AnswerLimits, session: Session, max_seconds: float
+) -> TableDescription:
+    """Describe the table or view within the limits. The whole call may take `max_seconds`.
 
-    Its rows are read last, and the transaction may be unusable afterwards. Raises SqlError, including `not_found`
-    with the most similar names.
+    Rows are read last, and the transaction may be unusable afterwards. Raises SqlError, with code `not_found` and the
+    most similar names if there is no such table.
     """
     relation = await find_relation(session.ask, request.table)
     ask, oid = session.ask, relation.oid
@@ -43,7 +45,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     details = await read_details(ask, relation)
     facts = TableFacts(
         entry=relation.entry._replace(sql=details.sql),
-        words=details.words,
+        properties=details.properties,
         rows_estimated=relation.rows,
         columns=relation_columns.get(oid, []),
         foreign_keys=await read_foreign_keys(ask, oid),
@@ -60,15 +62,16 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     try:
         columns = await read_readable_columns(session, relation) if request.sample or request.statistics else []
         if request.sample:
-            # A sample is shown only as text, while the limit of bytes is for text and structured content together.
+            # Twice the bytes, since `fill_page` counts each row as text and as structured content, but a sample is
+            # only shown as text.
             sizes = AnswerLimits(request.sample, 2 * sample_budget.left, min(limits.cell_bytes, MAX_CELL_BYTES))
-            with anyio.move_on_after(seconds * SAMPLE_SHARE):
+            with anyio.move_on_after(max_seconds * SAMPLE_SHARE):
                 description["sample"] = await _read_sample(relation, columns, sizes, session)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample
-        # Without a sample, its query may have been cancelled, and the transaction is then unusable.
+        # If the sample is missing, its query may have been cancelled, and then the transaction is unusable.
         if request.statistics and "sample" not in description["left_out"]:
-            statistics = await compute_statistics(session, relation, columns, seconds * _STATISTICS_SHARE)
+            statistics = await compute_statistics(session, relation, columns, max_seconds * _STATISTICS_SHARE)
             description["statistics"] = fit_statistics(statistics, extras_budget)
     except SqlError as error:
         # For example a view of a table that the role may not read, or one that divides by zero.
@@ -79,7 +82,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
 async def _read_sample(
     relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
 ) -> Sample | None:
-    """Return the first rows; None if not even one fits, or if nothing may be read."""
+    """Return the first rows; None if not even one row fits, or if the role may read no column."""
     if not columns:
         return None
     query = f"SELECT {', '.join(column.sql for column in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608

@@ -1,9 +1,9 @@
-"""Notices of changes from triggers, if the operator allows them.
+"""Triggers that report changes with NOTIFY, if the operator allows them (--watch-triggers).
 
 Each watched table has a trigger that notifies listeners of each statement that changes rows, once it is committed.
 
-All triggers belong to the schema `mcp_watch` and stay after the watch ends, because other servers may need them, and
-removing one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes every trace.
+The function of these triggers is in the schema `mcp_watch`. Triggers stay when the watch ends, because other servers
+may need them, and removing one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes all of them.
 """
 
 from collections.abc import AsyncIterator
@@ -13,53 +13,55 @@ from typing import NamedTuple
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
-from servers.postgres.watch.polling import OWN_SCHEMA
+from servers.postgres.watch.polling import WATCH_SCHEMA
 
 _LOCK_SECONDS = 1
-"""Seconds to wait for a table lock to create a trigger. During that time, other sessions queue behind it."""
+"""Seconds to wait for the table lock that creating a trigger needs. Meanwhile, other sessions that need a lock on the
+table have to wait as well."""
 _EXISTING = f"""
-    SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
-        SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{OWN_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
-# A payload has at most 8,000 bytes, which names might exceed.
+    SELECT pg_catalog.to_regprocedure('{WATCH_SCHEMA}.tell()') IS NOT NULL, EXISTS (
+        SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{WATCH_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
+# The payload is an oid and not a name, since a payload has at most 8,000 bytes.
 _FUNCTION = (
-    f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}",
+    f"CREATE SCHEMA IF NOT EXISTS {WATCH_SCHEMA}",
     f"""
-    CREATE OR REPLACE FUNCTION {OWN_SCHEMA}.tell() RETURNS pg_catalog.trigger LANGUAGE plpgsql AS $$
+    CREATE OR REPLACE FUNCTION {WATCH_SCHEMA}.tell() RETURNS pg_catalog.trigger LANGUAGE plpgsql AS $$
     BEGIN
-      PERFORM pg_catalog.pg_notify('{OWN_SCHEMA}', TG_RELID::pg_catalog.text);
+      PERFORM pg_catalog.pg_notify('{WATCH_SCHEMA}', TG_RELID::pg_catalog.text);
       RETURN NULL;
     END $$""",
     f"""
-    COMMENT ON SCHEMA {OWN_SCHEMA} IS
-    'Notifies MCP servers of changes (--watch-triggers). DROP SCHEMA {OWN_SCHEMA} CASCADE removes all of it.'""",
+    COMMENT ON SCHEMA {WATCH_SCHEMA} IS
+    'Notifies MCP servers of changes (--watch-triggers). DROP SCHEMA {WATCH_SCHEMA} CASCADE removes all of it.'""",
 )
 _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
     FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
 _MAX_TRIES = 2
-"""Number of attempts, because another server may create the same trigger at the same time."""
+"""Number of attempts. There are two, because another server may create the same trigger at the same time."""
 
 
-class Notice(NamedTuple):
-    """Notice that a statement has changed rows."""
+class ChangeNotification(NamedTuple):
+    """The notification that a statement has changed rows of a table."""
 
     backend: int
-    """The PostgreSQL process that ran it."""
+    """The id of the PostgreSQL process that ran the statement."""
     table: int
     """The oid of the table."""
 
 
 class Trigger(NamedTuple):
-    """This package's trigger on a table."""
+    """The trigger of this server on a table."""
 
     exists: bool
     is_new: bool
+    """True if it was created just now."""
 
 
-async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
-    """Create a trigger on the table with this oid, if it has none.
+async def ensure_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
+    """Create the trigger on the table with this oid, unless it exists.
 
-    No trigger is created if the role may not do so, or if the table stays locked. Raises SqlError if the connection
+    It is not created if the role may not do so, or if the table stays locked. Raises SqlError if the connection
     broke.
     """
     for _ in range(_MAX_TRIES):
@@ -86,19 +88,19 @@ async def _create(link: Link, table: int, deadline: Deadline, *, with_function: 
         for statement in _FUNCTION if with_function else ():
             await ask(statement)
         ((name,),) = await ask("SELECT $1::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text", table)
-        await ask(_TRIGGER.format(own=OWN_SCHEMA, table=name))
+        await ask(_TRIGGER.format(own=WATCH_SCHEMA, table=name))
         await ask("COMMIT")
 
 
 async def listen(ask: Ask) -> None:
-    """Subscribe the connection to notices."""
-    await ask(f"LISTEN {OWN_SCHEMA}")
+    """Let the connection receive notifications from the triggers."""
+    await ask(f"LISTEN {WATCH_SCHEMA}")
 
 
-async def wait_for_notices(link: Link) -> AsyncIterator[Notice]:
-    """Yield notices until the connection ends, which raises SqlError with code `unavailable`."""
+async def wait_for_changes(link: Link) -> AsyncIterator[ChangeNotification]:
+    """Yield notifications from the triggers. Raises SqlError with code `unavailable` when the connection ends."""
     while True:
         await link.wait_for_notifications()
         while link.notifications:
             notification = link.notifications.popleft()
-            yield Notice(notification.be_pid, int(notification.extra))
+            yield ChangeNotification(notification.be_pid, int(notification.extra))

@@ -1,8 +1,8 @@
-"""Detects changes without changing the database: by PostgreSQL's counts for each table, and by the versions of
-catalog rows for the schema.
+"""Detects changes without triggers: changed rows by PostgreSQL's counts of inserted, updated and deleted rows of each
+table, and a changed schema by the versions (xmin) of catalog rows.
 
-A connection reports its counts when its transactions have ended, but at most once per second; since version 15, the
-counts of a last short transaction arrive about ten seconds later. Changes of foreign tables are not counted.
+A session reports its counts when a transaction has ended, but at most once per second. Since version 15, the counts
+of a last short transaction arrive about ten seconds later. Changes of foreign tables are not counted.
 """
 
 from collections import defaultdict
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from servers.postgres.engine.link import Ask
 
-OWN_SCHEMA = "mcp_watch"
-"""The schema of this package's triggers, which do not count as schema changes."""
+WATCH_SCHEMA = "mcp_watch"
+"""The schema of this server's triggers. Its own changes do not count as schema changes."""
 
 _STATE = """
     concat_ws(' ', pg_catalog.pg_stat_get_tuples_inserted({0}), pg_catalog.pg_stat_get_tuples_updated({0}),
@@ -20,7 +20,8 @@ _STATE = """
 _SHAPE = """
     (SELECT sum(pg_catalog.hashtextextended(concat_ws(' ', a.attnum, a.xmin), 0))::pg_catalog.text
         FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = part.oid AND a.attnum > 0)"""
-# For a view, the tables that it reads; for a partitioned or inherited table, those that contain its rows.
+# Each requested table, and the tables that contain its rows: for a view, those that it reads; for a partitioned or
+# inherited table, its partitions or children.
 _PARTS = f"""
     WITH RECURSIVE part(name, oid, kind) AS (
         SELECT oid::pg_catalog.regclass::pg_catalog.text, oid, relkind FROM pg_catalog.pg_class
@@ -41,9 +42,9 @@ _PARTS = f"""
 _EVERYTHING = f"""
     SELECT sum(pg_catalog.hashtextextended({_STATE.format("oid")}, oid::pg_catalog.int8))::pg_catalog.text
     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384"""  # noqa: S608
-# The versions of relations are left out, because TRUNCATE creates a new one without changing the schema.
+# The versions of rows in pg_class are left out, because TRUNCATE changes them without changing the schema.
 _SCHEMA = f"""
-    WITH own(oid) AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{OWN_SCHEMA}'),
+    WITH own(oid) AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{WATCH_SCHEMA}'),
     fact(line) AS (
         SELECT concat_ws(' ', 'class', oid, relname, relnamespace, relkind, relchecks, relispartition, reloptions)
         FROM pg_catalog.pg_class WHERE oid >= 16384 AND relkind NOT IN ('t', 'S')
@@ -59,38 +60,40 @@ _SCHEMA = f"""
         UNION ALL SELECT concat_ws(' ', 'function', oid, xmin)
         FROM pg_catalog.pg_proc WHERE oid >= 16384 AND pronamespace NOT IN (SELECT oid FROM own)
         UNION ALL SELECT concat_ws(' ', 'trigger', oid, tgname, tgenabled, tgfoid)
-        FROM pg_catalog.pg_trigger WHERE NOT tgisinternal AND tgname <> '{OWN_SCHEMA}'
+        FROM pg_catalog.pg_trigger WHERE NOT tgisinternal AND tgname <> '{WATCH_SCHEMA}'
     )
     SELECT sum(pg_catalog.hashtextextended(line, 0))::pg_catalog.text FROM fact"""  # noqa: S608
 
 
 class Part(NamedTuple):
-    """A table with rows of a watched one: the table itself, a partition of it, or a table that a view reads."""
+    """A table that contains rows of a watched table: the table itself, a partition of it, or a table that a watched
+    view reads."""
 
     name: str
     kind: str
     """The kind in `pg_class.relkind`."""
     shape: str | None
-    """If this text differs, columns have changed."""
+    """A digest of its columns: if it differs, columns have changed."""
     state: str
-    """If this text differs, rows have changed."""
+    """A digest of its counts: if it differs, rows have changed."""
 
 
 class DatabaseState(NamedTuple):
-    """A state of a database."""
+    """The state of a database at one time. Any difference between two states is a change."""
 
     tables: Mapping[str, Mapping[int, Part]]
     """For each requested table, by name, its parts by oid. Tables that do not exist are missing."""
-    everything: str | None
-    """If this text differs, rows of some table have changed; None if it was not requested."""
+    all_rows: str | None
+    """A digest of the counts of all tables: if it differs, rows of some table have changed. None if it was not
+    requested."""
     schema: str | None
-    """If this text differs, the schema has changed; None if it was not requested."""
+    """A digest of the catalog: if it differs, the schema has changed. None if it was not requested."""
 
     def merge(self, earlier: "DatabaseState") -> "DatabaseState":
-        """Merge both states. Where both have an entry, the one from `earlier` is used."""
+        """Return both states together. What both contain is taken from `earlier`."""
         return DatabaseState(
             {**self.tables, **earlier.tables},
-            self.everything if earlier.everything is None else earlier.everything,
+            self.all_rows if earlier.all_rows is None else earlier.all_rows,
             self.schema if earlier.schema is None else earlier.schema,
         )
 
@@ -100,13 +103,13 @@ class DatabaseState(NamedTuple):
             yield from parts.items()
 
 
-async def read_state(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> DatabaseState:
-    """Read the current state. Raises SqlError."""
+async def read_state(ask: Ask, tables: Collection[str], *, all_rows: bool, schema: bool) -> DatabaseState:
+    """Read the current state of these tables and, if requested, of all rows and of the schema. Raises SqlError."""
     parts: dict[str, dict[int, Part]] = defaultdict(dict)
     for name, oid, *facts in await ask(_PARTS, sorted(tables)) if tables else ():
         parts[name][oid] = Part(*facts)
     return DatabaseState(
         dict(parts),
-        (await ask(_EVERYTHING))[0][0] or "" if everything else None,
+        (await ask(_EVERYTHING))[0][0] or "" if all_rows else None,
         (await ask(_SCHEMA))[0][0] or "" if schema else None,
     )

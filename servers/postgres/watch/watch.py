@@ -14,10 +14,8 @@ from servers.postgres.watch.watched_database import Source, WatchedPostgresDatab
 
 
 class Watch(DatabaseWatch[WatchedPostgresDatabase]):
-    """The watch of a server's databases, which runs in `tasks`.
-
-    It creates triggers in the databases listed in `triggers`.
-    """
+    """The watch of a server's databases, whose tasks run in the group `tasks`. It creates triggers in the databases
+    whose names are in `triggers`."""
 
     def __init__(
         self,
@@ -37,10 +35,10 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
 
     @property
     def health(self) -> dict[str, int | bool | str]:
-        """The number of watched keys, the source of row changes, and any failure.
+        """The state of the watch for the health report.
 
-        `rows` is "triggers" if triggers cover all watched tables, else "polling"; `degraded` is true if a watched
-        database can't be queried.
+        `watched` is the number of subscription keys; `rows` is "triggers" if triggers report changes of all watched
+        tables, else "polling"; `degraded` is True if a watched database can't be queried.
         """
         return {
             "watched": sum(len(watched.keys) for watched in self._watched.values()),

@@ -1,8 +1,8 @@
-"""One watched database: its last state, when to check it again, and the keys whose changes are reported.
+"""One watched database: its last state, when to check it again, and the subscription keys whose changes are reported.
 
-It is checked every second, over one connection that is open while it has subscribers, and right after notices from
-triggers, if any. Changes to a table with triggers are only reported by these, because PostgreSQL's counts come later
-and would report the same change again. This server's own changes are reported by the writer (`on_commit`), once.
+It is checked every second, over one connection that is open while it has subscribers, and right after notifications
+from triggers. Changes of rows in a table with a trigger are only reported because of the trigger: PostgreSQL's counts
+come later, and would report the same change again. Changes by this server itself are reported once, by `on_commit`.
 After a time in which the database could not be queried, all keys are reported once.
 """
 
@@ -18,20 +18,20 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.commits import Commit, CommitCallback
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
-from servers.postgres.watch.notifications import Notice, listen, make_trigger, wait_for_notices
+from servers.postgres.watch.notifications import ChangeNotification, ensure_trigger, listen, wait_for_changes
 from servers.postgres.watch.polling import DatabaseState, Part, read_state
 
 _QUICK_CHECK_SECONDS = 1.0
-"""Time limit in seconds for a check while this server's own changes wait to be reported."""
+"""Maximum number of seconds for a check while changes by this server itself wait to be reported."""
 _DETECTION_SECONDS = 3 * watch.CHECK_SECONDS
-"""Seconds within which the listener should detect that the database is available again."""
+"""Maximum number of seconds to wait until the listener has detected that the database is available again."""
 _CHECK_SECONDS = 30.0
-"""Time limit in seconds for a check, which takes some milliseconds, or more if there are thousands of tables."""
+"""Maximum number of seconds for a check. It takes some milliseconds, or more if there are thousands of tables."""
 _TRIGGER_KINDS = ("r", "p")
 """Kinds of tables whose triggers detect all changes."""
-_WITHOUT_ROWS = ("v",)
+_KINDS_WITHOUT_ROWS = ("v",)
 """Kinds of tables without their own rows."""
-_NOTHING = DatabaseState({}, None, None)
+_UNKNOWN = DatabaseState({}, None, None)
 
 
 class Source(Protocol):
@@ -52,7 +52,7 @@ class Source(Protocol):
 
 
 class WatchedPostgresDatabase(watch.WatchedDatabase):
-    """A database, and the keys under which its changes are reported. `run` it in a task."""
+    """A database, and the subscription keys under which its changes are reported. `run` must run in a task."""
 
     def __init__(
         self, source: Source, schema_keys: Collection[str], report: Callable[[str], None], triggers: bool
@@ -67,28 +67,28 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         self._triggers = triggers
         self._listening = anyio.Event()
         self._may_have_missed = False
-        """True if notices may have been missed while the connection was closed."""
+        """True if notifications may have been missed while the listener's connection was closed."""
         self._lock = anyio.Lock()
         self._link: Link | None = None
-        self._state = _NOTHING
+        self._state = _UNKNOWN
         self._has_trigger: dict[int, bool] = {}
-        """By oid, True if a table has this package's trigger. Tables that have not been tried yet are missing."""
+        """For each table, by oid, True if it has the trigger; tables for which this is not known yet are missing."""
         self._own_changes: set[str] = set()
-        self._notices: list[Notice] = []
+        self._notifications: list[ChangeNotification] = []
         self._backend = 0
 
     @property
     def uses_triggers(self) -> bool:
-        """True if triggers report the rows of all watched tables."""
+        """True if triggers report changed rows of all watched tables."""
         return self._listening.is_set() and all(
             (parts := self._state.tables.get(table, {}))
-            and all(part.kind in _WITHOUT_ROWS or self._has_trigger.get(oid) for oid, part in parts.items())
+            and all(part.kind in _KINDS_WITHOUT_ROWS or self._has_trigger.get(oid) for oid, part in parts.items())
             for table in self.keys.values()
             if table is not None
         )
 
     def on_commit(self, commit: Commit) -> None:
-        """Record this server's own changes to the database."""
+        """Record changes by this server itself."""
         self._backend = commit.backend
         for key, table in self.keys.items():
             parts = self._state.tables.get(table or "", {}).values()
@@ -127,8 +127,8 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 with anyio.move_on_after(_QUICK_CHECK_SECONDS if own_changes else _CHECK_SECONDS):
                     changed = await self._find_changes()
                 self._report_all(own_changes | changed)
-                if await self._make_triggers():
-                    # Earlier changes were counted, but will no longer be compared.
+                if await self._ensure_triggers():
+                    # The counts of tables with a trigger are no longer compared, so report what they have just shown.
                     self._own_changes |= changed
                     self.notice()
                 if own_changes or changed:
@@ -141,8 +141,8 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 self._listening.set()
                 self.notice()
                 self.on_mode_changed()
-                async for notice in wait_for_notices(link):
-                    self._notices.append(notice)
+                async for notification in wait_for_changes(link):
+                    self._notifications.append(notification)
                     self.notice()
             if self._listening.is_set():
                 self._listening, self._may_have_missed = anyio.Event(), True
@@ -150,11 +150,9 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             await anyio.sleep(watch.CHECK_SECONDS)
 
     async def _read_first_state(self, key: str, table: str | None) -> None:
-        """Read the current state of a key, once triggers report later changes.
-
-        If it can't be read, the key counts as changed once it can be.
-        """
-        await self._wait_for_notices(_QUICK_CHECK_SECONDS)
+        """Read the state of the target of a key, with which later states are compared, once triggers report later
+        changes. If it can't be read now, the key is reported as changed as soon as it can be."""
+        await self._wait_for_listener(_QUICK_CHECK_SECONDS)
         self._may_have_missed = self._may_have_missed or (self._triggers and not self._listening.is_set())
         for _ in range(2):
             async with self._lock:
@@ -163,13 +161,13 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                     return
                 self._state = state.merge(self._state)
                 self.keys[key] = table
-            if not await self._make_triggers():
+            if not await self._ensure_triggers():
                 break
         self.on_mode_changed()
 
-    async def _wait_for_notices(self, seconds: float) -> None:
+    async def _wait_for_listener(self, max_wait: float) -> None:
         if self._triggers:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(max_wait):
                 await self._listening.wait()
 
     async def _find_changes(self) -> set[str]:
@@ -181,18 +179,18 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 return set()
             before, self._state = self._state, state
         if self.is_unreachable:
-            # Changes up to that point are reported with the rest.
-            await self._wait_for_notices(_DETECTION_SECONDS)
-        notices, self._notices = self._notices, []
+            # All keys are reported below, so changes before the listener is ready are covered.
+            await self._wait_for_listener(_DETECTION_SECONDS)
+        notifications, self._notifications = self._notifications, []
         if self.is_unreachable or (self._may_have_missed and self._listening.is_set()):
             self.is_unreachable = self._may_have_missed = False
             self.on_mode_changed()
             return set(keys)
-        notified_tables = {notice.table for notice in notices if notice.backend != self._backend}
+        notified_tables = {change.table for change in notifications if change.backend != self._backend}
         return {key for key, table in keys.items() if self._has_changed(key, table, before, notified_tables)}
 
     async def _read_state(self, keys: Mapping[str, str | None]) -> DatabaseState | None:
-        """Read the state of the keys; None if that is impossible now."""
+        """Return the state of the targets of the keys; None if the database can't be queried now."""
         try:
             if self._link is None:
                 self._link = await self.source.connect()
@@ -200,7 +198,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 return await read_state(
                     _bind_deadline(self._link),
                     {table for table in keys.values() if table is not None},
-                    everything=any(table is None and key not in self._schema_keys for key, table in keys.items()),
+                    all_rows=any(table is None and key not in self._schema_keys for key, table in keys.items()),
                     schema=None in keys.values(),
                 )
         except SqlError:
@@ -215,7 +213,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             self._link.close()
         self._link = None
 
-    async def _make_triggers(self) -> bool:
+    async def _ensure_triggers(self) -> bool:
         """Create missing triggers on the tables in the last state. Return True if any were created."""
         has_created = False
         oids = (
@@ -226,7 +224,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 if self._link is None or oid in self._has_trigger:
                     continue
                 try:
-                    trigger = await make_trigger(self._link, oid, Deadline(_CHECK_SECONDS))
+                    trigger = await ensure_trigger(self._link, oid, Deadline(_CHECK_SECONDS))
                 except SqlError:
                     self._close()
                     continue
@@ -237,17 +235,21 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
     def _has_changed(
         self, key: str, table: str | None, before: DatabaseState, notified_tables: Collection[int]
     ) -> bool:
-        """Return True if the target of the key has changed. Notices came from `notified_tables`."""
+        """Return True if the target of the key has changed since the state `before`, or a trigger has reported one of
+        its tables (`notified_tables`)."""
         state = self._state
         if key in self._schema_keys:
             return state.schema != before.schema
         if table is None:
-            return bool(notified_tables) or (state.everything, state.schema) != (before.everything, before.schema)
-        now, then = state.tables.get(table, {}), before.tables.get(table, {})
-        return not now.keys().isdisjoint(notified_tables) or self._list_facts(now) != self._list_facts(then)
+            return bool(notified_tables) or (state.all_rows, state.schema) != (before.all_rows, before.schema)
+        current, earlier = state.tables.get(table, {}), before.tables.get(table, {})
+        return not current.keys().isdisjoint(notified_tables) or self._list_digests(current) != self._list_digests(
+            earlier
+        )
 
-    def _list_facts(self, parts: Mapping[int, Part]) -> dict[int, tuple[str | None, str]]:
-        """Return the values that differ after a change to a table."""
+    def _list_digests(self, parts: Mapping[int, Part]) -> dict[int, tuple[str | None, str]]:
+        """Return the digests that differ after a change to a table, by oid of its parts. They don't cover changed
+        rows that triggers report."""
         is_listening = self._listening.is_set()
         return {
             oid: (part.shape, "" if is_listening and self._has_trigger.get(oid) else part.state)

@@ -1,9 +1,9 @@
-"""Statements with which a client may change a database.
+"""Decides with which statements a client may change a database.
 
-PostgreSQL enforces the role's permissions. This module refuses further effects: ending the transaction that contains
-all statements of a call, leaving something behind in the session, accessing the server's files and programs, or
-changing what only the operator should change, such as permissions and roles. Allowed statements are listed; anything
-new in PostgreSQL is refused until it is added.
+PostgreSQL enforces the role's permissions. This module also refuses statements that would end the transaction of the
+call, leave something behind in the session, access files and programs of the database server, or change what only the
+operator should change, such as permissions and roles. It lists the allowed statements, so anything new in PostgreSQL
+is refused until it is added.
 """
 
 import re
@@ -17,9 +17,9 @@ from servers.postgres.engine.statement_text import Statement
 
 Words = Sequence[str]
 
-_DATA = {"SELECT", "WITH", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CALL"}
-_OTHERS = {"ANALYZE", "REFRESH", "REINDEX", "EXPLAIN", "SHOW"}
-_SCHEMA = {"CREATE", "ALTER", "DROP", "COMMENT"}
+_DATA_WORDS = {"SELECT", "WITH", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CALL"}
+_OTHER_WORDS = {"ANALYZE", "REFRESH", "REINDEX", "EXPLAIN", "SHOW"}
+_SCHEMA_WORDS = {"CREATE", "ALTER", "DROP", "COMMENT"}
 
 _MODIFIERS = {
     "OR",
@@ -33,30 +33,30 @@ _MODIFIERS = {
     "RECURSIVE",
     "CONSTRAINT",
 }
-"""Words between CREATE and the kind."""
-_KINDS = {
+"""Words between CREATE and the kind of object."""
+_OBJECT_KINDS = {
     *("TABLE", "INDEX", "VIEW", "MATERIALIZED", "SEQUENCE", "SCHEMA", "TYPE", "DOMAIN", "STATISTICS"),
     *("TRIGGER", "RULE", "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE"),
 }
-_COMMENTED = _KINDS | {"COLUMN", "CONSTRAINT"}
+_COMMENTABLE_KINDS = _OBJECT_KINDS | {"COLUMN", "CONSTRAINT"}
 _ROUTINES = {"FUNCTION", "PROCEDURE", "ROUTINE"}
 _LANGUAGES = {"SQL", "PLPGSQL"}
-_SEQUENCES = {"nextval", "setval"}
-"""Functions that queries may not call, but changes may."""
+_SEQUENCE_FUNCTIONS = {"nextval", "setval"}
+"""Functions that statements may call here, although queries may not."""
 _CALL = re.compile(r"(\w+)\"?\s*\(")
-"""A function call in another function's text, or text that looks like one."""
+"""A function call, or text that looks like one, in the body of a function."""
 
 _TEMPORARY = {"TEMP", "TEMPORARY"}
-_INTO = {"INTO", "LOCAL", "GLOBAL"}
+_BEFORE_TEMPORARY = {"INTO", "LOCAL", "GLOBAL"}
 """Words before TEMP in a query that creates a table."""
 
-_PSQL = "The operator can run it with psql."
+_USE_PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Omit it."
 _SETTINGS = (
     "the settings of the session are up to the operator",
     "The operator can set them for the role (ALTER ROLE).",
 )
-_NAMES_AND_TIMES = {
+_SETTING_SUGGESTIONS = {
     "SEARCH_PATH": "Write the schema before each name. The operator can add ?search_path=NAME to the URL.",
     "SCHEMA": "Write the schema before each name. The operator can add ?search_path=NAME to the URL.",
     "TIMEZONE": "Use AT TIME ZONE.",
@@ -66,11 +66,14 @@ _NAMES_AND_TIMES = {
     "LOCK_TIMEOUT": "The operator can add ?lock_timeout=TIME to the URL, or raise --busy-timeout.",
     "SESSION_REPLICATION_ROLE": "Declare the constraint DEFERRABLE, and use SET CONSTRAINTS ALL DEFERRED.",
 }
-"""For each setting, its replacement in a statement, or how the operator can set it."""
-_NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
-_KEPT = "nothing is kept between calls", "Run the statement itself, with its parameters."
+"""For each setting, what to write in a statement instead, or how the operator can set it."""
+_NOTIFICATIONS = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
+_PREPARED = "nothing is kept between calls", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept between calls", "Use SELECT, or read_query, which pages."
-_UPKEEP = "maintenance of the whole database is up to the operator, and can't be part of a transaction", _PSQL
+_MAINTENANCE = (
+    "maintenance of the whole database is up to the operator, and can't be part of a transaction",
+    _USE_PSQL,
+)
 _RIGHTS = "rights are the operator's decision"
 _POLICIES = "row-level security is the operator's decision"
 _ROLES = "roles are the operator's decision"
@@ -80,17 +83,17 @@ _ROLE_OPTIONS = {
     *("NOREPLICATION", "NOBYPASSRLS", "ENCRYPTED", "PASSWORD", "NULL", "CONNECTION", "LIMIT", "VALID", "UNTIL"),
 }
 """Options of a new role that give it no power over other roles."""
-_GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
-"""Kinds of objects other than tables of one database on which permissions can be granted."""
+_SERVER_WIDE_KINDS = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
+"""Kinds of objects that do not belong to one database only."""
 _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"), _TRANSACTION),
     **dict.fromkeys(("SET", "RESET", "DISCARD"), _SETTINGS),
-    **dict.fromkeys(("LISTEN", "UNLISTEN", "NOTIFY"), _NOTICES),
-    **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _KEPT),
+    **dict.fromkeys(("LISTEN", "UNLISTEN", "NOTIFY"), _NOTIFICATIONS),
+    **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
-    **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
-    **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
-    "IMPORT": ("foreign tables are up to the operator, because they connect to other servers", _PSQL),
+    **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _MAINTENANCE),
+    **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _USE_PSQL)),
+    "IMPORT": ("foreign tables are up to the operator, because they connect to other servers", _USE_PSQL),
     "COPY": ("it reads or writes files, or uses the connection itself", "Use import_csv, or export."),
     "DO": (
         "it would run the code in a string, which is not checked",
@@ -101,7 +104,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 
 
 class AllowedDdl(NamedTuple):
-    """Kinds of objects that the operator lets clients define, in addition to those that belong to tables."""
+    """What the operator lets clients manage in addition to tables and the objects that belong to them."""
 
     policies: bool = False
     """Policies, and row-level security itself."""
@@ -128,35 +131,35 @@ def parse_allowed(values: Sequence[str]) -> AllowedDdl:
 
 
 def check_change(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> Words:
-    """Check that a client may run the statement, and return its words.
+    """Check that a client may run the statement, and return its tokens as words.
 
-    The words come without comments and leading parentheses. Unquoted words are in capitals, other tokens as written.
-    Raises SqlError with code `refused`.
+    Unquoted words are in capitals, other tokens as written; comments and leading parentheses are left out. Raises
+    SqlError with code `refused`.
     """
     statement = Statement(sql)
     texts = ((token, statement.text(token)) for token in statement.tokens)
     all_words = [text.upper() if token.kind == "word" else text for token, text in texts]
     # A query may be in parentheses, as in (SELECT 1) UNION (SELECT 2).
     words: Words = [*dropwhile(lambda word: word[0] == "(", all_words)] or all_words
-    if words[0] in _SCHEMA:
+    if words[0] in _SCHEMA_WORDS:
         _check_definition(words, allowed)
     elif words[0] in ("GRANT", "REVOKE"):
         if "ON" not in words:
-            raise _make_refusal("role membership is the operator's decision", _PSQL)
+            raise _make_refusal("role membership is the operator's decision", _USE_PSQL)
         kind = words[words.index("ON") + 1 :][:1]
-        if _GRANTED_ELSEWHERE.intersection(kind):
+        if _SERVER_WIDE_KINDS.intersection(kind):
             raise _make_refusal(
-                f"rights on {kind[0]} are up to the operator, because they affect more than one database", _PSQL
+                f"rights on {kind[0]} are up to the operator, because they affect more than one database", _USE_PSQL
             )
         _require(allowed.grants, _RIGHTS, "grants")
-    elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
-        # SET CONSTRAINTS is the only form that affects only the transaction.
+    elif words[0] not in _DATA_WORDS | _OTHER_WORDS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
+        # SET CONSTRAINTS is allowed, since it is the only form of SET that affects only the transaction.
         if words[0] == "SET":
             name = next((word for word in words[1:] if word not in ("LOCAL", "SESSION")), "").strip('"').upper()
-            raise _make_refusal(_SETTINGS[0], _NAMES_AND_TIMES.get(name, _SETTINGS[1]))
+            raise _make_refusal(_SETTINGS[0], _SETTING_SUGGESTIONS.get(name, _SETTINGS[1]))
         raise _make_refusal(*_REASONS.get(words[0], ("this tool does not run statements of this kind", "")))
     _check_permanent(words)
-    # Such a name may contain escapes, so it can't be checked.
+    # A name of the form U&"..." may contain escapes, so it can't be checked.
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _make_refusal('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     _check_calls(statement.find_calls())
@@ -169,7 +172,7 @@ def check_change(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> Words:
 
 def _check_calls(names: Iterable[str]) -> None:
     for name in names:
-        if name not in _SEQUENCES and (effect := find_reason(name)) is not None:
+        if name not in _SEQUENCE_FUNCTIONS and (effect := find_reason(name)) is not None:
             raise _make_refusal(f"{name}() {effect}")
 
 
@@ -182,7 +185,7 @@ def check_table(words: Words) -> None:
 
 def changes_schema(words: Words) -> bool:
     """Return True if the statement's first word means that it changes the schema or permissions."""
-    return words[0] in _SCHEMA or words[0] in ("GRANT", "REVOKE")
+    return words[0] in _SCHEMA_WORDS or words[0] in ("GRANT", "REVOKE")
 
 
 def _check_definition(words: Words, allowed: AllowedDdl) -> None:
@@ -200,17 +203,18 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
         _require(allowed.policies, _POLICIES, "policies")
     elif (verb, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
         _require(allowed.grants, _RIGHTS, "grants")
-    elif kind not in (_COMMENTED if verb == "COMMENT" else _KINDS):
+    elif kind not in (_COMMENTABLE_KINDS if verb == "COMMENT" else _OBJECT_KINDS):
         what = f"{verb} {kind}" if kind.isalpha() else verb
         raise _make_refusal(
-            f"{what} is up to the operator, because it concerns more than the tables of one database", _PSQL
+            f"{what} is up to the operator, because it concerns more than the tables of one database", _USE_PSQL
         )
     elif verb != "COMMENT":
-        _check_rights(kind, rest, allowed)
+        _check_privileges(kind, rest, allowed)
 
 
 def _check_permanent(words: Words) -> None:
-    """Raise SqlError for objects that would be reported as committed but disappear at the end of the call."""
+    """Raise SqlError for a statement whose effect would be reported as committed, but disappear at the end of the
+    call: temporary objects, and settings changed by updating pg_settings."""
     for position, word in enumerate(words):
         if word == "UPDATE":
             names = [
@@ -218,16 +222,18 @@ def _check_permanent(words: Words) -> None:
             ]
             if "PG_SETTINGS" in names[:2]:
                 raise _make_refusal(*_SETTINGS)
-    makes = words[0] == "CREATE" and not _TEMPORARY.isdisjoint(words[1:4])
-    fills = any(before in _INTO and word in _TEMPORARY for before, word in pairwise(words))
-    if (makes and not _contains(words, "ON", "COMMIT", "DROP")) or fills:
+    creates_temporary = words[0] == "CREATE" and not _TEMPORARY.isdisjoint(words[1:4])
+    selects_into_temporary = any(
+        before in _BEFORE_TEMPORARY and word in _TEMPORARY for before, word in pairwise(words)
+    )
+    if (creates_temporary and not _contains(words, "ON", "COMMIT", "DROP")) or selects_into_temporary:
         reason = "temporary objects end with the call, which is one transaction"
         raise _make_refusal(reason, "Create a permanent table, or add ON COMMIT DROP if a later statement needs it.")
 
 
-def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
+def _check_privileges(kind: str, words: Words, allowed: AllowedDdl) -> None:
     if _contains(words, "OWNER", "TO"):
-        raise _make_refusal("ownership is the operator's decision", _PSQL)
+        raise _make_refusal("ownership is the operator's decision", _USE_PSQL)
     if _contains(words, "ROW", "LEVEL", "SECURITY"):
         _require(allowed.policies, _POLICIES, "policies")
     if kind == "SCHEMA" and "GRANT" in words:
@@ -235,7 +241,7 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
     if kind not in _ROUTINES:
         return
     if _contains(words, "SECURITY", "DEFINER"):
-        raise _make_refusal("a function with SECURITY DEFINER gives its rights to others", _PSQL)
+        raise _make_refusal("a function with SECURITY DEFINER gives its rights to others", _USE_PSQL)
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
             raise _make_refusal("functions can be created in SQL and PL/pgSQL only")
@@ -246,11 +252,11 @@ def _check_role(verb: str, words: Words, allowed: AllowedDdl) -> None:
     words after ROLE."""
     _require(allowed.roles, _ROLES, "roles")
     if verb == "ALTER":
-        raise _make_refusal("roles can be created and dropped, but not altered", _PSQL)
+        raise _make_refusal("roles can be created and dropped, but not altered", _USE_PSQL)
     options = words[1:] if verb == "CREATE" else ()
     for word in options:
         if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
-            raise _make_refusal(f"a new role with {word} could act for others", _PSQL)
+            raise _make_refusal(f"a new role with {word} could act for others", _USE_PSQL)
 
 
 def _check_extension(verb: str, words: Words, allowed: AllowedDdl) -> None:

@@ -1,5 +1,5 @@
-"""The numbers of rows that a transaction has changed so far, by table, through statements, triggers, foreign keys or
-functions.
+"""The numbers of rows that a transaction has changed so far, by table, whether by statements, triggers, foreign keys
+or functions.
 
 PostgreSQL itself keeps these counts. They include changes that were rolled back inside a function. They don't include
 foreign tables, and are empty if the operator has set `track_counts` to off.
@@ -12,12 +12,10 @@ from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
 
 _XIDS = 1 << 24
-"""An upper bound for the number of transactions that began after this one, including its own subtransactions.
-
-A transaction number is older than this one if it is not among this many that follow it.
-"""
-# Oids of at least 16384 (FirstNormalObjectId) belong to objects that users created. An xmin has the last 32 bits of a
-# transaction's number.
+"""An upper bound for the number of transactions, including subtransactions, that began after this one. Transaction
+numbers wrap around, so a number counts as later than this one only if it is among this many that follow it."""
+# Oids from 16384 on (FirstNormalObjectId) belong to objects that users created. An xmin consists of the last 32 bits
+# of a transaction number.
 _COUNTS = f"""
     WITH counted AS (
         SELECT c.oid, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid) AS inserted,
@@ -50,10 +48,8 @@ class TableCounts(NamedTuple):
         return self.inserted + self.updated + self.deleted
 
     def add(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
-        """Add the `other` counts, or subtract them with `sign` -1.
-
-        TRUNCATE resets PostgreSQL's counts, so results are never below zero.
-        """
+        """Return the sum of both counts, or with `sign` -1 their difference, but no negative number, since TRUNCATE
+        resets PostgreSQL's counts."""
         pairs = zip(self[1:], other[1:], strict=True)
         return TableCounts(self.table, *(max(mine + sign * theirs, 0) for mine, theirs in pairs))
 
@@ -64,15 +60,15 @@ class Changes(NamedTuple):
     tables: Mapping[int, TableCounts]
     """By oid; tables without a changed row are missing."""
     schema_changes: int
-    """Relations that it has created or altered."""
+    """Number of relations that were created or altered."""
 
     @property
     def total(self) -> int:
-        """Rows in all."""
+        """Total number of changed rows."""
         return sum(counts.total for counts in self.tables.values())
 
     def subtract(self, before: "Changes") -> "Changes":
-        """Return the changes after `before`."""
+        """Return the changes that were made after `before`."""
         later = {
             oid: counts.add(before.tables[oid], -1) if oid in before.tables else counts
             for oid, counts in self.tables.items()
@@ -83,7 +79,7 @@ class Changes(NamedTuple):
         )
 
     def add(self, other: "Changes") -> "Changes":
-        """Add the `other` changes."""
+        """Return both changes together."""
         tables = dict(self.tables)
         for oid, counts in other.tables.items():
             tables[oid] = counts.add(tables[oid]) if oid in tables else counts
@@ -94,10 +90,8 @@ NO_CHANGES = Changes({}, 0)
 
 
 async def read_changes(ask: Ask) -> Changes:
-    """Read the changes of the current transaction, possibly including earlier ones on the connection.
-
-    Use `subtract` for the difference.
-    """
+    """Return the changes of the current transaction so far. They may include those of earlier transactions on the
+    connection, so subtract what was read at the beginning."""
     rows = await ask(_COUNTS)
     tables = {oid: TableCounts(SqlName(name), *counts) for oid, name, *counts in rows if oid}
     return Changes(tables, sum(row[2] for row in rows if not row[0]))

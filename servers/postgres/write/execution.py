@@ -1,4 +1,4 @@
-"""Runs statements, to commit them or to preview their changes."""
+"""Runs the statements of a call, to commit them or to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ async def execute(
 ) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
-    If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
-    statements may only create tables.
+    If the user must be asked first, change nothing and return the figures for this confirmation. With `only_tables`,
+    the statements may only create tables.
     """
-    began = time.monotonic()
+    started_at = time.monotonic()
     async with session.transaction():
         for statement in statements if only_tables else ():
             check_table(check_change(statement.sql, session.allowed))
@@ -33,18 +33,16 @@ async def execute(
         figures = sum_figures(batch.effects)
         if not consent.covers(figures):
             return figures
-        result = make_result(batch.effects, None, time.monotonic() - began, limits.max_bytes)
+        result = make_result(batch.effects, None, time.monotonic() - started_at, limits.max_bytes)
         await session.commit(figures)
     return result
 
 
 async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
-    """Run the statements in one transaction, record the changes, and roll it back.
-
-    Values taken from sequences are not returned.
-    """
-    began = time.monotonic()
+    """Run the statements in one transaction, record the changes, and roll it back. Only the values that it took from
+    sequences remain used."""
+    started_at = time.monotonic()
     async with session.transaction():
         batch = await run_all(session, statements, limits.rows)
         changes = await show_changes(session, batch.changes, limits.rows)
-        return make_result(batch.effects, changes, time.monotonic() - began, limits.max_bytes)
+        return make_result(batch.effects, changes, time.monotonic() - started_at, limits.max_bytes)

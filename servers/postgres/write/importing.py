@@ -1,6 +1,6 @@
-"""Imports the rows of a file into a table by COPY; a missing table is created.
+"""Imports the rows of a file into a table with COPY. A missing table is created.
 
-The file is read in a thread, some rows at a time, because it may be slow. Each part is sent as soon as it is read.
+Reading a file may be slow, so it is read in a thread, in batches of rows. Each batch is sent as soon as it is read.
 """
 
 import re
@@ -34,9 +34,10 @@ _TYPES: Mapping[Kind, str] = {
     "boolean": "boolean",
     "text": "text",
 }
-"""The types of new columns. A number with a fraction is stored as written, and sums are exact."""
+"""The types of new columns. A decimal becomes numeric, so that it is stored exactly."""
 _PARSED_TYPES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
-"""Column types whose values PostgreSQL parses as numbers, dates or booleans; others store the fields as written."""
+"""The beginnings of types whose values PostgreSQL parses as numbers, dates or booleans. Other types store the fields
+as written."""
 _DAY_TYPE = re.compile("date|timestamp")
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _ESCAPED = re.compile(r"[\\\t\n\r]")
@@ -45,8 +46,8 @@ _COLUMNS = """
     SELECT attname::pg_catalog.text, pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 _TABLE_NAME = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
-"""The name of a table as PostgreSQL writes it, for its quoted name."""
-_NAME_BYTES = 63
+"""Selects the name of a table as PostgreSQL writes it, given its quoted name."""
+_MAX_NAME_BYTES = 63
 """Maximum number of bytes in a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
 """Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
@@ -58,15 +59,16 @@ Columns = Sequence[tuple[str, str]]
 async def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
-    If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
+    If the user must be asked first, change nothing and return the figures for this confirmation. Raises SqlError,
+    with the number of the row if there is one.
     """
-    began = time.monotonic()
+    started_at = time.monotonic()
     relation, expected = await _find_table(session, request.table)
-    # Surveying the whole file takes a while, during which others may write.
+    # Outside the transaction, since surveying the file takes a while, in which others must be able to write.
     plan = await _survey(request, expected, session)
     if request.preview:
         columns = _match_columns(plan, expected) if relation else _new_columns(plan)
-        name, seconds = relation.name if relation else request.table, time.monotonic() - began
+        name, seconds = relation.name if relation else request.table, time.monotonic() - started_at
         return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.decisions, plan.first_rows)
     async with session.transaction():
         (relation, existing), before = await _find_table(session, request.table), await read_changes(session.ask)
@@ -86,11 +88,11 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
         if not consent.covers(figures):
             return figures
         await session.commit(figures)
-    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.decisions)
+    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - started_at, plan.decisions)
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
-    """Return the table, and its columns that accept values, with their types."""
+    """Return the table, None if there is none, and its columns that accept values, with their types."""
     try:
         relation = await find_relation(session.ask, name)
     except SqlError as error:
@@ -104,7 +106,7 @@ async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
     expected = TargetTable(
         columns,
         keeps_text=lambda declared, _kind: _PARSED_TYPES.match(declared) is None,
-        name_bytes=_NAME_BYTES,
+        name_bytes=_MAX_NAME_BYTES,
         max_columns=_MAX_COLUMNS,
     )
     steps = survey(request.opener, request.format_request, expected, session.deadline)
@@ -116,7 +118,7 @@ async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
 
 
 def _advance(steps: Generator[None, None, Plan]) -> Plan | None:
-    """Take one step of the survey. Return the plan after the last."""
+    """Take one step of the survey. Return the plan after the last step, otherwise None."""
     try:
         next(steps)
     except StopIteration as end:
@@ -130,7 +132,8 @@ def _new_columns(plan: Plan) -> Columns:
 
 
 def _match_columns(plan: Plan, existing: Columns) -> Columns:
-    """Return the table's columns for the fields. Raises SqlError for dates that depend on DateStyle."""
+    """Return the table's columns that receive the fields. Raises SqlError for dates whose order of day and month is
+    unclear, since PostgreSQL would read them according to DateStyle."""
     columns = match_columns(plan, existing)
     for column, (name, declared) in zip(plan.columns, columns, strict=True):
         if column.note == DAY_OR_MONTH and _DAY_TYPE.match(declared):
@@ -141,8 +144,8 @@ def _match_columns(plan: Plan, existing: Columns) -> Columns:
 
 async def _create_table(session: Session, table: str, columns: Columns) -> SqlName:
     """Create the table, and return its name as PostgreSQL writes it."""
-    if len(table.encode(errors="replace")) > _NAME_BYTES:
-        raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
+    if len(table.encode(errors="replace")) > _MAX_NAME_BYTES:
+        raise SqlError("bad_csv", f"the table name takes more than {_MAX_NAME_BYTES} bytes", quoted=[table])
     definitions = ", ".join(f"{quote(name)} {declared}" for name, declared in columns)
     await session.ask(f"CREATE TABLE {quote(table)} ({definitions})")
     ((name,),) = await session.ask(_TABLE_NAME, quote(table))
@@ -150,7 +153,7 @@ async def _create_table(session: Session, table: str, columns: Columns) -> SqlNa
 
 
 async def _copy(session: Session, table: str, request: Import, plan: Plan, columns: Columns) -> None:
-    """Send all rows. Raises SqlError with the row."""
+    """Send all rows. Raises SqlError, with the row if PostgreSQL names one."""
     names = ", ".join(quote(name) for name, _ in columns)
     try:
         with ExitStack() as stack:
@@ -159,7 +162,7 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
-        # The message may be in any language, but the table's name precedes the row number in all of them.
+        # The context may be in any language, but in all of them the row number follows the name of the table.
         row = re.search(r"\d+", error.context.partition(table)[2])
         raise error.add_place(f"row {int(row[0]):,}" if row else "") from None
 
@@ -171,13 +174,13 @@ async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIter
 
 
 def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[Column]) -> bytes:
-    """Return the next rows in COPY's format; empty after the last."""
+    """Return the next batch of rows in COPY's format; empty after the last one."""
     batch = next(batches, None)
     if batch is None:
         return b""
     converted: list[Sequence[str]] = []
     for column, fields in zip(columns, zip(*batch, strict=True), strict=False):
-        # Most columns have nothing to escape, which is checked much faster for all of their fields at once.
+        # Most columns contain nothing to escape, which is checked for all fields at once, since that is much faster.
         if column.reading is None and _ESCAPED.search("".join(fields)):
             converted.append([_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields])
         else:

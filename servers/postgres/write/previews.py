@@ -1,8 +1,9 @@
-"""The rows that statements change, before and after, for a dry run.
+"""Finds the rows that statements have changed, before and after the change, for a dry run.
 
-They are found by the transaction that wrote them. Rows after the change are those that this transaction, or a part of
-it, has created. Rows before it are those that another connection still sees but this one no longer does. Both
-searches read the whole table, so they are done only if that does not take long.
+PostgreSQL stores in each row the numbers of the transactions that created and deleted it. Rows after the change are
+those that this transaction, or a subtransaction of it, has created. Rows before the change are those that it has
+deleted or replaced, and that another connection still sees. Both searches read the whole table, so they are done only
+if that does not take long.
 """
 
 from collections.abc import Sequence
@@ -23,9 +24,9 @@ _MAX_ROWS = 10
 _MAX_COLUMNS = 60
 """Maximum number of columns of a table that are shown."""
 _MAX_CELL_BYTES = 200
-"""Maximum number of bytes shown of a value."""
+"""Maximum number of bytes of a value that are shown."""
 _MAX_CANDIDATES = 1_000
-"""Maximum number of rows from which those to show are chosen."""
+"""Maximum number of rows that one search returns."""
 _TABLE_BYTES = 64 << 20
 """Maximum size of a table that is searched, in bytes."""
 _ROW_BYTES = 1_000_000
@@ -36,9 +37,9 @@ _LARGE = f"no rows are shown, because it has more than {_TABLE_BYTES >> 20} MiB"
 _LOCKED = "no rows are shown, because the statements alter or truncate it"
 _VIEW = "a materialized view, whose rows are not shown"
 
-# ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until this transaction ends. The other connection would wait
-# for that, and this one for the other.
-_FACTS = """
+# The fourth column: ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until this transaction ends. If the other
+# connection read such a table, it would wait for this transaction, which waits for the other connection.
+_TABLE_PROPERTIES = """
     SELECT c.relkind::pg_catalog.text, pg_catalog.has_table_privilege(c.oid, 'SELECT'),
         pg_catalog.pg_table_size(c.oid), EXISTS (
             SELECT FROM pg_catalog.pg_locks AS l WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation'
@@ -58,10 +59,12 @@ Key = tuple[str, ...]
 
 
 class _ChangedRow(NamedTuple):
-    """The position of a row, and its key."""
+    """A changed row."""
 
     position: str
+    """Its position in the table (`ctid`)."""
     key: Key
+    """The values of its primary key as text."""
 
 
 class _Table(NamedTuple):
@@ -72,15 +75,16 @@ class _Table(NamedTuple):
     key: Sequence[str]
     """The columns of the primary key, quoted if needed; empty for a table without one."""
     own_condition: str
-    """A SQL condition, with a placeholder for a transaction number, that is true if the number belongs to this
-    transaction."""
+    """An SQL condition, with a placeholder for the number of a transaction: the number belongs to this transaction or
+    one of its subtransactions."""
 
     def select_changed(self, column: str) -> str:
         """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
         return f"{self._select_clause()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
 
     def select_by_keys(self) -> str:
-        """Return a query for the rows with the keys given column by column."""
+        """Return a query for the rows with the given keys, whose parameters are arrays, one for each column of the
+        key."""
         texts = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         numbers = range(1, len(self.key) + 1)
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)
@@ -106,39 +110,40 @@ class _Table(NamedTuple):
 
 async def show_changes(session: Session, changes: Changes, limits: AnswerLimits) -> list[TableChange]:
     """Return the changes of each table, with the first changed rows, before the transaction is rolled back."""
-    room = limits.bytes // 2
+    bytes_left = limits.bytes // 2
     shown: list[TableChange] = []
     async with session.lend_reader() as link, link.transaction(session.deadline):
         preview = _Preview(session, link)
         for oid, counts in sorted(changes.tables.items(), key=lambda item: item[1].table):
-            change = await preview.show(oid, counts, room)
-            room -= 2 * len(to_json(change.rows))
+            change = await preview.show(oid, counts, bytes_left)
+            bytes_left -= 2 * len(to_json(change.rows))
             shown.append(change)
     return shown
 
 
 class _Preview:
-    """This connection, which sees the rows as they are now, and another one, which sees them as they were."""
+    """Compares the tables that this connection sees, with the changes, with those that another connection sees, as
+    they were before."""
 
     def __init__(self, session: Session, reader: Link) -> None:
         self._session = session
         self._link = session.link
         self._reader = reader
 
-    async def show(self, oid: int, counts: TableCounts, room: int) -> TableChange:
-        """Return the changes of one table, with as many rows as fit into `room` bytes."""
-        words = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
-        ((kind, readable, size, locked, columns, key),) = await self._ask(self._link, _FACTS, oid)
+    async def show(self, oid: int, counts: TableCounts, bytes_left: int) -> TableChange:
+        """Return the changes of one table, with as many rows as fit into `bytes_left` bytes."""
+        counts_by_kind = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+        ((kind, readable, size, locked, columns, key),) = await self._ask(self._link, _TABLE_PROPERTIES, oid)
         is_new = not await self._ask(
             self._reader, "SELECT FROM pg_catalog.pg_class WHERE oid = $1::pg_catalog.oid", oid
         )
         note = _find_note(kind, readable, size, locked=locked and not is_new)
         pairs: list[tuple[Any, Any]] = []
         shown = tuple(columns[:_MAX_COLUMNS])
-        if not note and room > 0:
+        if not note and bytes_left > 0:
             ((own_xid,),) = await self._ask(self._link, _XID)
             ((next_xid,),) = await self._ask(self._reader, _XID)
-            # Rows store the last 32 bits of a transaction number, so very old ones look like future ones.
+            # Rows store only the last 32 bits of a transaction number, so very old numbers look like future ones.
             after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {own_xid}) & 4294967295)"
             status = f"pg_catalog.pg_xact_status(({own_xid} + {after})::pg_catalog.text::pg_catalog.xid8)"
             table = _Table(
@@ -148,16 +153,16 @@ class _Preview:
                 f"CASE WHEN {after} < {next_xid - own_xid} THEN {status} = 'in progress' ELSE false END",
             )
             pairs = await self._pair_rows(table, counts, is_new=is_new)
-            while pairs and 2 * len(to_json(pairs)) > room:
+            while pairs and 2 * len(to_json(pairs)) > bytes_left:
                 pairs.pop()
-        return TableChange(counts.table, words, shown, pairs, counts.total > len(pairs) and not note, note)
+        return TableChange(counts.table, counts_by_kind, shown, pairs, counts.total > len(pairs) and not note, note)
 
     async def _pair_rows(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
-        """Return the first changed rows, each before and after."""
+        """Return the first changed rows, each as a pair of its values before and after the change."""
         removed: list[_ChangedRow] = []
         if not is_new and counts.updated + counts.deleted:
             candidates = await self._find_rows(self._reader, table.select_changed("xmax"))
-            # A row that is only locked looks the same to other connections, so check whether it still exists.
+            # For other connections, a row that is only locked looks like a deleted one, so check whether it exists.
             existing = await self._find_rows(self._link, table.select_visible(), [row.position for row in candidates])
             positions = {row.position for row in existing}
             removed = [row for row in candidates if row.position not in positions]
@@ -172,7 +177,7 @@ class _Preview:
         pairs: list[tuple[Any, Any]] = [
             (before[row.position], after.get(by_key.get(row.key, ""))) for row in removed if row.position in before
         ]
-        # A row without a key, or whose key has changed, looks like a new one.
+        # An updated row without a key, or whose key has changed, is found as a new row.
         if len(pairs) < _MAX_ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
             new_rows = await self._find_added(table, is_new=is_new)
             pairs += [
@@ -182,7 +187,7 @@ class _Preview:
         return pairs
 
     async def _find_added(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
-        """Return rows that exist now and did not before; without a key, also changed rows."""
+        """Return rows that exist now and did not before. In a table without a key, updated rows are among them."""
         candidates = await self._find_rows(self._link, table.select_changed("xmin"))
         if is_new or not table.key or not candidates:
             return candidates
@@ -198,7 +203,7 @@ class _Preview:
     async def _read(
         self, link: Link, table: _Table, changed_rows: Sequence[_ChangedRow]
     ) -> dict[str, tuple[Any, ...]]:
-        """Return the rows at these positions, as cells."""
+        """Return the values of the rows, by position."""
         if not changed_rows:
             return {}
         positions = "{" + ",".join(f'"{row.position}"' for row in changed_rows) + "}"
@@ -211,7 +216,7 @@ class _Preview:
 
 
 def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
-    """Return the reason that no rows are shown; empty if some are."""
+    """Return the reason why no rows are shown; empty if rows are shown."""
     if kind != "r":
         return _VIEW
     if not readable:
@@ -222,5 +227,5 @@ def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
 
 
 def _transpose_keys(changed_rows: Sequence[_ChangedRow]) -> list[list[str]]:
-    """Return the keys, column by column."""
+    """Return the values of each column of the keys."""
     return [list(column) for column in zip(*(row.key for row in changed_rows), strict=True)]

@@ -1,6 +1,6 @@
 """The transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: everything not committed by `Session.commit` is rolled back, whether the work
+The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back, whether the work
 failed, was stopped, or was cancelled. Rows are locked during the transaction, so no code here waits for a user.
 """
 
@@ -21,15 +21,16 @@ from servers.postgres.errors import PostgresError
 from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
 
 _FLUSH_VERSION = 150_000
-"""The first version of PostgreSQL in which changes can be counted immediately, for watchers of its counts."""
+"""The first version of PostgreSQL that can publish the counts of a transaction's changes at once, for other sessions
+that watch them."""
 
-_STATE = """
+_SESSION_STATE = """
     SELECT (
         SELECT pg_catalog.string_agg(name || '=' || setting, ',' ORDER BY name)
         FROM pg_catalog.pg_settings WHERE source = 'session'
     ), session_user, current_user, (SELECT count(*) FROM pg_catalog.pg_prepared_statements),
     (SELECT count(*) FROM pg_catalog.pg_cursors WHERE is_holdable)"""
-"""The state that a transaction could leave behind in its session, since a function may change all of it."""
+"""Selects everything that a transaction could leave behind in its session, since a function may change it."""
 
 
 class SessionParts(NamedTuple):
@@ -41,7 +42,7 @@ class SessionParts(NamedTuple):
     """Lends another connection, which sees the committed state, for the time of a block."""
     on_committed: CommitCallback
     allowed: AllowedDdl = NO_MORE_DDL
-    """Further kinds of objects that the operator lets a client define."""
+    """What the operator lets clients manage in addition to tables."""
 
 
 class Session:
@@ -53,28 +54,28 @@ class Session:
         self.allowed = parts.allowed
         self.deadline = deadline
         self.types = Types()
-        """Includes types that the transaction creates, which must not be cached for other calls."""
+        """A separate cache, since types that the transaction creates must not be cached for other calls."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._on_committed = parts.on_committed
-        self._before: list[tuple[Any, ...]] = []
+        self._state_before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """Open a transaction. Everything not committed within the block is rolled back at its end."""
         async with self.link.transaction(self.deadline, "READ WRITE"):
-            self._before = await self.ask(_STATE) if self.link.is_shared else []
+            self._state_before = await self.ask(_SESSION_STATE) if self.link.is_shared else []
             yield
 
     async def commit(self, figures: Figures) -> None:
         """Commit the changes, and report them to watchers. Nothing may fail after it."""
         if self.link.version >= _FLUSH_VERSION:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
-        if self.link.is_shared and await self.ask(_STATE) != self._before:
+        if self.link.is_shared and await self.ask(_SESSION_STATE) != self._state_before:
             reason = (
                 "it would leave a setting, a role, a cursor or a prepared statement to other clients of the pooler"
             )
             raise SqlError("refused", reason, "A function can have settings of its own: CREATE FUNCTION ... SET.")
-        # A cancellation at this point is too late.
+        # From here on, the call can no longer be cancelled.
         with anyio.CancelScope(shield=True):
             try:
                 await self.link.commit(self.deadline)

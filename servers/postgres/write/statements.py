@@ -22,8 +22,8 @@ from servers.postgres.write.counts import NO_CHANGES, Changes, TableCounts, read
 from servers.postgres.write.session import Session
 
 _THREAD_CHARACTERS = 20_000
-"""A statement with at least this many characters is checked in a thread."""
-_COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
+"""A statement with more characters than this is checked in a thread."""
+_COUNT_TAG = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
 """The command tags that contain the number of rows that a statement changed directly."""
 _TABLE_FILES = """
     SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
@@ -46,7 +46,7 @@ class _Batch:
         self._session = session
         self._limits = limits
         self._counted = NO_CHANGES
-        """The changes before the next statement."""
+        """The changes of the transaction before the next statement."""
         self._result = BatchResult([], NO_CHANGES)
 
     async def run(self, statements: Sequence[Statement]) -> BatchResult:
@@ -57,7 +57,7 @@ class _Batch:
             try:
                 await self._run(statement, is_last=number == len(statements))
             except PostgresError as error:
-                raise (await self._explain(error, statement.sql)).add_place(where) from None
+                raise (await self._add_suggestion(error, statement.sql)).add_place(where) from None
             except SqlError as error:
                 raise error.add_place(where) from None
         self._session.deadline.position = ""
@@ -75,13 +75,13 @@ class _Batch:
         rows = await session.link.run(sql, values, deadline=session.deadline, max_bytes=max_bytes)
         notices = tuple(session.link.notices)
         if is_last:
-            # Deferred errors are raised now, rather than while it is unknown whether the changes are committed.
+            # Deferred constraints are checked now. During the commit, an error would leave its outcome unknown.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
         counted = await read_changes(session.ask)
         changes = counted.subtract(self._counted).add(truncated)
         self._counted = counted
         effect = await self._make_effect(rows, words, changes)
-        # With IF EXISTS or IF NOT EXISTS and one object, a notice means that nothing was done.
+        # After IF EXISTS or IF NOT EXISTS with a single object, a NOTICE means that nothing was done.
         has_one_object = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
         is_conditional = has_one_object and "EXISTS" in words[:7] and "CASCADE" not in words
         is_skipped = bool(notices) and not changes.schema_changes and is_conditional
@@ -91,7 +91,8 @@ class _Batch:
         self._result = self._result._replace(changes=self._result.changes.add(changes))
 
     async def _find_truncated(self, sql: str) -> Changes:
-        """Count the rows that a TRUNCATE deletes, by running it and rolling it back."""
+        """Count the rows that a TRUNCATE will delete: run it to see which tables it empties, roll it back, and count
+        their rows."""
         ask = self._session.ask
         before = {oid: file for oid, _, file in await ask(_TABLE_FILES)}
         await ask("SAVEPOINT before_truncate")
@@ -106,7 +107,7 @@ class _Batch:
         return Changes({oid: counts for oid, counts in tables.items() if counts.total}, 0)
 
     async def _make_effect(self, rows: Rows, words: Words, changes: Changes) -> Effect:
-        counted = _COUNTED.fullmatch(rows.tag)
+        counted = _COUNT_TAG.fullmatch(rows.tag)
         total = changes.total if counted is None else max(changes.total, int(counted[1]))
         names = tuple(column.name for column in rows.columns)
         page, is_truncated = await self._make_page(rows, names) if names else (NO_ROWS, False)
@@ -132,7 +133,7 @@ class _Batch:
             rest = [*builder.add(rest[:max_rows]), *rest[max_rows:]]
         return Page(builder.encoded, [type_.name for type_ in types]), bool(rest) or rows.is_truncated
 
-    async def _explain(self, error: PostgresError, sql: str) -> SqlError:
+    async def _add_suggestion(self, error: PostgresError, sql: str) -> SqlError:
         """Add the most similar names to an error about an unknown name."""
         if error.position is None:
             return error
@@ -144,5 +145,6 @@ class _Batch:
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> BatchResult:
-    """Run the statements in the current transaction, without committing it. Raises SqlError with the statement."""
+    """Run the statements in the current transaction, without committing it. Raises SqlError with the number of the
+    statement."""
     return await _Batch(session, limits).run(statements)

@@ -46,7 +46,7 @@ def describe(
         keys, options = read_foreign_keys(connection), find_options(entry)
         facts = TableFacts(
             entry=entry,
-            words=[words for option, words in _OPTIONS.items() if option in options],
+            properties=[words for option, words in _OPTIONS.items() if option in options],
             rows_estimated=read_row_estimates(connection).get(entry.name),
             columns=columns,
             foreign_keys=[key for key in keys if key["table"] == entry.name],

@@ -91,9 +91,9 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
 
 def format_tables(listed: TableList) -> str:
     """Return a page of the list as text, with one table per line."""
-    is_incomplete = "" if listed.cursor is None else f"; truncated; continue with cursor {listed.cursor}"
+    continuation = "" if listed.cursor is None else f"; truncated; continue with cursor {listed.cursor}"
     heading = (
-        f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{is_incomplete}"
+        f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{continuation}"
     )
     return "\n".join((heading, fence([_format_line(table) for table in listed.tables])))
 

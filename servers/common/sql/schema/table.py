@@ -69,7 +69,7 @@ class TableFacts(NamedTuple):
     """The schema of a table or view, as an engine reads it."""
 
     entry: Entry
-    words: Sequence[str]
+    properties: Sequence[str]
     """Properties of the table as a whole, such as STRICT, in the database's terms."""
     rows_estimated: int | None
     columns: Sequence[TableColumn]
@@ -99,7 +99,7 @@ def describe_facts(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     return {
         "name": facts.entry.name,
         "kind": facts.entry.kind,
-        "facts": facts.words,
+        "facts": facts.properties,
         "rows_estimated": facts.rows_estimated,
         "columns": shown_columns,
         "foreign_keys": shown_keys,

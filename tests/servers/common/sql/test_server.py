@@ -30,9 +30,9 @@ async def test_a_made_up_engine_reads_and_writes_rows() -> None:
         await peer.text("write_query", query="INSERT INTO pets VALUES (?, ?)", parameters=["3", "Ada"])
         found = await peer.data("read_query", query="SELECT * FROM pets WHERE id = ?", parameters=["3"])
         assert found["rows"] == [["3", "Ada"]]
-        is_incomplete = await peer.data("read_query", query="SELECT * FROM pets", max_rows=2)
-        rest = await peer.data("read_query", query="SELECT * FROM pets", cursor=is_incomplete["next_cursor"])
-        assert (len(is_incomplete["rows"]), rest["rows"], rest["truncated"]) == (2, [["3", "Ada"]], False)
+        truncated = await peer.data("read_query", query="SELECT * FROM pets", max_rows=2)
+        rest = await peer.data("read_query", query="SELECT * FROM pets", cursor=truncated["next_cursor"])
+        assert (len(truncated["rows"]), rest["rows"], rest["truncated"]) == (2, [["3", "Ada"]], False)
         await peer.text("create_table", query="CREATE TABLE owners (id, name)")
         assert "owners" in await peer.text("list_tables")
         assert (await peer.error("read_query", query="DROP TABLE pets")).startswith("refused: ")

@@ -155,5 +155,5 @@ async def test_a_missing_server_is_unavailable(postgres: PostgresServer) -> None
             await pool.take()
         assert caught.value.code == "unavailable"
         assert str(folder) not in str(caught.value)
-        assert str(folder) in caught.value.words
+        assert str(folder) in caught.value.details
         assert pool.is_free

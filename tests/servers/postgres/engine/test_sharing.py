@@ -13,14 +13,14 @@ from tests.servers.postgres.serving import command, inside
 from tests.wire import Wire
 
 
-async def find_sharing(url: str) -> bool:
+async def detect_sharing(url: str) -> bool:
     database = PostgresDatabase(parse_target(url, False), LIMITS, 1)
-    await database.find_sharing()
+    await database.detect_sharing()
     return database.is_shared
 
 
 async def test_a_connection_without_a_pooler_is_not_shared(postgres: PostgresServer) -> None:
-    assert not await find_sharing(postgres.url())
+    assert not await detect_sharing(postgres.url())
 
 
 @pytest.mark.parametrize(("mode", "shares"), [("session", False), ("transaction", True)])
@@ -28,22 +28,22 @@ async def test_a_pooler_shares_connections_between_transactions(
     postgres: PostgresServer, mode: str, shares: bool
 ) -> None:
     with pooling(postgres, mode) as pooler:
-        assert await find_sharing(pooler.url()) == shares
+        assert await detect_sharing(pooler.url()) == shares
 
 
 async def test_a_pooler_with_one_connection_is_detected_as_shared(postgres: PostgresServer) -> None:
     with pooling(postgres, "transaction", size=1) as pooler:
-        assert await find_sharing(pooler.url())
+        assert await detect_sharing(pooler.url())
 
 
 async def test_the_pgbouncer_parameter_means_shared(postgres: PostgresServer) -> None:
-    assert await find_sharing(f"{postgres.url()}&pgbouncer=true")
+    assert await detect_sharing(f"{postgres.url()}&pgbouncer=true")
 
 
 async def test_a_pooler_in_statement_mode_stops_the_start(sample: Database) -> None:
     with pooling(sample.server, "statement") as pooler:
         with pytest.raises(NoTransactionsError):
-            await find_sharing(pooler.url())
+            await detect_sharing(pooler.url())
         async with Wire(command(pooler.url(sample.name, "reader"))) as wire:
             assert await wire.wait() != 0
     (line,) = wire.stderr.splitlines()

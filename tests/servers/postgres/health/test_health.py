@@ -118,13 +118,13 @@ async def test_waiting_sessions_and_lock_holders_are_listed(database: Database) 
     ):
         holding, pid = holder.info.backend_pid, waiter.info.backend_pid
         await holder.execute("LOCK TABLE product")
-        waiting = asyncio.ensure_future(waiter.execute("SELECT count(*) FROM product"))
+        buffered = asyncio.ensure_future(waiter.execute("SELECT count(*) FROM product"))
         for _ in range(PATIENCE):
             lines = find_section(await run_checks(database), "sessions that wait for locks")
             if len(lines) > 1:
                 break
         await holder.rollback()
-        await waiting
+        await buffered
     held = f"for AccessShareLock on product, held by pid {holding}: SELECT count(*) FROM product"
     assert lines[1].endswith(held)
     assert lines[1].startswith(f"pid {pid}, owner, waits ")

@@ -154,13 +154,13 @@ async def test_an_import_times_out_and_keeps_the_connection(workshop: Database) 
 async def test_a_cancelled_import_leaves_no_rows(workshop: Database) -> None:
     workshop.run(_WAITS, user="owner")
     rows = f"1,{'text' * 1_000}\n" * 2_000  # more than the buffers of the connection hold
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
+    buffered = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
     async with writing(workshop.owner) as db:
         with workshop.server.connect(workshop.name) as other:
             other.execute("SELECT pg_advisory_lock(1)")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(db.import_csv, "waits", f"a,b\n{rows}")
-                while not await anyio.to_thread.run_sync(workshop.run, waiting):
+                while not await anyio.to_thread.run_sync(workshop.run, buffered):
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
         assert not db.writer.is_broken

@@ -245,8 +245,8 @@ async def test_a_commit_on_a_broken_connection_has_an_unknown_outcome(database: 
 
 
 async def _end_waiting(database: Database, backend: int) -> None:
-    waiting = (
+    buffered = (
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = {backend} AND wait_event = 'SyncRep'"
     )
-    while not await anyio.to_thread.run_sync(database.run, waiting):
+    while not await anyio.to_thread.run_sync(database.run, buffered):
         await anyio.lowlevel.checkpoint()
