@@ -20,7 +20,7 @@ from servers.catalog import Argument, Entry, Permissions, load_catalog
 from servers.common.machine import Machine
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
-from servers.gateway.serve.choice import choose
+from servers.gateway.serve.choice import choose_servers
 from servers.gateway.serve.configuration import read_configuration
 from servers.postgres.server import app as postgres
 from servers.prompts.server import app as prompts
@@ -134,7 +134,7 @@ def test_all_extras_are_documented() -> None:
 def test_the_documented_configuration_is_valid(tmp_path: Path) -> None:
     (tmp_path / "Documents").mkdir()
     (tmp_path / "bundle.yaml").write_text(code("docs/http.md", "yaml"))
-    chosen = choose([], load_catalog(), read_configuration(tmp_path / "bundle.yaml"))
+    chosen = choose_servers([], load_catalog(), read_configuration(tmp_path / "bundle.yaml"))
     assert [one.name for one in chosen] == ["filesystem", "sqlite", "fetch"]
 
 

@@ -15,7 +15,7 @@ from shared.contracts import Notice, SessionRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.protocol.wire.jsonrpc import Notification
-from shared.stores.redis.link import QUEUED_BYTES
+from shared.stores.redis.link import MAX_QUEUED_BYTES
 from shared.stores.redis.scripts import LEAVE
 from shared.stores.redis.stores import RETRY_SECONDS, RedisReplica, Stores
 from tests.clock import forward
@@ -281,11 +281,11 @@ class TestQueue:
             await rest(here)
             own_server.stop()
             queued = 0
-            while not watching.heard and queued < 2 * QUEUED_BYTES:
+            while not watching.heard and queued < 2 * MAX_QUEUED_BYTES:
                 here.link.enqueue("put_blob", "a", text, 60_000)
                 queued += len(text)
                 await asyncio.sleep(0)
-            assert queued <= QUEUED_BYTES + 2 * len(text)
+            assert queued <= MAX_QUEUED_BYTES + 2 * len(text)
             assert here.disconnect_reason == "too much data is waiting for Redis"
             own_server.start()
             await until(lambda: len(watching.heard) == 2)
