@@ -50,7 +50,7 @@ def make_modules_lazy() -> None:
     program if Python would import another package as `shared`."""
     refuse_foreign()
     from shared.lazy_classes import lazy_dataclasses, plain_typed_dicts
-    from shared.lazy_modules import WITH_OPENSSL, LazyFinder, preset
+    from shared.lazy_modules import WITH_OPENSSL, LazyFinder, preset_attribute
 
     finder = LazyFinder((*WITH_OPENSSL, *_UNUSED), _CALLED)
     if finder in sys.meta_path:
@@ -60,14 +60,14 @@ def make_modules_lazy() -> None:
         import_module("pydantic_core")
     with lazy_dataclasses():
         # anyio 4.16 imports this class by its name, and uses it only as a type annotation.
-        with preset("ssl", "SSLContext", Any):
+        with preset_attribute("ssl", "SSLContext", Any):
             import_module("anyio.streams.tls")
         for module in _OF_BACKEND:
             import_module(module)
         # For its first model, pydantic looks for plugins in the metadata of all installed packages. That takes long,
         # and a plugin, which another program may need, would slow down each message. So it finds none, and remembers
         # that.
-        with preset("importlib.metadata", "entry_points", lambda group: ()):
+        with preset_attribute("importlib.metadata", "entry_points", lambda group: ()):
             from pydantic import create_model
 
             create_model("First")

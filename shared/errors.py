@@ -1,4 +1,5 @@
-"""Every exception of the package. Each class stands for one cause, so its type tells which side is at fault.
+"""The exceptions of the protocol, whose type tells the cause, and which side is at fault. Those of a server's domain,
+such as files, are in `coded_errors.py`.
 
 McpError
     ├── DeclarationError        the author of a server declared something impossible (raised at import)

@@ -86,7 +86,7 @@ class _LazyModule(ModuleType):
 
 
 @contextmanager
-def preset(name: str, attribute: str, value: object) -> Iterator[None]:
+def preset_attribute(name: str, attribute: str, value: object) -> Iterator[None]:
     """Give the module `name` an attribute during the block if it has not been executed, so that `from name import
     attribute` does not execute it."""
     module = import_module(name)

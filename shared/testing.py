@@ -1,11 +1,13 @@
 """Helpers for tests of servers: a server and a client in one process, connected by a pair of queues, and several runs
 of one server that share their state, like replicas on several machines.
 
-async with connect_memory(server) as client:
-    result = await client.call_tool("roll", {"sides": 20})
+    async with connect_memory(server) as client:
+        result = await client.call_tool("roll", {"sides": 20})
 
-async with connected(server) as end:
-    await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    async with connected(server) as end:
+        await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+
+Both also accept a run of a server that is already open.
 """
 
 from collections.abc import AsyncIterator

@@ -47,7 +47,7 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def make_marks(kind: str, description: str) -> tuple[str, str]:
+def make_delimiters(kind: str, description: str) -> tuple[str, str]:
     """Return the lines to put before and after untrusted text. The first contains the `description`.
 
     Both contain an unpredictable word, so the text between them can't forge the end of the block and continue as if
@@ -71,20 +71,20 @@ def code_block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name among `known` that `name` most likely means; None if none is similar."""
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name among `candidates` that `name` most likely means; None if none is similar."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
+    return next(iter(get_close_matches(name, list(candidates), 1, cutoff)), None)
 
 
-def nearest_option(name: str, known: Collection[str]) -> str | None:
-    """Return the option among `known` that `name` most likely means; both are without the leading hyphens. It is the
-    most similar option, or the only one that contains all words of `name`, such as `allow-write` for `write`. None if
-    there is none."""
+def nearest_option(name: str, candidates: Collection[str]) -> str | None:
+    """Return the option among `candidates` that `name` most likely means; both are without the leading hyphens. It is
+    the most similar option, or the only one that contains all words of `name`, such as `allow-write` for `write`.
+    None if there is none."""
     words = set(name.split("-"))
-    containing = [option for option in known if words <= set(option.split("-")) and not option.startswith("no-")]
-    return nearest(name, known, 0.75) or (containing[0] if len(containing) == 1 else None)
+    containing = [option for option in candidates if words <= set(option.split("-")) and not option.startswith("no-")]
+    return nearest(name, candidates, 0.75) or (containing[0] if len(containing) == 1 else None)
 
 
 def escape_match(match: re.Match[str]) -> str:
@@ -115,5 +115,5 @@ def display_name(name: str) -> str:
 def quote_name(name: str) -> str:
     """Return `name` as in `display_name`, in quotes if it contains spaces or quotes, so that it can't be mistaken for
     words of the surrounding sentence."""
-    shown = display_name(name)
-    return '"' + shown.replace('"', '\\"') + '"' if _SPACE_OR_QUOTE.search(shown) else shown
+    displayed = display_name(name)
+    return '"' + displayed.replace('"', '\\"') + '"' if _SPACE_OR_QUOTE.search(displayed) else displayed

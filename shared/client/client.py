@@ -61,7 +61,7 @@ class Client(TypedCalls, AsyncContext):
         """
         self._options = options or ClientOptions()
         self._handlers = Handlers(self._options)
-        self._own_tasks = OwnTasks(self._group, lambda: self.server.has_task_requests)
+        self._own_tasks = OwnTasks(self._group, lambda: self.server.supports_task_requests)
         self._tasks: TaskGroup | None = None
         self._link = Link(transport, self._options, self._connect, reopen, self._on_reopened)
         self._requests = Requests(self._link, self._handlers, self._on_input_required)
@@ -70,7 +70,7 @@ class Client(TypedCalls, AsyncContext):
         super().__init__(
             self._request_cached,
             check_arguments=self._options.check_arguments,
-            has_output_schemas=lambda: self.server.has_output_schemas,
+            supports_output_schemas=lambda: self.server.supports_output_schemas,
             on_invalid_result=self._cached.on_invalid_result,
         )
         self.raw = RawCalls(self.request)

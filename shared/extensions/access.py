@@ -1,6 +1,6 @@
 """Access control: a request for which the principal lacks scopes is refused before its handler is called.
 
-server.open(extensions=[access(Policy("files", rules))])
+    server.open(extensions=[access(Policy("files", rules))])
 
 A principal has the scopes of its token, up to those that the operator grants it. A tool, prompt or resource that
 needs scopes which the operator does not grant does not exist for the principal: it is not listed, and its name is
@@ -109,8 +109,8 @@ class _RuleCheck:
             names = [tool.name for tool in running.features.tools.all()]
             for name in self._policy.rules.scopes:
                 if ":" not in name and name not in names:
-                    close = nearest(name, names)
-                    advice = "" if close is None else f"; did you mean {close!r}?"
+                    similar_name = nearest(name, names)
+                    advice = "" if similar_name is None else f"; did you mean {similar_name!r}?"
                     log.warning("scopes: there is no tool %r in %s%s", name, self._policy.server, advice)
         yield
 
@@ -159,8 +159,8 @@ class Access:
 
     def scopes_of_tool(self, running: Run[Any], name: str) -> frozenset[str]:
         """Return the scopes that a call of the tool with that name requires."""
-        registered = running.features.tools.get(name)
-        return self.policy.scopes_of_tool(name, None if registered is None else registered.options)
+        tool = running.features.tools.get(name)
+        return self.policy.scopes_of_tool(name, None if tool is None else tool.options)
 
     def scopes_of_resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
         """Return the scopes that reading the resource `uri` requires."""

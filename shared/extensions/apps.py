@@ -92,21 +92,21 @@ def show(context: Context[Any], view: Mapping[str, Any]) -> None:
 
 def apps(*pages: App) -> Extension[Any]:
     """Return the extension that serves these apps, and links tools with the option `app` to them."""
-    served = _Apps(pages)
+    app_handlers = _Apps(pages)
     extension = Extension[Any](
         UI,
-        around=served.around,
+        around=app_handlers.around,
         declares=[
             Capability(("extensions", UI), lambda _: {}),
             # Clients read pages as resources, so this capability is needed even without other resources.
             Capability(("resources",), lambda running: None if len(running.features.resources) else {}),
         ],
     )
-    extension.around_at_once = served.around_at_once
+    extension.around_at_once = app_handlers.around_at_once
     # Innermost, because tools are found by their declared names, and other extensions may rename them.
     extension.rank = -1
-    extension.lifespan = served.check
-    extension.open_resources = served.uris
+    extension.lifespan = app_handlers.check
+    extension.open_resources = app_handlers.uris
     return extension
 
 

@@ -223,10 +223,10 @@ class Skills:
 
     async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         """Handle `skills/list`."""
-        entries, more = _page_of(
+        entries, cursor_field = _page_of(
             running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor
         )
-        return {"skills": [skill.entry() for skill in entries], **more}
+        return {"skills": [skill.entry() for skill in entries], **cursor_field}
 
     async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
         """Handle `skills/get`, also for a skill that is not listed. Raises ResourceNotFound."""
@@ -238,13 +238,15 @@ class Skills:
         """Handle `resources/directory/read`, which lists the direct children of a directory. Raises
         ResourceNotFound."""
         children = await self.children(context, params.uri)
-        entries, more = _page_of(running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
-        return {"resources": [child.to_wire() for child in entries], **more}
+        entries, cursor_field = _page_of(
+            running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor
+        )
+        return {"resources": [child.to_wire() for child in entries], **cursor_field}
 
 
 def skills(source: SkillSource) -> Extension[Any]:
     """Return the extension that serves the skills of `source`."""
-    served, path = Skills(source), ("extensions", SKILLS)
+    skill_handlers, path = Skills(source), ("extensions", SKILLS)
     extension = Extension[Any](
         SKILLS,
         methods=(
@@ -255,14 +257,14 @@ def skills(source: SkillSource) -> Extension[Any]:
             ),
         ),
         handlers={
-            "skills/list": served.list_skills,
-            "skills/get": served.get_skill,
-            "resources/directory/read": served.read_directory,
+            "skills/list": skill_handlers.list_skills,
+            "skills/get": skill_handlers.get_skill,
+            "resources/directory/read": skill_handlers.read_directory,
         },
         declares=[Capability(path, lambda _running: {"directoryRead": True}, Audience(V2026_07_28))],
     )
-    extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(served.read)
-    extension.lists_resources(served.list_resources)
+    extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skill_handlers.read)
+    extension.lists_resources(skill_handlers.list_resources)
     return extension
 
 

@@ -67,8 +67,8 @@ class Audience:
 
     def includes(self, version: Version, principal: Principal | None) -> bool:
         """Return True if the capability is declared to a peer of that version with that `principal`."""
-        fits = self.first.order <= version.order <= self.last.order
-        return fits and not (self.principals_only and principal is None)
+        is_in_range = self.first.order <= version.order <= self.last.order
+        return is_in_range and not (self.principals_only and principal is None)
 
     def union(self, other: "Audience") -> "Audience":
         """Return the narrowest audience that includes both."""

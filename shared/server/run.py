@@ -146,14 +146,14 @@ class Run(Generic[State]):
 
     # Its peers
 
-    def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
-        """Return the connection for a new peer, which is anonymous if there is no `principal`. `due` is called
-        whenever there may be messages to send to the peer. `client` is the name under which the peer's use is
+    def connect(self, principal: Principal | None, on_outgoing: Callable[[], None], client: str = "") -> Connection:
+        """Return the connection for a new peer, which is anonymous if there is no `principal`. `on_outgoing` is
+        called whenever there may be messages to send to the peer. `client` is the name under which the peer's use is
         counted; "" if the server has only one client."""
         run = self.parts.for_principal(principal)
         if run is not self:
             run.hooks.copy_from(self.hooks)
-            return run.connect(principal, due, client)
+            return run.connect(principal, on_outgoing, client)
         replica = self.replication.replica
         number = 0 if replica is None else replica.number
         session = ServerSession(
@@ -162,7 +162,7 @@ class Run(Generic[State]):
         if replica is not None:
             session.number_questions(self.replication.questions)
         session.on_unhandled = self.hooks.on_unhandled
-        return Connection(self.calls, self.changes, session, due, client)
+        return Connection(self.calls, self.changes, session, on_outgoing, client)
 
     def stop(self) -> None:
         """Prepare to stop: read nothing more from clients, and end work that belongs to no client."""

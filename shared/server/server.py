@@ -60,9 +60,9 @@ class Server(Declaration[State]):
             return self.open(settings, limits=calls.limits, budget=calls.budget, stores=stores, extensions=others)
 
         run.parts.reopen = reopen
-        joined = nullcontext() if stores is None else stores.join()
+        joining = nullcontext() if stores is None else stores.join()
         async with AsyncExitStack() as stack:
-            replica = await stack.enter_async_context(joined)
+            replica = await stack.enter_async_context(joining)
             if replica is not None:
                 run.replication.join(replica)
             run.state = await stack.enter_async_context(self.open_lifespan(Opening(run)))

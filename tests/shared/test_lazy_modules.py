@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from shared.lazy_modules import LazyFinder, preset
+from shared.lazy_modules import LazyFinder, preset_attribute
 
 CODE = '"""Doc."""\nimport late_log\nlate_log.executed.append(1)\nclass Thing: ...\n'
 
@@ -97,16 +97,16 @@ def test_a_reload_executes_it_at_once(executed: list[int], used: bool) -> None:
 
 
 def test_a_preset_attribute_is_there_for_a_while(executed: list[int]) -> None:
-    with preset("lazy_subject", "Thing", int):
+    with preset_attribute("lazy_subject", "Thing", int):
         assert _subject().Thing is int
     assert not executed
     assert _subject().Thing is not int
-    with preset("lazy_subject", "Thing", int):
+    with preset_attribute("lazy_subject", "Thing", int):
         assert _subject().Thing is not int
 
 
 def test_a_preset_attribute_gives_way_to_the_code(executed: list[int]) -> None:
-    with preset("lazy_subject", "Thing", int):
+    with preset_attribute("lazy_subject", "Thing", int):
         assert dir(_subject())
     assert _subject().Thing is not int
     assert executed == [1]

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from shared.text import make_marks
+from shared.text import make_delimiters
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _MAX_NAMES = 5_000
@@ -45,7 +45,7 @@ class SqlName(str):
 
 def fence(lines: Sequence[str]) -> str:
     """Return the lines between marks that say that they are data."""
-    before, after = make_marks("data", f"{NOTE}:")
+    before, after = make_delimiters("data", f"{NOTE}:")
     return "\n".join((before, *lines, after))
 
 

@@ -45,14 +45,14 @@ class TypedCalls:
         request: Requester,
         *,
         check_arguments: bool = False,
-        has_output_schemas: Callable[[], bool] = lambda: True,
+        supports_output_schemas: Callable[[], bool] = lambda: True,
         on_invalid_result: Callable[[str], None] = lambda method: None,
     ) -> None:
-        """`has_output_schemas` returns True if the protocol version in use defines output schemas.
+        """`supports_output_schemas` returns True if the protocol version in use defines output schemas.
         `on_invalid_result` is called with a method whose result was unusable, before the next request, which must not
         be answered from a cache."""
         self._request = request
-        self._has_output_schemas = has_output_schemas
+        self._has_output_schemas = supports_output_schemas
         self._on_invalid_result = on_invalid_result
         self._checks = ToolChecks(arguments=check_arguments)
 

@@ -55,12 +55,12 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
     request = read_params(context, ReadResourceParams)
     result = await call_method(running, context, "resources/read", request)
     times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
-    modified = max((time for time in times if isinstance(time, str)), default=None)
-    if modified is None:
+    last_modified = max((time for time in times if isinstance(time, str)), default=None)
+    if last_modified is None:
         with suppress(ResourceNotFound):  # the resource belongs to another server
             annotations = running.features.resources.match(request.uri)[0].entry.annotations
-            modified = None if annotations is None else annotations.last_modified
-    meta = {} if modified is None else {"lastModified": modified}
+            last_modified = None if annotations is None else annotations.last_modified
+    meta = {} if last_modified is None else {"lastModified": last_modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
 
 

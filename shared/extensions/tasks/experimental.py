@@ -135,9 +135,9 @@ async def _get_result(running: Run[Any], context: Context[Any], params: TaskPara
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
         group.start_soon(_fail_on_closing, context)
-        asking = QuestionSender(tasks, context, group)
+        question_sender = QuestionSender(tasks, context, group)
         async for task in changes:
-            asking.update(task)
+            question_sender.update(task)
             if states.is_over(task):
                 return _outcome_of(task)
     raise InvalidParams("the task has expired")
@@ -168,8 +168,8 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     name = context.peer.name_for_principal("tasks")
     size, signer = running.server.page_size, running.signer
     entries, next_cursor = page(accessible, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
-    more = {} if next_cursor is None else {"nextCursor": next_cursor}
-    return {"tasks": [_fields(task) for task in entries], **more}
+    cursor_field = {} if next_cursor is None else {"nextCursor": next_cursor}
+    return {"tasks": [_fields(task) for task in entries], **cursor_field}
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:

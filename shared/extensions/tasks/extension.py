@@ -239,9 +239,9 @@ class _TaskNotifications:
         """Send the states until cancelled. When the server stops, the final states are sent too, which contain the
         reason."""
         try:
-            async with create_task_group() as following:
+            async with create_task_group() as task_group:
                 for id_ in self._sent:
-                    following.start_soon(self._follow, id_)
+                    task_group.start_soon(self._follow, id_)
         finally:
             if self._tasks.is_stopping:
                 with CancelScope(shield=True):

@@ -1,8 +1,10 @@
 """A call that may become a task, and the call of a task.
 
-hosted ──▶ over                              the call has ended before it became a task; it is answered as usual
-       ──▶ detached ──▶ completed, failed    the client has received the task; the outcome goes to the store
-                    ──▶ cancelled, expired   the store reports this, and the call is cancelled
+    hosted ──▶ over                              the call has ended before it became a task; it is answered as usual
+           ──▶ detached ──▶ completed, failed    the client has received the task; the outcome goes to the store
+                        ──▶ cancelled, expired   the store reports this, and the call is cancelled
+
+`server/dispatch/calls.py` runs the call in all these states.
 """
 
 import asyncio

@@ -132,7 +132,7 @@ class Tasks:
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
         """Yield the states of the task, beginning with the current one, until it is over or no longer exists. States
         that are quickly replaced may be skipped."""
-        changed, seen = asyncio.Event(), -1
+        changed, last_revision = asyncio.Event(), -1
         unlisten = self.store.listen(id, changed.set)
         try:
             while True:
@@ -140,10 +140,10 @@ class Tasks:
                 task = await self.store.get(id)
                 if task is None:
                     break
-                if task.revision == seen:
+                if task.revision == last_revision:
                     await changed.wait()
                     continue
-                seen = task.revision
+                last_revision = task.revision
                 yield task
                 if is_over(task):
                     break

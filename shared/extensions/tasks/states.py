@@ -35,19 +35,21 @@ def ask(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecor
 
 def answer(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
     """Return the task with further answers, except those to questions that do not wait for one."""
-    matching = {key: answer for key, answer in answers.items() if key in task.questions}
-    if is_over(task) or not matching:
+    expected_answers = {key: answer for key, answer in answers.items() if key in task.questions}
+    if is_over(task) or not expected_answers:
         return task
-    return _keep_open(task, matching, now, {**task.answers, **matching})
+    return _keep_open(task, expected_answers, now, {**task.answers, **expected_answers})
 
 
 def withdraw(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
     """Return the task without the questions and answers with these keys: the answers were read, or are no longer
     needed."""
-    gone = set(keys)
-    if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
+    removed_keys = set(keys)
+    if is_over(task) or removed_keys.isdisjoint({*task.questions, *task.answers}):
         return task
-    return _keep_open(task, gone, now, {key: answer for key, answer in task.answers.items() if key not in gone})
+    return _keep_open(
+        task, removed_keys, now, {key: answer for key, answer in task.answers.items() if key not in removed_keys}
+    )
 
 
 def end(
@@ -67,8 +69,8 @@ def cancel(task: TaskRecord, now: float, message: str | None = None) -> TaskReco
     )
 
 
-def _keep_open(task: TaskRecord, done: Iterable[str], now: float, answers: Mapping[str, Any]) -> TaskRecord:
-    remaining = {key: question for key, question in task.questions.items() if key not in set(done)}
+def _keep_open(task: TaskRecord, closed_keys: Iterable[str], now: float, answers: Mapping[str, Any]) -> TaskRecord:
+    remaining = {key: question for key, question in task.questions.items() if key not in set(closed_keys)}
     status: TaskStatus = "input_required" if remaining else "working"
     return _revise(task, now, status=status, questions=remaining, answers=answers)
 

@@ -15,7 +15,7 @@ from ..types.base import PROTOCOL_VERSION
 from ..types.tools import named_tools
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
 from .header_annotations import find_annotation_error
-from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
+from .routing_headers import METHOD_HEADER, NAME_HEADER, NAME_PARAMS, Parameter, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
 MAX_TOOLS = 5_000
@@ -82,7 +82,7 @@ class ClientHeaders:
             VERSION_HEADER: request.params["_meta"][PROTOCOL_VERSION],
             METHOD_HEADER: encode_value(request.method),
         }
-        name = request.params.get(NAMED_BY.get(request.method, ""))
+        name = request.params.get(NAME_PARAMS.get(request.method, ""))
         if not isinstance(name, str):
             return headers
         headers[NAME_HEADER] = encode_value(name)
@@ -97,15 +97,15 @@ class ClientHeaders:
 def usable_tools(answer: Response) -> tuple[Response, list[str]]:
     """Return the answer to `tools/list` without tools that can't be called over HTTP, and a message about each of
     these (2026-07-28, Streamable HTTP, Custom Headers)."""
-    tools, faults, usable = answer.result.get("tools"), list[str](), list[Any]()
+    tools, messages, usable_entries = answer.result.get("tools"), list[str](), list[Any]()
     for tool in tools if isinstance(tools, list) else ():
         schema = tool.get("inputSchema") if isinstance(tool, dict) else None
         fault = find_annotation_error(schema) if isinstance(schema, dict) else None
         if fault is None:
-            usable.append(tool)
+            usable_entries.append(tool)
         else:
-            faults.append(f"the tool {str(tool.get('name'))[:100]!r} was skipped: {fault[:300]}")
-    return (replace(answer, result={**answer.result, "tools": usable}) if faults else answer), faults
+            messages.append(f"the tool {str(tool.get('name'))[:100]!r} was skipped: {fault[:300]}")
+    return (replace(answer, result={**answer.result, "tools": usable_entries}) if messages else answer), messages
 
 
 def _format_value(value: Any) -> str:

@@ -82,12 +82,12 @@ class HostPolicy:
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a refusal with status 403 for an `Origin` that is not allowed. A request without `Origin` is
         allowed."""
-        sent = headers.get("origin")
+        header_value = headers.get("origin")
         # Browsers send this header with every request from a page to another origin. So the request comes from
         # another program, or from a page of this server.
-        if sent is None:
+        if header_value is None:
             return None
-        origin = _parse_origin(sent)
+        origin = _parse_origin(header_value)
         if origin is not None:
             # Any port of this machine is allowed, since pages under development are served from another port.
             is_local_page = origin[0] in _DEFAULT_PORTS and self._is_loopback_name(origin[1])

@@ -32,7 +32,7 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 PARAM_PREFIX = "mcp-param-"
 
-NAMED_BY = {
+NAME_PARAMS = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -83,12 +83,12 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
         if _decode_header(headers, METHOD_HEADER) != request.method:
             raise HeaderMismatch("the Mcp-Method header must equal the method")
-        named_by = NAMED_BY.get(request.method)
-        name = request.params.get(named_by) if named_by is not None else None
+        name_param = NAME_PARAMS.get(request.method)
+        name = request.params.get(name_param) if name_param is not None else None
         # A name that is not a string is refused later, when the params are validated.
         may_omit = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
         if isinstance(name, str) and not may_omit and _decode_header(headers, NAME_HEADER) != name:
-            raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
+            raise HeaderMismatch(f"the Mcp-Name header must equal params.{name_param}")
         # Raises -32022 if the header and the body agree on an unsupported version.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
@@ -156,11 +156,11 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
     name, arguments = params.get("name"), params.get("arguments", {})
     for parameter in parameters_of(name) if isinstance(name, str) else ():
         value = parameter.value_in(arguments)
-        sent = headers.get(parameter.header)
-        if value is None and sent is None:
+        header_value = headers.get(parameter.header)
+        if value is None and header_value is None:
             continue
-        decoded = None if sent is None else decode_value(sent)
-        compare = _COMPARE.get(type(value))
+        decoded = None if header_value is None else decode_value(header_value)
+        compare = _COMPARISONS.get(type(value))
         # A value of another type violates the tool's schema, which the tool reports later.
         is_same = decoded is not None and (compare is None or compare(decoded, value))
         if value is None or not is_same:
@@ -173,7 +173,7 @@ def _is_same_number(text: str, value: float) -> bool:
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 
-_COMPARE: dict[type, Callable[[str, Any], bool]] = {
+_COMPARISONS: dict[type, Callable[[str, Any], bool]] = {
     str: lambda text, value: text == value,
     bool: lambda text, value: text == ("true" if value else "false"),
     int: _is_same_number,

@@ -49,8 +49,8 @@ class Refusal:
 
 def refuse(status: int, reason: str, **headers: str) -> Refusal:
     """Return a refusal that gives `reason`, with these headers, e.g. `Allow="POST"`; `_` in a name becomes `-`."""
-    sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
-    return Refusal(status, failure(None, InvalidRequest(reason)), sent)
+    header_value = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
+    return Refusal(status, failure(None, InvalidRequest(reason)), header_value)
 
 
 @record
@@ -308,10 +308,10 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
     """Return a refusal with status 400 if the version header contains an unknown or stateless version, or another
     than the session's `version`. The header may be missing."""
-    sent = headers.get(VERSION_HEADER)
-    if sent is None:
+    header_value = headers.get(VERSION_HEADER)
+    if header_value is None:
         return None
-    sent_version = find_version(sent)
+    sent_version = find_version(header_value)
     if sent_version is None or sent_version.stateless:
         supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
@@ -336,10 +336,10 @@ def read_session_id(headers: Headers) -> str | Refusal:
     refusal = check_single(headers, all_of_them=True)
     if refusal is not None:
         return refusal
-    sent = headers.get(SESSION_ID)
-    if sent is None:
+    header_value = headers.get(SESSION_ID)
+    if header_value is None:
         return refuse(400, "the Mcp-Session-Id header is required: send initialize first; its response has the id")
-    return sent
+    return header_value
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:

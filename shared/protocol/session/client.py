@@ -233,16 +233,16 @@ class ClientSession:
         if self._version.date in dates and result is not None:
             self.server = _describe(self._version, result, _meta(result).get(SERVER_INFO))
             return OpeningStep.STATELESS
-        common = [version for version in self._accepted if version.date in dates]
-        if result is None and common and common[-1].stateless and not self._has_retried:
+        common_versions = [version for version in self._accepted if version.date in dates]
+        if result is None and common_versions and common_versions[-1].stateless and not self._has_retried:
             # It may be the version that was just refused: another replica of the server may have sent this list.
             self._has_retried = True
-            self._version = common[-1]
+            self._version = common_versions[-1]
             return OpeningStep.RETRY
-        common = [version for version in common if not version.stateless]
-        if not common:
+        common_versions = [version for version in common_versions if not version.stateless]
+        if not common_versions:
             return OpeningStep.FAIL
-        self._version = common[-1]
+        self._version = common_versions[-1]
         return OpeningStep.HANDSHAKE
 
     # Sending
@@ -411,8 +411,8 @@ class ClientSession:
                 return None
             if self._version.stateless:
                 listen_id = id_as_number(id_)
-                listen = self._sent.get(listen_id)
-                is_listen = listen is not None and listen.method == "subscriptions/listen"
+                listen_request = self._sent.get(listen_id)
+                is_listen = listen_request is not None and listen_request.method == "subscriptions/listen"
                 return self._drop_unusable(listen_id, "the server ended the stream") if is_listen else None
             if id_ not in self._server_requests:
                 return None

@@ -46,13 +46,13 @@ class ServerDescription:
         return find_capability(self.capabilities, path) not in (None, False)
 
     @property
-    def has_output_schemas(self) -> bool:
+    def supports_output_schemas(self) -> bool:
         """True if the protocol version has `outputSchema`, which the results of a tool must match."""
         version = find_version(self.version)
         return version is not None and version.output_schemas
 
     @property
-    def has_task_requests(self) -> bool:
+    def supports_task_requests(self) -> bool:
         """True if the protocol version has `params.task`, with which a request asks to be run as a task."""
         version = find_version(self.version)
         return version is not None and version.task_requests
@@ -60,4 +60,4 @@ class ServerDescription:
     @property
     def runs_tools_as_tasks(self) -> bool:
         """True if the server also declared that a call of a tool may ask to be run as a task."""
-        return self.has_task_requests and self.can("tasks", "requests", "tools", "call")
+        return self.supports_task_requests and self.can("tasks", "requests", "tools", "call")

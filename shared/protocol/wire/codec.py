@@ -2,8 +2,8 @@
 
 A `Codec` remembers what the peer's first data has determined for the rest of the connection. The first bytes
 determine the framing: lines, or headers with `Content-Length`, which a server accepts only if it accepts dialects.
-The first message that is a JSON object determines the dialect: the specification, or another description of the
-protocol (see `dialects`), which then converts messages.
+The first message that is a JSON object determines whether the peer follows the specification, or another description
+of the protocol: a dialect (see `dialects`), which then converts all messages.
 
 Decoding never raises because of the peer's input: invalid input becomes `Malformed`, which contains the error to
 answer. Decisions where the specifications leave room:

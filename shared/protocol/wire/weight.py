@@ -107,9 +107,9 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
 def weigh_result(result: dict[str, Any]) -> int:
     """Return the approximate memory in bytes that a result takes; 0 for a result that JSON can't express,
     which can't be sent."""
-    known = weigh_texts(result)
-    if known is not None:
-        return known
+    known_size = weigh_texts(result)
+    if known_size is not None:
+        return known_size
     with suppress(ValueError, TypeError, RecursionError):
         return len(json_of(result))
     return 0

@@ -143,7 +143,7 @@ class Calls:
         self._deadlines = ExpiryQueue(budget.seconds, lambda call: call.scope.cancel())
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
-        self._narrow_scopes: dict[Call, tuple[CancelScope, ...]] = {}
+        self._time_limit_scopes: dict[Call, tuple[CancelScope, ...]] = {}
         """The scopes of `limit_time`, which few calls use."""
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
@@ -231,7 +231,7 @@ class Calls:
         server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
-        for scope in (call.scope, *self._narrow_scopes.get(call, ())):
+        for scope in (call.scope, *self._time_limit_scopes.get(call, ())):
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
             pause.remaining.clear()
@@ -249,7 +249,7 @@ class Calls:
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.pending += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
-        clocks += [(scope, scope.deadline) for scope in self._narrow_scopes.get(call, ())]
+        clocks += [(scope, scope.deadline) for scope in self._time_limit_scopes.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
                 # A person may take an hour to answer, and the tool does no work meanwhile.
@@ -267,15 +267,15 @@ class Calls:
     def limit_time(self, call: Call, seconds: float) -> Iterator[None]:
         """Limit the block, which is part of `call`, to `seconds`, in addition to the other time limits of the call.
         `pause_clock` suspends this limit too. Raises CallTimeout when the time is up."""
-        outer = self._narrow_scopes.get(call, ())
+        outer = self._time_limit_scopes.get(call, ())
         with CancelScope(deadline=self._loop.time() + seconds) as scope:
-            self._narrow_scopes[call] = (*outer, scope)
+            self._time_limit_scopes[call] = (*outer, scope)
             try:
                 yield
             finally:
-                self._narrow_scopes[call] = outer
+                self._time_limit_scopes[call] = outer
                 if not outer:
-                    del self._narrow_scopes[call]
+                    del self._time_limit_scopes[call]
         if scope.cancelled_caught:
             raise CallTimeout(seconds)
 

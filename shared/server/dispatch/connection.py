@@ -2,7 +2,7 @@
 fetched and sent.
 
     the transport ──▶ receive ──▶ session.receive ──▶ calls.begin, calls.cancel, or an answer is stored
-    a call ends ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
+    a call ends ──▶ session.finish ──▶ `on_outgoing` is called ──▶ outgoing ──▶ the transport
 
 A connection is a passive object: its driver passes messages to `receive`, and sends those that `outgoing` returns.
 `serve` is the driver for a stream of messages; over HTTP, a session or a single request drives its connection. So an
@@ -74,7 +74,7 @@ class Watcher(Protocol):
 class Acceptor(Protocol):
     """Accepts peers: a `Run`, which can't be named here because it imports this module."""
 
-    def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> "Connection":
+    def connect(self, principal: Principal | None, on_outgoing: Callable[[], None], client: str = "") -> "Connection":
         """Return the connection for a new peer (see `Run.connect`)."""
 
 
@@ -85,17 +85,17 @@ async def serve(
     progress are finished; if it has disconnected, they are cancelled. `client` is the name under which the client's
     use is counted. Never raises because of an error of the peer."""
     stream = _Stream(transport)
-    connection = stream.connection = running.connect(principal, stream.due, client)
+    connection = stream.connection = running.connect(principal, stream.on_outgoing, client)
     # The method of a `PromptReceiver`.
     receive_by = getattr(transport, "receive_by", None)
     if receive_by is not None:
         receive_by(stream.receive)
-    writing = CancelScope()
+    write_scope = CancelScope()
 
     async def write() -> None:
         # The scope is cancelled instead of the task, because the frames of a cancelled task, and all objects in them,
         # are freed only by the garbage collector.
-        with writing, suppress(anyio.BrokenResourceError):
+        with write_scope, suppress(anyio.BrokenResourceError):
             await stream.write()
         tasks.cancel_scope.cancel()
 
@@ -106,7 +106,7 @@ async def serve(
                 await stream.read()
                 # The peer has ended the stream cleanly, and may still read the answers to its requests.
                 await connection.drain()
-            writing.cancel()
+            write_scope.cancel()
     finally:
         await connection.close()
 
@@ -125,7 +125,7 @@ class _Stream:
         """Messages that were fetched from the connection, but could not be sent yet."""
         self._is_receiving = False
 
-    def due(self) -> None:
+    def on_outgoing(self) -> None:
         """Wake `write`, unless `receive` is about to send the messages."""
         if not self._is_receiving:
             self._ready.set()
@@ -227,9 +227,9 @@ class Connection:
         "_bus",
         "_changes",
         "_closing",
-        "_due",
         "_loop",
         "_observer",
+        "_on_outgoing",
         "_progress",
         "_result_bytes",
         "_sending_bytes",
@@ -247,7 +247,7 @@ class Connection:
     )
 
     def __init__(
-        self, calls: "Calls", changes: "Changes", session: ServerSession, due: Callable[[], None], client: str
+        self, calls: "Calls", changes: "Changes", session: ServerSession, on_outgoing: Callable[[], None], client: str
     ) -> None:
         self.calls = calls
         """The calls of the connection's run."""
@@ -255,7 +255,7 @@ class Connection:
         """The name under which the client's use is counted, made of its address and principal; empty if there is only
         one client."""
         self.session = session
-        self._due = due
+        self._on_outgoing = on_outgoing
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self.sending = 0
         """The number of calls that run, of open streams of `subscriptions/listen`, and of messages that are being
@@ -297,7 +297,7 @@ class Connection:
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
-            self._due()
+            self._on_outgoing()
 
     def outgoing(self) -> list[Outgoing]:
         """Return the messages that wait for the peer. They count as being sent until the next call of this method."""
@@ -348,7 +348,7 @@ class Connection:
     @property
     def is_gone(self) -> bool:
         """True if the peer has disconnected."""
-        return self._due is _do_nothing
+        return self._on_outgoing is _do_nothing
 
     @property
     def is_busy(self) -> bool:
@@ -386,11 +386,11 @@ class Connection:
         for watcher in watchers:
             watcher.on_close()
         self._bus.leave(self)
-        self._due, self.queue = _do_nothing, None
+        self._on_outgoing, self.queue = _do_nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
-        if counted := self._result_bytes + self._sending_results + self._batch_bytes:
-            self.calls.release_memory(self.client, counted)
+        if counted_bytes := self._result_bytes + self._sending_results + self._batch_bytes:
+            self.calls.release_memory(self.client, counted_bytes)
             self._result_bytes = self._sending_results = self._batch_bytes = 0
         return not self.is_busy
 
@@ -423,7 +423,7 @@ class Connection:
         becomes one of the resource."""
         if self._changes is None:
             self._changes = {}
-            self._loop.call_soon(self._due)
+            self._loop.call_soon(self._on_outgoing)
         if change.part is not None and len(self._changes) >= MANY_CHANGES:
             # The number of subscribed resources is limited, but not the number of their parts.
             change = replace(change, part=None)
@@ -433,15 +433,15 @@ class Connection:
         """Send a log message that belongs to no call, unless too many messages already wait for the peer."""
         if not self.is_behind:
             self.session.announce(message)
-            self._loop.call_soon(self._due)
+            self._loop.call_soon(self._on_outgoing)
 
     def send_soon(self) -> None:
         """Make the driver send waiting messages soon. Does not wait."""
-        self._due()
+        self._on_outgoing()
 
     async def flush(self) -> None:
         """Make the driver send waiting messages soon, and wait while the peer is too slow to read them."""
-        self._due()
+        self._on_outgoing()
         if self.is_behind:
             await self.wait_writable()
 
@@ -456,7 +456,7 @@ class Connection:
         finally:
             self.answers.forget([id_])
             self.session.withdraw(id_)
-            self._due()
+            self._on_outgoing()
 
     async def wait_for_closing(self) -> None:
         """Wait until the server ends the streams of `subscriptions/listen`."""
@@ -476,7 +476,7 @@ class Connection:
                 quota.end(self.client)
             while self.queue and not calls.is_closing and self.running < limit:
                 calls.begin(self, self.queue.popleft())
-        self._due()
+        self._on_outgoing()
         if self._progress is not None:
             self._progress.wake()
 
@@ -487,4 +487,4 @@ class Connection:
 
 
 def _do_nothing() -> None:
-    """Do nothing. This function replaces `due` after the peer has disconnected."""
+    """Do nothing. This function replaces `on_outgoing` after the peer has disconnected."""

@@ -14,16 +14,16 @@ class Portions:
         """Reserve `amount` for the client until `release`. Return False if the client may not have it. If nothing is
         reserved, any amount is granted."""
         # A client may take at most half of what the others leave, so no number of clients can take everything.
-        own = self._by_client.get(client, 0) + amount
-        if self._used and own > self._limit - self._used:
+        client_amount = self._by_client.get(client, 0) + amount
+        if self._used and client_amount > self._limit - self._used:
             return False
-        self._by_client[client] = own
+        self._by_client[client] = client_amount
         self._used += amount
         return True
 
     def release(self, client: str, amount: int = 1) -> None:
         """Release that amount."""
         self._used -= amount
-        own = self._by_client.pop(client, 0) - amount
-        if own:
-            self._by_client[client] = own
+        client_amount = self._by_client.pop(client, 0) - amount
+        if client_amount:
+            self._by_client[client] = client_amount

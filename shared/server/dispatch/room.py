@@ -28,8 +28,8 @@ class Room:
     def is_free(self, client: str) -> bool:
         """Return True if a call of `client` may begin."""
         # As in `Portions`, a client may use at most half of what the others leave.
-        own = self._by_client.get(client, 0)
-        return not own or own <= self._limit - self.used
+        client_bytes = self._by_client.get(client, 0)
+        return not client_bytes or client_bytes <= self._limit - self.used
 
     def add(self, client: str, size: int) -> None:
         """Count a result of `size` bytes for `client`, until `remove`."""

@@ -70,9 +70,9 @@ def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -
         for other in missing
         if min(len(name), len(other)) >= _MIN_PART_LENGTH and (name in other or other in name)
     )
-    close = next(candidates, None) or nearest(name, names)
-    if close is not None:
-        return f"unknown argument {name!r}; did you mean {close!r}?"
+    similar_name = next(candidates, None) or nearest(name, names)
+    if similar_name is not None:
+        return f"unknown argument {name!r}; did you mean {similar_name!r}?"
     choices = f"available: {', '.join(names)}" if names else "it takes none"
     return f"unknown argument {name!r} ({choices})"
 

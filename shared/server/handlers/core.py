@@ -70,10 +70,10 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
             resources = await page(context, 0, sys.maxsize)
             start = find_start(resources, attrgetter("uri"), start, last)
             resources = resources[start : start + size + 1]
-    entries, more = resources[:size], {}
+    entries, cursor_field = resources[:size], {}
     if len(resources) > size:
-        more = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=running.signer)}
-    return {"resources": [resource.to_wire() for resource in entries], **more}
+        cursor_field = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=running.signer)}
+    return {"resources": [resource.to_wire() for resource in entries], **cursor_field}
 
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -111,8 +111,8 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
     name = context.peer.name_for_principal("prompts")
     position = read_position(params.cursor, name=name, signer=running.signer)
     entries, end = await running.features.prompts.page(context, source, position, running.server.page_size)
-    more = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=running.signer)}
-    return {"prompts": entries, **more}
+    cursor_field = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=running.signer)}
+    return {"prompts": entries, **cursor_field}
 
 
 def list_prompts_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
