@@ -104,9 +104,9 @@ class PromptReceiver(Protocol):
     """An optional addition to a transport: messages are handled as soon as they arrive, without a turn of the event
     loop."""
 
-    def receive_by(self, take: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
-        """Call `take` with messages as soon as they arrive, while `receive` is waiting. `take` returns those that it
-        did not handle; only these are returned by `receive`."""
+    def receive_by(self, handle: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
+        """Call `handle` with messages as soon as they arrive, while `receive` is waiting. `handle` returns those that
+        it did not handle; only these are returned by `receive`."""
 
 
 class ByteStream(Protocol):
@@ -374,10 +374,10 @@ class SessionStore(Protocol):
         """Take over the subscriptions of the client that no replica serves any more, and return the URIs of their
         resources."""
 
-    async def lapse(self, id: str, *, busy: bool) -> bool:
+    async def lapse(self, id: str, *, is_busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. If all replicas that
         hold the session have recorded this since its last request, the session ends, and True is returned. Otherwise
-        this replica no longer holds the session, unless it is `busy` with it."""
+        this replica no longer holds the session, unless it is still in use here (`is_busy`)."""
 
     def release(self, id: str) -> None:
         """Record that this replica no longer holds the session. Other replicas can still serve it; if none holds it,
@@ -460,7 +460,7 @@ class SessionEvents(Protocol):
     def stream(self, ids: "tuple[RequestId, ...]") -> "EventStream":
         """Create a stream for the answers to the requests `ids`. Other replicas can't find it before `show`."""
 
-    def own(self) -> "EventStream":
+    def session_stream(self) -> "EventStream":
         """Return the session's own stream, for adding messages."""
 
     async def find(self, name: str | None = None) -> "EventStream | None":

@@ -235,10 +235,10 @@ class MemorySessions:
         session.watched.update(dict.fromkeys(uris, self._number))
         return uris
 
-    async def lapse(self, id: str, *, busy: bool) -> bool:
+    async def lapse(self, id: str, *, is_busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session, because no other replica received one. `busy` is true if this replica must keep the session
-        open."""
+        ended the session, because no other replica received one. `is_busy` is true if this replica must keep the
+        session open."""
         session = self._sessions.get(id)
         if session is not None:
             session.lapsed = (*session.lapsed, self._number)
@@ -246,7 +246,7 @@ class MemorySessions:
         if session is None or set(session.holders) <= set(session.lapsed):
             self.delete(id)
             return True
-        if not busy:
+        if not is_busy:
             self._stores.release(id, self._number)
         return False
 

@@ -269,7 +269,7 @@ class MemoryEvents(TakenMessages):
         """Create a stream for the answers to the requests `ids`. Nobody else can find it until it is shown."""
         return MemoryStream(self, ids)
 
-    def own(self) -> MemoryStream:
+    def session_stream(self) -> MemoryStream:
         """Return the session's own stream, for messages that belong to no request."""
         self._own = self._own or MemoryStream(self)
         return self._own
@@ -277,7 +277,7 @@ class MemoryEvents(TakenMessages):
     async def find(self, name: str | None = None) -> MemoryStream | None:
         """Return the shown stream called `name`; None if there is none, or no longer. Without a name, return the
         session's own stream."""
-        return self.own() if name is None else (self._shown or {}).get(name)
+        return self.session_stream() if name is None else (self._shown or {}).get(name)
 
     def show(self, stream: MemoryStream) -> None:
         """Let `find` find `stream`."""

@@ -120,7 +120,7 @@ class RedisEvents(TakenMessages):
         """Create a stream for the answers to `ids`."""
         return RedisStream(self, ids)
 
-    def own(self) -> RedisStream:
+    def session_stream(self) -> RedisStream:
         """Return the session's own stream, for messages that belong to no request."""
         if self._own is None:
             self._own = RedisStream(self, (), self._own_name, is_own=True)
@@ -140,7 +140,7 @@ class RedisEvents(TakenMessages):
         reply = await log.link.ask("find", self.id, name, int(is_own), *log.bounds, log.retention_ms)
         if reply is None:
             return None
-        stream = self.own() if is_own else self.find_local(name)
+        stream = self.session_stream() if is_own else self.find_local(name)
         if stream is None:
             stream = RedisStream(self, (), name)
             self.add(stream)

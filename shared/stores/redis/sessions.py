@@ -102,12 +102,12 @@ class RedisSessions:
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
-    async def lapse(self, id: str, *, busy: bool) -> bool:
+    async def lapse(self, id: str, *, is_busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session, because no other replica received one. `busy` is true if this replica must keep the session
-        open."""
-        has_ended = bool(await self._link.ask("lapse", id, int(busy)))
-        if has_ended or not busy:
+        ended the session, because no other replica received one. `is_busy` is true if this replica must keep the
+        session open."""
+        has_ended = bool(await self._link.ask("lapse", id, int(is_busy)))
+        if has_ended or not is_busy:
             self._cached.pop(id, None)
         return has_ended
 

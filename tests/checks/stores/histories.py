@@ -65,7 +65,7 @@ async def _adopt(replica: Replica, key: str) -> tuple[str, ...]:
 
 
 async def _lapse(replica: Replica, key: str, busy: bool) -> bool:
-    return await replica.sessions.lapse(key, busy=busy)
+    return await replica.sessions.lapse(key, is_busy=busy)
 
 
 async def _release(replica: Replica, key: str) -> None:

@@ -64,14 +64,14 @@ class Reading(AtWork):
     async def prepare(self) -> None:
         first = self.replicas[0]
         await first.sessions.create(SessionRecord("s", None, "", 60, NEW))
-        self.stream = self._events(first).own() if self.is_own else self._events(first).stream((7,))
+        self.stream = self._events(first).session_stream() if self.is_own else self._events(first).stream((7,))
         self.name = "" if self.is_own else self.stream.show()
         await self._settled(self.stream)
 
     async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
         if name == "put":
             writer = replica if self.is_own else self.replicas[0]
-            stream = self._events(replica).own() if self.is_own else self.stream
+            stream = self._events(replica).session_stream() if self.is_own else self.stream
             message = b"%d %d" % (writer.number, len(self.put))
             if writer.link.is_joined and not stream.is_lost:
                 self.put.append(message)

@@ -218,8 +218,8 @@ class TestSessionStore:
         async with joined(stores, 2) as (here, there):
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
-            assert not await here.sessions.lapse("s", busy=False)
-            assert await there.sessions.lapse("s", busy=True)
+            assert not await here.sessions.lapse("s", is_busy=False)
+            assert await there.sessions.lapse("s", is_busy=True)
             assert await here.sessions.enter("s", ADA) is None
 
     async def test_a_session_released_by_the_last_replica_lives_for_the_idle_time(self, stores: Kind) -> None:
@@ -240,7 +240,7 @@ class TestSessionStore:
             received = news_of(here)
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
-            assert not await here.sessions.lapse("s", busy=True)
+            assert not await here.sessions.lapse("s", is_busy=True)
             there.sessions.delete("s")
             await rest(here, there)
             assert received == [Notice("s")]
@@ -250,12 +250,12 @@ class TestSessionStore:
             received = news_of(there)
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
-            assert not await there.sessions.lapse("s", busy=True)
+            assert not await there.sessions.lapse("s", is_busy=True)
             await here.sessions.enter("s", ADA)
-            assert not await here.sessions.lapse("s", busy=True)
+            assert not await here.sessions.lapse("s", is_busy=True)
             assert await here.sessions.enter("s", ADA) is not None
-            assert not await there.sessions.lapse("s", busy=True)
-            assert await here.sessions.lapse("s", busy=True)
+            assert not await there.sessions.lapse("s", is_busy=True)
+            assert await here.sessions.lapse("s", is_busy=True)
             await rest(here, there)
             assert received == [Notice("s")]
 
@@ -282,7 +282,7 @@ async def test_an_expired_session_leaves_nothing_in_memory() -> None:
     async with stores.join() as replica:
         await replica.sessions.create(RECORD)
         log = replica.log(LIMITS)
-        log.session("s").own().put(b"x")
+        log.session("s").session_stream().put(b"x")
         assert stored(log)[0] > 0
     assert stores.sessions
     forward(61)
@@ -294,7 +294,7 @@ async def test_an_ended_session_leaves_nothing_in_memory() -> None:
     async with Stores().join() as replica:
         log = replica.log(LIMITS)
         events = log.session("s")
-        events.own().put(b"x")
+        events.session_stream().put(b"x")
         events.close(refuse(404, "the session has ended"))
         log.drop("s")
         assert stored(log) == (0, 0)
@@ -307,7 +307,7 @@ class Traced(MemoryEvents):
 async def test_streams_of_an_ended_session_are_freed_without_garbage_collection() -> None:
     events = Traced(MemoryLog(LIMITS))
     traced = ref(events)
-    events.own().put(b"x")
+    events.session_stream().put(b"x")
     events.close(refuse(404, "the session has ended"))
     del events
     assert traced() is None  # without the garbage collector

@@ -115,13 +115,13 @@ class TestEventLog:
         async with joined(stores, 2) as replicas:
             here, there = await events(*replicas)
             for one, message in ((here, b"a"), (there, b"b"), (there, b"a")):
-                one.own().put(message, once=True)
+                one.session_stream().put(message, once=True)
                 await rest(*replicas)
             own = await found(there)
             reader = await read(own)
             assert texts(own) == [b"a", b"b"]
             own.leave(reader)
-            here.own().put(b"c")
+            here.session_stream().put(b"c")
             await rest(*replicas)
             again = await found(here)
             await read(again)
@@ -156,7 +156,7 @@ class TestEventLog:
             own = await found(there)
             await read(own)
             for one in (here, there):
-                one.own().put(b"changed", everywhere=True)
+                one.session_stream().put(b"changed", everywhere=True)
             await rest(*replicas)
             assert texts(own) == [b"changed"]
 
@@ -225,7 +225,7 @@ class TestEventLog:
     async def test_sent_messages_of_the_get_stream_expire(self, stores: Kind) -> None:
         async with joined(stores, 1) as replicas:
             (here,) = await events(*replicas)
-            own = here.own()
+            own = here.session_stream()
             own.put(b"a")
             reader = await read(await found(here))
             own.show()

@@ -222,7 +222,7 @@ class Sessions:
     async def _release(self, session: HttpSession) -> None:
         """Release a session that has made room; it ends if no other replica holds it."""
         is_back = session.id in self._by_id
-        continues_elsewhere = is_back or not await self._store.lapse(session.id, busy=False)
+        continues_elsewhere = is_back or not await self._store.lapse(session.id, is_busy=False)
         await self._finish(session, orderly=False, continues_elsewhere=continues_elsewhere)
 
     def _on_notice(self, notice: Notice) -> None:
@@ -307,7 +307,7 @@ class Sessions:
         uses = session.uses
         if session.id in self._entering:
             session.rest()
-        elif await self._store.lapse(session.id, busy=session.is_busy):
+        elif await self._store.lapse(session.id, is_busy=session.is_busy):
             self._end(session)
         elif session.uses != uses:
             await self._store.enter(session.id, session.principal)  # it was used here while the store was asked

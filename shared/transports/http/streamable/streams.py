@@ -306,7 +306,7 @@ class Streams:
             # The client of the call has disconnected, and can't use its progress.
             if was_requested and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True
-            stream = self._events.own()
+            stream = self._events.session_stream()
         data = encode(message)
         if patient and stream.exceeds_limit(data):
             return False

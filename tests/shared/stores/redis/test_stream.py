@@ -123,7 +123,7 @@ async def test_releasing_a_former_copy_keeps_the_streams_of_a_reopened_session(r
         before.release()
         stream = await found(again)
         await read(stream)
-        there.log(LIMITS).session("s").own().put(b"m")
+        there.log(LIMITS).session("s").session_stream().put(b"m")
         await rest(there, here)
         assert texts(stream) == [b"m"]
         again.release()
@@ -141,7 +141,7 @@ async def test_a_lost_copy_does_not_affect_a_reopened_session(redis_server: Redi
         before.release()
         stream = await found(again)
         await read(stream)
-        there.log(LIMITS).session("s").own().put(b"m")
+        there.log(LIMITS).session("s").session_stream().put(b"m")
         await rest(there, here)
         assert texts(stream) == [b"m"]
 

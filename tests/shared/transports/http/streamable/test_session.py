@@ -431,7 +431,7 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
         # The full replica has no copy of it.
-        assert await one.replication.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
+        assert await one.replication.replica.sessions.lapse(session["Mcp-Session-Id"], is_busy=False)
 
 
 async def test_a_session_evicted_from_one_replica_continues_at_another() -> None:
@@ -579,7 +579,7 @@ async def test_a_session_used_while_it_expires_stays() -> None:
         far.answer.set()
         await quiet()
         assert len(there) == 1
-        assert not await near.lapse("s", busy=False)  # the other replica still has it
+        assert not await near.lapse("s", is_busy=False)  # the other replica still has it
 
 
 async def test_a_session_used_while_another_expires_stays() -> None:
