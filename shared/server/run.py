@@ -183,6 +183,7 @@ class Parts(Generic[State]):
         self._by_name[name] = run
         self._main.replication.narrow(name, run.replication)
         if run is not self._main:
+            run.calls.use_memory(self._main.calls.memory)
             self._main.hooks.stoppers.append(run.stop)
 
     def for_principal(self, principal: Principal | None) -> Run[State]:

@@ -28,6 +28,7 @@ from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import HEAVY_BYTES, weigh_value
 from .hooks import Hooks
 from .limits import CallLimits, Limits
+from .memory import Memory
 from .portions import Portions
 from .room import Room
 from .turns import Turns
@@ -131,9 +132,12 @@ class Calls:
         self.turns, self.brief_turns = Turns(), Turns()
         """The turns of clients for work in threads: for work in general, and for work that takes less than a
         second."""
-        self._memory = Portions(limits.call_bytes)
-        self.room = Room(limits.call_bytes // 2)
+        self.memory: Memory
+        """The memory of arguments and results."""
+        self._portions: Portions
+        self.room: Room
         """The memory of large results that are being sent to clients."""
+        self.use_memory(Memory(limits.call_bytes))
         self.hooks = hooks
         """The callbacks of the run, some of which limit the number of calls, or count refused ones."""
         self._work = work
@@ -379,13 +383,17 @@ class Calls:
         call.origin_context = copy_context()  # it will be begun by code that runs in the context of another call
         link.queue.append(call)
 
+    def use_memory(self, memory: Memory) -> None:
+        """Use `memory`, which may be the memory of other runs as well. No call may have begun."""
+        self.memory, self.room, self._portions = memory, memory.room, memory.portions
+
     def reserve_memory(self, client: str, size: int) -> bool:
         """Count `size` bytes for `client` until `release_memory`. Return False if the client may not use so much."""
-        return self._memory.reserve(client, size)
+        return self._portions.reserve(client, size)
 
     def release_memory(self, client: str, size: int) -> None:
         """Stop counting `size` bytes for `client`."""
-        self._memory.release(client, size)
+        self._portions.release(client, size)
 
     def _reserve_for_call(self, link: Link, call: Call) -> bool:
         """Count the memory of `call` until it is over. If the client may not use so much, refuse the call and return
@@ -393,10 +401,10 @@ class Calls:
         if call.release is not None:  # counted already, before the call waited for its slot
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
-        if not self._memory.reserve(link.client, size):
+        if not self._portions.reserve(link.client, size):
             self._refuse(link, call, LimitExceeded("your calls use too much memory", "memory", 1))
             return False
-        call.release = partial(self._memory.release, link.client, size)
+        call.release = partial(self._portions.release, link.client, size)
         return True
 
     def _refuse(self, link: Link, call: Call, refusal: LimitExceeded) -> None:

@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import anyio
 from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
 from shared.errors import LimitExceeded
 from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
+from shared.server.dispatch.limits import Limits
 from shared.server.run import Run
 from shared.server.running import Opening
 from shared.stores.memory import Stores
@@ -38,6 +40,11 @@ def app(seen: list[str] | None = None) -> Server[str]:
     async def whose(ctx: Context[str]) -> str:
         """Say whose notes these are."""
         return ctx.state
+
+    @served.tool()
+    async def keep(ctx: Context[str], text: str) -> None:
+        """Wait until cancelled."""
+        await anyio.sleep_forever()
 
     @served.on_subscribe
     async def subscribe(ctx: Context[str], uri: str) -> str:
@@ -163,6 +170,13 @@ async def test_each_run_applies_the_limit_of_calls_and_reports_refusals() -> Non
             errors = [(await peer.call("whose"))["error"]["message"].partition(";")[0] for peer in peers]
     assert errors == ["too many of your calls are in progress"] * 2
     assert [error.data for error in refused] == [{"limit": "calls", "retryAfter": 1}] * 2
+
+
+async def test_the_runs_of_principals_share_the_memory_of_calls() -> None:
+    async with opened(limits=Limits(call_bytes=300_000)) as running, as_(running, "ada", "root") as (ada, root):
+        await ada.start("keep", text="x" * 200_000)
+        error = (await root.call("keep", text="x" * 200_000))["error"]
+    assert error["data"] == {"limit": "memory", "retryAfter": 1}
 
 
 async def test_the_blobs_of_a_run_are_separate() -> None:

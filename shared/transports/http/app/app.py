@@ -36,6 +36,7 @@ from ....protocol.http.rules import (
     refuse,
 )
 from ....protocol.identity import Principal
+from ....server.dispatch.memory import Memory
 from ....telemetry.arrival import Arrival, arrival
 from ....telemetry.audit import Audit
 from ....telemetry.request_spans import trace_calls
@@ -45,6 +46,7 @@ from ..limits.endpoint_limits import EndpointLimits
 from ..limits.failed_logins import FailedLogins
 from ..limits.rate_limits import Allowances
 from ..listener import BACKLOG
+from ..streamable.bodies import Bodies
 from ..streamable.reply import Reply
 from .access_log import SENDER, address_of, session_digest
 from .admission import RESOURCE, Admission, NotFound
@@ -145,6 +147,12 @@ class HttpApp:
             *(pages.paths for pages in (self._oauth_metadata, self._cards) if pages is not None)
         )
         self._public_paths = self._pages_for_any_origin | ({"/"} if front is not None else set())
+        if len(self.mounts) > 1:
+            # One client may use all of the servers at once.
+            memory = Memory(max(mount.server.limits.call_bytes for mount in self.mounts))
+            bodies = Bodies(options.limits.body_bytes)
+            for mount in self.mounts:
+                mount.endpoint.share_memory(memory, bodies)
         self._failed_logins = _apply_client_limits(self.mounts, options, self._authenticator)
         self._audit = audit = options.audit
         if audit is not None:

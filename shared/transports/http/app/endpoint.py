@@ -24,6 +24,7 @@ from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrad
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Malformed, Notification
+from ....server.dispatch.memory import Memory
 from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
@@ -63,6 +64,7 @@ class Endpoint:
         self._all_sessions: list[Sessions | LegacySse | WebSocketSessions] = []
         self._stateless = StatelessRequests(limits, self.count_refusal)
         self._bodies = Bodies(limits.body_bytes)
+        self._memory: Memory | None = None
         self._closed: Refusal | None = _STARTING
         """The refusal of all requests; None while it serves."""
         self.allowances: Allowances | None = None
@@ -74,9 +76,16 @@ class Endpoint:
         self.refused: Counter[int] = Counter()
         """The number of requests refused before they reached the protocol, by HTTP status."""
 
+    def share_memory(self, memory: Memory, bodies: Bodies) -> None:
+        """Use the memory for calls, and for bodies, of several endpoints, from the next start on."""
+        self._memory, self._bodies = memory, bodies
+
     def start(self, running: Run[Any], tasks: TaskGroup) -> None:
         """Serve `running`, with sessions in `tasks`."""
         self._running = running
+        if self._memory is not None:
+            for part in running.parts.all:
+                part.calls.use_memory(self._memory)
         self._stateless.start(running)
         running.hooks.quota, running.hooks.on_refused = self.allowances, self._count_limited
         if self.allowances is not None and running.replication.replica is not None:

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ from shared.transports.http.app import mount as http_mount
 from shared.transports.http.app.mount import Mount
 from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
 from shared.transports.http.server import HttpOptions, run_mounts
+from shared.transports.http.streamable import bodies
 from shared.transports.http.streamable import sessions as http_sessions
 from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged, plain_client
 from tests.shared.transports.http.sse_wire import streaming
@@ -105,7 +107,13 @@ async def hosted(*apps: Server[Any], limits: EndpointLimits | None = None, **opt
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            site.ended = await run_mounts(mounts, HttpOptions(port=0, **options), front, started=started, stop=stop)
+            site.ended = await run_mounts(
+                mounts,
+                HttpOptions(port=0, limits=limits or EndpointLimits(), **options),
+                front,
+                started=started,
+                stop=stop,
+            )
 
         async with plain_client(limits=_LIMITS) as client:
             site = Hosted(None, 0, stop, client)
@@ -498,3 +506,42 @@ async def test_metrics_are_labelled_by_server() -> None:
         text = (await site.client.get("/metrics", headers=merged(None))).text
     assert 'mcp_requests_total{method="tools/call",server="one",tool="echo"} 1.0' in text
     assert 'server="two",tool' not in text
+
+
+async def test_the_servers_of_a_listener_share_the_memory_of_calls() -> None:
+    started, release = anyio.Event(), anyio.Event()
+    one, two = a_server("one"), a_server("two")
+
+    @one.tool()
+    async def keep(text: str) -> None:
+        """Wait until released."""
+        started.set()
+        await release.wait()
+
+    for server in (one, two):
+        server.limits = replace(server.limits, call_bytes=300_000)
+    async with hosted(one, two) as site, anyio.create_task_group() as tasks:
+        await site.until("one", "ready")
+        await site.until("two", "ready")
+        message, routing = site.stateless("tools/call", {"name": "keep", "arguments": {"text": "x" * 200_000}})
+        tasks.start_soon(site.at("one").post, message, routing)
+        await started.wait()
+        refused = await echoed(site.at("two"), "x" * 200_000)
+        release.set()
+    assert (refused.status_code, refused.json()["error"]["data"]["limit"]) == (429, "memory")
+
+
+async def test_the_servers_of_a_listener_share_the_memory_of_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)
+    begun, lines = b"x" * 100_000, [*(f"{name}: {value}" for name, value in merged({})), "Content-Length: 100001"]
+    async with (
+        hosted(a_server("one"), a_server("two"), limits=EndpointLimits(body_bytes=120_000)) as site,
+        AsyncExitStack() as stack,
+    ):
+        await site.until("one", "ready")
+        await site.until("two", "ready")
+        for _ in range(2):
+            await stack.enter_async_context(site.raw(*lines, body=begun, request="POST /one/mcp"))
+        # The first ones may come before the two bodies are read.
+        answers = [await site.at("two").post(begun) for _ in range(8)]
+    assert 429 in [answer.status_code for answer in answers]
