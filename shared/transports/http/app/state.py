@@ -65,7 +65,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
         "clients": _limit_list(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
         "limits": {
             "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.max_sessions},
-            "tasks": {"used": sum(len(part.at_work) for part in tasks), "of": running.server.task_limits.total},
+            "tasks": {"used": sum(len(part.local_tasks) for part in tasks), "of": running.server.task_limits.total},
             "subscriptions": {"used": subscriptions, "of": MAX_SUBSCRIPTIONS},
         },
     }
