@@ -30,7 +30,7 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.NetworkError, "connect", "the site ended the connection"),
     (httpcore.ProtocolError, "bad_response", "the site's answer is not valid HTTP"),
     (H2Error, "bad_response", "the site's answer is not valid HTTP/2"),
-    # A status that is not a number.
+    # httpcore raises it for an HTTP/2 status that is not a number.
     (ValueError, "bad_response", "the site's answer is not valid HTTP/2"),
     (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
 ]
@@ -39,7 +39,7 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
 class ClientOptions(NamedTuple):
     """The operator's settings for connections."""
 
-    seconds: float = 20
+    timeout: float = 20
     """Time limit for resolving and connecting, for TLS, and for each read and write. The caller limits the total."""
     connections: int = 50
     ca_file: Path | None = None
@@ -70,16 +70,23 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
         http2=True,
         network_backend=backend,
     )
-    transport = _Transport(pool, None if proxy is None else (policy, resolver))
+    transport = _Transport(pool, None if proxy is None else HostRules(policy, resolver))
     client = httpx.AsyncClient(
         transport=transport,
-        timeout=options.seconds,
+        timeout=options.timeout,
         follow_redirects=False,
         trust_env=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
     )
     async with client:
         yield client
+
+
+class HostRules(NamedTuple):
+    """What decides whether a host may be requested."""
+
+    policy: Policy
+    resolver: Resolver
 
 
 class _ProxyBackend(httpcore.AnyIOBackend):
@@ -89,7 +96,7 @@ class _ProxyBackend(httpcore.AnyIOBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+        timeout: float | None = None,  # noqa: ASYNC109 (httpcore's name)
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
@@ -101,22 +108,22 @@ class _ProxyBackend(httpcore.AnyIOBackend):
         except httpcore.ConnectError as error:
             advice = "Try again later. The operator can check --proxy-url."
             raise FetchError("connect", "the proxy can't be reached", advice) from error
-        return TlsStream(stream, host)
+        return TlsStream(stream, host)  # TLS begins when httpcore asks for it
 
 
 class _Transport(httpx.AsyncBaseTransport):
     """httpcore's connection pool as an httpx transport. Every failure is a FetchError."""
 
-    def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
-        """Wrap the pool. A pool that connects to a proxy does not check the hosts behind it: with `checks`, they are
-        checked here, before each request."""
+    def __init__(self, pool: httpcore.AsyncConnectionPool, host_rules: HostRules | None) -> None:
+        """Wrap the pool. A pool that connects to a proxy does not check the hosts behind it: with `host_rules`, they
+        are checked here, before each request."""
         self._pool = pool
-        self._checks = checks
+        self._host_rules = host_rules
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request."""
-        if self._checks is not None:
-            policy, resolver = self._checks
+        if self._host_rules is not None:
+            policy, resolver = self._host_rules
             host, port = host_of(request.url), port_of(request.url)
             try:
                 await resolve_allowed(policy, resolver, host, port)
@@ -127,13 +134,13 @@ class _Transport(httpx.AsyncBaseTransport):
         url = request.url
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         content = request.stream if isinstance(request.stream, httpx.AsyncByteStream) else None
-        sent = httpcore.Request(
+        core_request = httpcore.Request(
             request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
         )
         seconds = request.extensions["timeout"]["read"]
         with _explain_errors(seconds), record_streams() as streams:
             try:
-                response = await self._pool.handle_async_request(sent)
+                response = await self._pool.handle_async_request(core_request)
             except (ValueError, httpcore.LocalProtocolError):
                 # A stream that httpcore could not read stays open. After a hundred of them, the connection would
                 # accept no more.

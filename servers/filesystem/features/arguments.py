@@ -1,6 +1,4 @@
-"""Arguments of the tools: the context of a call, which limits the size of a result, and types whose descriptions tell
-a model how to use them.
-"""
+"""Types of the tools' parameters, with descriptions for the model, and the size limits of results."""
 
 from typing import Annotated
 
@@ -16,10 +14,10 @@ _OVERHEAD_BYTES = 1_000
 
 Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
 """A number of at least 1. The schema omits the minimum, which no model needs."""
-FirstLines = Annotated[Count | None, Field(description="first N lines")]
-FirstLine = Annotated[Count | None, Field(description="line to begin at, from 1; also with head")]
-LastLines = Annotated[Count | None, Field(description="last N lines")]
-Encoding = Annotated[str | None, Field(description="e.g. cp1252; else the file's")]
+Head = Annotated[Count | None, Field(description="first N lines")]
+StartLine = Annotated[Count | None, Field(description="first line to read, from 1; head counts from it")]
+Tail = Annotated[Count | None, Field(description="last N lines")]
+Encoding = Annotated[str | None, Field(description="e.g. cp1252; default: the file's")]
 Pages = Annotated[str | None, Field(description="of a document: 1,4-6, or a sheet's name")]
 IfMatch = Annotated[str | None, Field(description="only if the file still has this etag")]
 Patterns = Annotated[list[str], Field(description="globs")]
@@ -35,12 +33,12 @@ class EditOperation(BaseModel, defer_build=True):
 
     oldText: Annotated[str, Field(min_length=1, description="exact, or differing only in indentation")]  # noqa: N815
     newText: str  # noqa: N815
-    count: Annotated[int, Field(ge=0, description="number of places, all replaced; 0: any")] = 1
+    count: Annotated[int, Field(ge=0, description="expected matches, all replaced; 0: any number")] = 1
     path: Annotated[str | None, Field(description="of another file")] = None
 
 
 def read_budget(ctx: Ctx) -> int:
-    """Return the maximum size in bytes of a read's text as JSON."""
+    """Return how many bytes the text in the result of a read may have when it is encoded as JSON."""
     return min(ctx.state.max_read, max(ctx.budget.page_bytes - _OVERHEAD_BYTES, 1))
 
 

@@ -84,7 +84,7 @@ async def directory_tree(
     """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
     rooted, place, since = ctx.state.rooted, ctx.state.place(path), ctx.state.journal.cursor
     limits = tree.Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
-    nodes = await _search(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
+    nodes = await _search(ctx, lambda progress: tree.directory_tree(rooted, place, excludePatterns, limits, progress))
     show_tree(ctx, place, nodes, since)
     return summaries.tree_text(nodes)
 
@@ -103,7 +103,7 @@ async def search_files(
     counted."""
     scope = files.Scope(pattern, tuple(excludePatterns), includeIgnored)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
-    result = await _search(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
+    result = await _search(ctx, lambda progress: files.search_files(rooted, place, scope, page, progress))
     await report_early_end(ctx, result["stopped"])
     return summaries.search_text(result, pattern)
 
@@ -131,7 +131,9 @@ async def search_content(
     query = matcher.Query(pattern, literal, ignoreCase, multiline)
     request = content.SearchRequest(query, output, context, reader)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
-    result = await _search(ctx, lambda control: content.search_content(rooted, place, scope, request, page, control))
+    result = await _search(
+        ctx, lambda progress: content.search_content(rooted, place, scope, request, page, progress)
+    )
     await report_early_end(ctx, result["stopped"])
     return summaries.content_text(result)
 
@@ -170,7 +172,7 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
     return Page(ctx.budget.limit_entries(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
-async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
+async def _search(ctx: Ctx, search: "Callable[[files.SearchProgress], T]") -> T:
     """Run `search` in a thread and return its result. The client gets progress reports. If the call is cancelled, the
     thread ends at its next step.
     """
@@ -180,16 +182,16 @@ async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
         reported = 0
         while True:
             await anyio.sleep(_REPORT_SECONDS)
-            if control.examined > reported:
-                reported = control.examined
+            if progress.examined > reported:
+                reported = progress.examined
                 await ctx.progress(reported, message=f"{reported:,} entries examined")
 
     async with ctx.turn():
         remaining = ctx.budget.seconds - (anyio.current_time() - requested)
-        control = files.Control(remaining * _TIME_SHARE)
+        progress = files.SearchProgress(remaining * _TIME_SHARE)
         try:
             async with background() as tasks:
                 tasks.start_soon(report_progress)
-                return await to_thread.run_sync(search, control, abandon_on_cancel=True)
+                return await to_thread.run_sync(search, progress, abandon_on_cancel=True)
         finally:
-            control.cancel()
+            progress.cancel()

@@ -20,7 +20,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.read.documents import DOCUMENT_NAMES
-from servers.filesystem.search.files import Control, Scope, Walk
+from servers.filesystem.search.files import Scope, SearchProgress, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, SearchedFile
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
@@ -87,31 +87,31 @@ class ContentMatches(TypedDict):
 
 
 def search_content(
-    rooted: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, control: Control
+    rooted: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, progress: SearchProgress
 ) -> ContentMatches:
     """Return the matching lines in the file at `place` or the files below it, or only the files with such lines.
 
     Raises FilesError.
     """
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    run = _Search(request, page, control, after)
+    run = _Search(request, page, progress, after)
     if stat.S_ISREG(rooted.stat(place).st_mode):
         return run.search_file(rooted, place, after)
-    return run.search_tree(rooted, place, Walk(rooted, place, scope, control), after)
+    return run.search_tree(rooted, place, Walk(rooted, place, scope, progress), after)
 
 
 class _Search:
     """A running search: its results so far, and the space left on the page."""
 
-    def __init__(self, request: SearchRequest, page: Page, control: Control, after: Position | None) -> None:
+    def __init__(self, request: SearchRequest, page: Page, progress: SearchProgress, after: Position | None) -> None:
         self._request = request
         query = request.query
         # The hits after the last line of another page are selected by their numbers.
         needs_lines = request.output == "matches" or (after is not None and after.number > 0)
-        self._reader = Reader(query, request.context, control, request.read_document, needs_lines=needs_lines)
+        self._reader = Reader(query, request.context, progress, request.read_document, needs_lines=needs_lines)
         self._remaining = page.limit
         self._budget = ByteBudget(page.max_bytes)
-        self._control = control
+        self._progress = progress
         self._files: list[FileMatches] = []
         self._searched = self._skipped = self._unreadable = self._partial = self._documents = 0
         self._stopped: str | None = None
@@ -155,7 +155,7 @@ class _Search:
 
         Returns the position of the last line if the search stops in one of them, else None.
         """
-        read_small, limit, stop_reason = below.read_small, self._reader.small, self._control.stop_reason
+        read_small, limit, stop_reason = below.read_small, self._reader.small, self._progress.stop_reason
         texts: dict[str, bytes] = {}
         position = None
         for name in names:
@@ -232,7 +232,7 @@ class _Search:
     ) -> Position | None:
         """Report the matches in a file. Returns like `_search`."""
         if searched is None:
-            self._stopped = self._control.stop_reason()
+            self._stopped = self._progress.stop_reason()
             self._skipped += self._stopped is None
             return None
         self._searched += 1
@@ -244,7 +244,7 @@ class _Search:
             hits = (hit for hit in hits if hit.number > after.number)
         hit = next(hits, None)
         if hit is None:
-            self._stopped = self._control.stop_reason()
+            self._stopped = self._progress.stop_reason()
             return None
         file = FileMatches(path=add_uri(display_name("/".join(path)), partial(uri, path)))
         if searched.charset != UTF8.name:
@@ -253,7 +253,7 @@ class _Search:
             return self._report_lines(file, path, chain([hit], hits))
         if self._request.output == "counts":
             file["count"] = 1 + sum(1 for _ in hits)
-            self._stopped = self._control.stop_reason()
+            self._stopped = self._progress.stop_reason()
         if self._stopped is None and self._fits(_LINE_OVERHEAD_BYTES, file["path"]):
             self._files.append(file)
         return None
@@ -278,7 +278,7 @@ class _Search:
             file["matches"].append(line)
             last_number = hit.number
         else:
-            self._stopped = self._control.stop_reason()
+            self._stopped = self._progress.stop_reason()
         return Position(path, last_number) if last_number and self._stopped else None
 
     def _fits(self, more: int, *texts: str) -> bool:

@@ -20,7 +20,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
-from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
+from servers.filesystem.search.gitignore import GIT_DIRECTORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, kind_of
 from shared.text import display_name
@@ -30,11 +30,12 @@ MAX_STEPS = 2_000_000
 _BATCH_ENTRIES = 64
 """Number of entries that are compared with globs and rules between checks of the clock."""
 _OVERHEAD_BYTES = 12
-"""Size in bytes of a match's line without its path."""
+"""Bytes that a match takes in the result, in addition to its path."""
 
 
-class Control:
-    """The progress of a search, and its time limit. One thread searches; others read the progress and cancel."""
+class SearchProgress:
+    """The progress of a search, and its time limit. One thread searches; other threads read the progress and can
+    cancel the search."""
 
     def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -90,11 +91,11 @@ class _Directory(NamedTuple):
 class Walk:
     """One walk. Iterate over `entries`, then check the reason that it ended."""
 
-    def __init__(self, rooted: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
+    def __init__(self, rooted: RootedFiles, place: Place, scope: Scope, progress: SearchProgress) -> None:
         self._rooted = rooted
         self._place = place
         self._scope = scope
-        self._control = control
+        self._progress = progress
         self._include = Glob([scope.pattern])
         self._exclude = Glob(scope.exclude_patterns)
         self._steps = 0
@@ -124,15 +125,15 @@ class Walk:
                 after_names = directory.after
                 if listed and (not after_names or (len(after_names) == 1 and listed[-1].name >= after_names[0])):
                     self._last = directory.path, listed[-1].name
-                self._control.examined += len(listed)
+                self._progress.examined += len(listed)
                 self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
-                self.stopped = self._control.stop_reason()
+                self.stopped = self._progress.stop_reason()
                 if self.stopped is None and self._steps > self._scope.max_steps:
                     self.stopped = "budget"
             pending += reversed(children)
 
     def finish(self, path: Names, name: str) -> None:
-        """Note that this match in the directory is finished, and those before it."""
+        """Note that this match in the directory, and all before it, are in the result."""
         self._last = path, name
 
     def _match_directory(
@@ -168,7 +169,7 @@ class Walk:
             if is_match and is_new:
                 matches.append((name, kind))
             compared += 1
-            if compared % _BATCH_ENTRIES == 0 and self._control.stop_reason() is not None:
+            if compared % _BATCH_ENTRIES == 0 and self._progress.stop_reason() is not None:
                 del listed[number:]
                 break
         return matches, children
@@ -187,12 +188,12 @@ class Walk:
             self.unreadable += 1
             return directory, []
         if not self._scope.include_ignored:
-            rules = directory.rules.read([entry.name for entry in entries], below.read)
+            rules = directory.rules.extend([entry.name for entry in entries], below.read)
             directory = directory._replace(rules=rules)
         if not self._scope.include_hidden:
             entries = [entry for entry in entries if entry.name[0] != "."]
         elif not self._scope.include_ignored:
-            entries = [entry for entry in entries if entry.name != REPOSITORY]
+            entries = [entry for entry in entries if entry.name != GIT_DIRECTORY]
         if len(directory.after) > 1:
             # All entries of this directory, and everything below the earlier names, came before.
             entries = [
@@ -216,7 +217,7 @@ class Walk:
                 excluded_below = self._exclude.step(excluded, name)
                 after = directory.after[1:] if directory.after[:1] == (name,) else ()
                 child = _Directory((*directory.path, name), included_below, excluded_below, rules.enter(name), after)
-        if may_ignore and (is_match or child) and rules.ignore(name, kind == "directory"):
+        if may_ignore and (is_match or child) and rules.ignores(name, kind == "directory"):
             self.ignored += 1
             return False, None
         return is_match, child
@@ -244,10 +245,10 @@ class FileSearch(TypedDict):
     unreadable: int
 
 
-def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> FileSearch:
+def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, progress: SearchProgress) -> FileSearch:
     """Return the files and directories below `place` that match. Raises FilesError."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    walk, budget = Walk(rooted, place, scope, control), ByteBudget(page.max_bytes)
+    walk, budget = Walk(rooted, place, scope, progress), ByteBudget(page.max_bytes)
     matches: list[Match] = []
     with descent(rooted, place) as below:
         listed = walk.directories(below, after)

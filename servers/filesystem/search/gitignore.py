@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 FILE = ".gitignore"
-REPOSITORY = ".git"
+GIT_DIRECTORY = ".git"
 MAX_BYTES = 65_536
 """Maximum number of bytes of a `.gitignore` that are read; the rest is ignored."""
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
@@ -77,7 +77,7 @@ class Rules(NamedTuple):
                 return True
         return False
 
-    def ignore(self, name: str, is_directory: bool) -> bool:
+    def ignores(self, name: str, is_directory: bool) -> bool:
         """Return True if the entry with that name in this directory is ignored."""
         for spec, prefix in reversed(self.levels):
             path = prefix + name + ("/" if is_directory else "")
@@ -93,10 +93,10 @@ class Rules(NamedTuple):
         """Return the rules for a subdirectory, without its own."""
         return Rules(tuple((spec, f"{prefix}{name}/") for spec, prefix in self.levels))
 
-    def read(self, names: Sequence[str], read: Callable[[str, int], bytes]) -> "Rules":
-        """Return the rules in this directory, including its own. `names` are its entries; `read` takes a limit in
-        bytes."""
-        outer = () if REPOSITORY in names else self.levels
+    def extend(self, names: Sequence[str], read: Callable[[str, int], bytes]) -> "Rules":
+        """Return these rules with those of the directory's own .gitignore. `names` are its entries; `read` returns a
+        file's content, up to a number of bytes."""
+        outer = () if GIT_DIRECTORY in names else self.levels
         if FILE not in names:
             return Rules(outer)
         try:
@@ -124,12 +124,12 @@ def rules_above(rooted: RootedFiles, place: Place) -> Rules:
     for depth, name in enumerate(place.parts):
         above = place._replace(parts=place.parts[:depth])
         names: list[str] = []
-        for file in (FILE, REPOSITORY):
+        for file in (FILE, GIT_DIRECTORY):
             with suppress(FilesError):
                 rooted.stat(above.child(file), follow=False)
                 names.append(file)
-        rules = rules.read(names, partial(_read, rooted, above))
-        rules = Rules() if rules.ignore(name, is_directory=True) else rules.enter(name)
+        rules = rules.extend(names, partial(_read, rooted, above))
+        rules = Rules() if rules.ignores(name, is_directory=True) else rules.enter(name)
     return rules
 
 

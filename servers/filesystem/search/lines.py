@@ -21,7 +21,7 @@ from typing import NamedTuple
 from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_by_mark, charset_of
-from servers.filesystem.search.files import Control
+from servers.filesystem.search.files import SearchProgress
 from servers.filesystem.search.matcher import (
     Matcher,
     Query,
@@ -122,7 +122,7 @@ class Reader:
         self,
         query: Query,
         context: int,
-        control: Control,
+        progress: SearchProgress,
         read_document: ReadDocument | None = None,
         *,
         needs_lines: bool = True,
@@ -138,7 +138,7 @@ class Reader:
         self.small = min(SMALL_FILE_BYTES, self._limit)
         """A file for `candidates` and `hits_in` has fewer bytes than this."""
         self._context = context
-        self._control = control
+        self._progress = progress
         self._read_document = read_document
 
     def hits(self, handle: Handle) -> SearchedFile | None:
@@ -154,7 +154,7 @@ class Reader:
         requested = size + 1 if size < self._limit else self._limit
         data = os.read(descriptor, requested)
         if self._read_document is not None and may_be_document(data):
-            share = self._control.share_of_time()
+            share = self._progress.share_of_time()
             document = None if share is None else self._read_document(handle, share)
             if document is None:
                 return None
@@ -166,10 +166,10 @@ class Reader:
         if charset is None:
             return None
         data = data[len(charset.mark) :]
-        numbers = _LineNumbers(descriptor, self._control)
+        numbers = _LineNumbers(descriptor, self._progress)
         if charset.name != UTF8.name:
             data, read = _convert_to_utf_8(data, charset, read)
-            numbers = _LineNumbers(None, self._control)
+            numbers = _LineNumbers(None, self._progress)
         data, read = _convert_line_endings(data, read)
         position = partial(os.lseek, descriptor, 0, os.SEEK_CUR)
         return SearchedFile(self._search_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
@@ -232,7 +232,7 @@ class Reader:
     def _until_stopped(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[_Block]:
         for block in blocks:
             yield block
-            if self._control.stop_reason():
+            if self._progress.stop_reason():
                 return
             numbers.advance(block)
 
@@ -241,9 +241,9 @@ class _LineNumbers:
     """The numbers of the first lines of blocks. They are needed only where there are matches, so line endings are
     counted only then, and in the file itself if its bytes are searched unchanged."""
 
-    def __init__(self, descriptor: int | None, control: Control) -> None:
+    def __init__(self, descriptor: int | None, progress: SearchProgress) -> None:
         self._descriptor = descriptor
-        self._control = control
+        self._progress = progress
         self._lines = self._counted = 0
         """The number of line endings before a position in the file."""
 
@@ -258,7 +258,7 @@ class _LineNumbers:
         ):
             self._lines += piece.count(b"\n")
             self._counted += len(piece)
-            if self._control.stop_reason():
+            if self._progress.stop_reason():
                 return None
         os.lseek(self._descriptor, reached, os.SEEK_SET)
         return self._lines + 1 - block.data.count(b"\n", block.start, block.size)

@@ -1,8 +1,8 @@
 """A directory and everything below it as a tree, read breadth first: if a limit cuts it, the upper levels are
 complete.
 
-A directory with missing entries is marked with `cut`; a client can request the tree that begins there. A directory
-that can't be read has an error code instead of entries. No link is followed.
+A directory whose entries are not all shown is marked with `cut`; a client can request the tree that begins there. A
+directory that can't be read has an error code instead of entries. No link is followed.
 """
 
 from collections import deque
@@ -17,8 +17,8 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
-from servers.filesystem.search.files import Control
-from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
+from servers.filesystem.search.files import SearchProgress
+from servers.filesystem.search.gitignore import GIT_DIRECTORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget
 from shared.program.files.entries import Place, kind_of
 from shared.text import display_name
@@ -26,7 +26,7 @@ from shared.text import display_name
 MAX_DEPTH = 64
 """Maximum depth of a tree, whatever the caller requests."""
 _OVERHEAD_BYTES = 8
-"""Size in bytes of a node's line without its name and indentation."""
+"""Bytes that a node takes in the result, in addition to its name and indentation."""
 
 
 class Limits(NamedTuple):
@@ -66,19 +66,19 @@ class Tree(TypedDict):
 class _Branch(NamedTuple):
     path: Names
     node: TreeNode
-    excluded: States
+    exclude_states: States
     rules: Rules
 
 
 def directory_tree(
-    rooted: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
+    rooted: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, progress: SearchProgress
 ) -> Tree:
     """Return the directory at `place` and everything below it, without excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else rooted.roots.paths[place.root_index].name
     root = TreeNode(name=add_uri(display_name(name), lambda: rooted.roots.uri(place)), kind="directory")
-    with descent(rooted, place) as below:
-        reader = _TreeReader(below, exclude, limits, control)
+    with descent(rooted, place) as opened:
+        reader = _TreeReader(opened, exclude, limits, progress)
         rules = Rules() if limits.with_ignored else rules_above(rooted, place)
         pending = deque([_Branch((), root, exclude.start, rules)])
         while pending:
@@ -87,60 +87,61 @@ def directory_tree(
 
 
 class _TreeReader:
-    """A tree being read: its limits, and how much of them is used."""
+    """Reads a tree level by level within its limits, of which it counts what is used."""
 
-    def __init__(self, below: Descent, exclude: Glob, limits: Limits, control: Control) -> None:
-        self._below = below
+    def __init__(self, opened: Descent, exclude: Glob, limits: Limits, progress: SearchProgress) -> None:
+        self._descent = opened
         self._exclude = exclude
         self._depth = min(limits.depth, MAX_DEPTH)
         self._limit = limits.entries
         self._with_ignored = limits.with_ignored
         self._budget = ByteBudget(limits.max_bytes)
-        self._control = control
+        self._progress = progress
         self.entries = 0
         self.truncated = False
         self.ignored = 0
 
     def read_directory(self, branch: _Branch) -> list[_Branch]:
         """Read one directory, and return the directories in it, which are to be read later."""
-        path, node, states, rules = branch
+        path, node, exclude_states, rules = branch
         if len(path) >= self._depth or self._is_full():
-            return self._mark_cut(node, [])
+            self._mark_cut(node)
+            return []
         try:
-            listed = self._below.scan(path)
+            listed = self._descent.scan(path)
         except FilesError as error:
             if not path:
                 raise
             node["error"] = error.code
             return []
         if not self._with_ignored:
-            rules = rules.read([entry.name for entry in listed], self._below.read)
-            listed = [entry for entry in listed if entry.name != REPOSITORY]
+            rules = rules.extend([entry.name for entry in listed], self._descent.read)
+            listed = [entry for entry in listed if entry.name != GIT_DIRECTORY]
             if rules.may_ignore([(entry.name, kind_of(entry)) for entry in listed]):
                 count = len(listed)
-                listed = [entry for entry in listed if not rules.ignore(entry.name, kind_of(entry) == "directory")]
+                listed = [entry for entry in listed if not rules.ignores(entry.name, kind_of(entry) == "directory")]
                 self.ignored += count - len(listed)
         children = node["children"] = []
         branches: list[_Branch] = []
         for entry in listed:
             name = entry.name
-            self._control.examined += 1
-            if self._exclude.matches_after(states, name):
+            self._progress.examined += 1
+            if self._exclude.matches_after(exclude_states, name):
                 continue
-            shown = add_uri(display_name(name), partial(self._below.uri, (*path, name)))
+            shown = add_uri(display_name(name), partial(self._descent.uri, (*path, name)))
             if self._is_full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):
-                return self._mark_cut(node, branches)
+                self._mark_cut(node)
+                return branches
             self.entries += 1
             child = TreeNode(name=shown, kind=kind_of(entry))
             children.append(child)
             if child["kind"] == "directory":
-                excluded = self._exclude.step(states, name)
-                branches.append(_Branch((*path, name), child, excluded, rules.enter(name)))
+                states = self._exclude.step(exclude_states, name)
+                branches.append(_Branch((*path, name), child, states, rules.enter(name)))
         return branches
 
     def _is_full(self) -> bool:
-        return self.entries >= self._limit or self._control.stop_reason() is not None
+        return self.entries >= self._limit or self._progress.stop_reason() is not None
 
-    def _mark_cut(self, node: TreeNode, branches: list[_Branch]) -> list[_Branch]:
+    def _mark_cut(self, node: TreeNode) -> None:
         node["cut"] = self.truncated = True
-        return branches

@@ -26,7 +26,7 @@ from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.pages import read_text
 from servers.filesystem.read.parts import Part
 from servers.filesystem.search.content import SearchRequest, search_content
-from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.files import Scope, SearchProgress, search_files
 from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
@@ -304,23 +304,31 @@ def test_denied_directories_are_not_listed_or_searched(either, secrets):
     for path in (".ssh", "three.txt", ".ssh/none", ".aws"):
         place = either.roots.place(path)
         assert code(list_directory, either, place, PAGE) == "denied"
-        assert code(search_files, either, place, Scope(), PAGE, Control()) == "denied"
-        assert code(search_content, either, place, Scope(), SearchRequest(Query("m")), PAGE, Control()) == "denied"
-        assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), Control()) == "denied"
+        assert code(search_files, either, place, Scope(), PAGE, SearchProgress()) == "denied"
+        assert (
+            code(search_content, either, place, Scope(), SearchRequest(Query("m")), PAGE, SearchProgress())
+            == "denied"
+        )
+        assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), SearchProgress()) == "denied"
 
 
 def test_a_listing_names_denied_entries_and_a_tree_does_not_enter_them(files, secrets):
     names = [entry.name for entry in list_directory(files, files.roots.place("."), PAGE).entries]
     assert names[:2] == [".env", ".ssh"]
-    tree = directory_tree(files, files.roots.place("."), (), Limits(10, 100, 100_000), Control())["root"]
+    tree = directory_tree(files, files.roots.place("."), (), Limits(10, 100, 100_000), SearchProgress())["root"]
     assert {"name": ".ssh", "kind": "directory", "error": "denied"} in tree["children"]
-    result = search_files(files, files.roots.place("."), Scope("**/config"), PAGE, Control())
+    result = search_files(files, files.roots.place("."), Scope("**/config"), PAGE, SearchProgress())
     assert (result["matches"], result["unreadable"]) == ([], 1)
 
 
 def search_paths(files, pattern, start="."):
     result = search_content(
-        files, files.roots.place(start), Scope(include_ignored=True), SearchRequest(Query(pattern)), PAGE, Control()
+        files,
+        files.roots.place(start),
+        Scope(include_ignored=True),
+        SearchRequest(Query(pattern)),
+        PAGE,
+        SearchProgress(),
     )
     return [file["path"] for file in result["files"]], result["unreadable"]
 

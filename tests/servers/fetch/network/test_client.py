@@ -74,7 +74,7 @@ async def test_an_invalid_http_response_is_a_bad_response(answer: bytes) -> None
 
 
 async def test_a_silent_site_times_out() -> None:
-    async with listening() as site, reaching(NAMES, ClientOptions(seconds=0.1), allow_private=LOCAL) as web:
+    async with listening() as site, reaching(NAMES, ClientOptions(timeout=0.1), allow_private=LOCAL) as web:
         site.answer = None
         error = await web.refused(f"http://site.test:{site.port}/")
     assert (error.code, str(error)) == ("timeout", f"the site sent nothing for 0.1 s. {TRY_LATER}")

@@ -204,7 +204,7 @@ async def test_a_silent_tls_handshake_times_out() -> None:
     names = Answers(secure_test=["127.0.0.1"])
     async with (
         listening() as site,
-        reaching(names, ClientOptions(seconds=0.2), allow_private=["secure.test:*"]) as web,
+        reaching(names, ClientOptions(timeout=0.2), allow_private=["secure.test:*"]) as web,
     ):
         error = await web.refused(f"https://secure.test:{site.port}/")
     reason = "secure.test did not complete the TLS handshake within 0.2 s"
@@ -327,7 +327,7 @@ async def opened(folder: Path, timeout: float = TIMEOUT) -> AsyncIterator[tuple[
     context = server_context(certificate(AUTHORITY, "127.0.0.1"), folder)
     context.set_alpn_protocols(["h2"])
     policy = Policy(Rules(allow_private=["127.0.0.1:*"]))
-    options = ClientOptions(seconds=timeout, ca_file=AUTHORITY.write_public(folder / "ca.pem"))
+    options = ClientOptions(timeout=timeout, ca_file=AUTHORITY.write_public(folder / "ca.pem"))
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0, ssl=context)
     async with server, open_client(options, policy, Here()) as client:
         loader = Loader(client, policy, LoadRules(AGENT, timeout=timeout, ignore_robots=True))

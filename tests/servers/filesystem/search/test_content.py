@@ -17,7 +17,7 @@ from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search import lines
 from servers.filesystem.search.content import SearchRequest, search_content
-from servers.filesystem.search.files import Control, Scope
+from servers.filesystem.search.files import Scope, SearchProgress
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.summaries import content_text
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[4] / "servers"
 
 def searcher(files):
     def call(
-        pattern, glob="*", *, start=".", control=None, limit=1_000, cursor=None, max_bytes=sys.maxsize, **options
+        pattern, glob="*", *, start=".", progress=None, limit=1_000, cursor=None, max_bytes=sys.maxsize, **options
     ):
         request_options = {name: options.pop(name) for name in ("output", "context") if name in options}
         scoped = {name: options.pop(name) for name in ("include_ignored", "exclude_patterns") if name in options}
@@ -37,7 +37,7 @@ def searcher(files):
             Scope(glob, include_hidden=scoped.get("include_ignored", False), **scoped),
             SearchRequest(Query(pattern, **options), **request_options),
             Page(limit, max_bytes, cursor),
-            control or Control(),
+            progress or SearchProgress(),
         )
 
     return call
@@ -256,12 +256,12 @@ def test_pages_of_counts_continue_after_the_limit(root, search):
 def test_a_search_ends_at_its_deadline_or_when_cancelled(root, search):
     write(root, a="x\n", b="x\n", c="x\n")
     ticks = iter(range(100))
-    result = search("x", control=Control(4, lambda: next(ticks)))
+    result = search("x", progress=SearchProgress(4, lambda: next(ticks)))
     assert result["stopped"] == "time"
     assert matched_lines(result) + matched_lines(search("x", cursor=result["cursor"])) == matched_lines(search("x"))
-    control = Control()
-    control.cancel()
-    result = search("x", control=control)
+    progress = SearchProgress()
+    progress.cancel()
+    result = search("x", progress=progress)
     assert (result["stopped"], result["searched"]) == ("cancelled", 1)
 
 

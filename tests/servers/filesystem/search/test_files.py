@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from servers.common.files import descent
 from servers.filesystem.errors import FilesError
-from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.files import Scope, SearchProgress, search_files
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.summaries import search_text
 from tests.privileges import modes_enforced
@@ -28,13 +28,13 @@ def search(files, root, at):
 
 
 def searcher(files):
-    def call(pattern, *exclude, start=".", control=None, limit=1_000, max_bytes=sys.maxsize, cursor=None, **scope):
+    def call(pattern, *exclude, start=".", progress=None, limit=1_000, max_bytes=sys.maxsize, cursor=None, **scope):
         return search_files(
             files,
             files.roots.place(start),
             Scope(pattern, exclude, **scope),
             Page(limit, max_bytes, cursor),
-            control or Control(),
+            progress or SearchProgress(),
         )
 
     return call
@@ -64,11 +64,11 @@ def test_a_search_stops_at_the_budget_of_steps_and_continues(search):
 
 
 def test_a_search_ends_at_its_deadline_or_when_cancelled(search):
-    control = Control()
-    control.cancel()
-    assert search("*", control=control)["stopped"] == "cancelled"
+    progress = SearchProgress()
+    progress.cancel()
+    assert search("*", progress=progress)["stopped"] == "cancelled"
     times = iter([0.0, 1.0, 2.0, 3.5])
-    result = search("*", control=Control(3.0, lambda: next(times)))
+    result = search("*", progress=SearchProgress(3.0, lambda: next(times)))
     assert result["stopped"] == "time"
     assert paths(result) + paths(search("*", cursor=result["cursor"])) == paths(search("*"))
 
@@ -77,11 +77,11 @@ def test_a_search_cancelled_within_a_large_directory_continues_there(search, roo
     names = [f"{number:03}.txt" for number in range(200)]
     for name in names:
         (root / "z" / name).touch()
-    control = Control()
-    control.cancel()
+    progress = SearchProgress()
+    progress.cancel()
     pages, cursor = [], None
     for _ in range(4):
-        result = search("*.txt", "b.py", start="z", control=control, cursor=cursor)
+        result = search("*.txt", "b.py", start="z", progress=progress, cursor=cursor)
         pages.append(paths(result))
         cursor = result["cursor"]
     assert [len(page) for page in pages] == [64, 64, 64, 8]
@@ -211,8 +211,8 @@ def test_a_file_present_throughout_is_listed_once_despite_other_changes(files, r
 
 def test_a_search_ends_before_a_document_without_enough_time_left():
     now = 0.0
-    control = Control(9, clock=lambda: now)
-    assert control.share_of_time() == 3
+    progress = SearchProgress(9, clock=lambda: now)
+    assert progress.share_of_time() == 3
     now = 6.5
-    assert control.share_of_time() is None
-    assert control.stop_reason() == "time"
+    assert progress.share_of_time() is None
+    assert progress.stop_reason() == "time"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.files import Scope, SearchProgress, search_files
 from servers.filesystem.search.gitignore import Rules
 from servers.filesystem.search.page import Page
 
@@ -17,7 +17,7 @@ from servers.filesystem.search.page import Page
 def search(files, root):
     def call(pattern="*", start=".", **scope):
         page = Page(1_000, sys.maxsize)
-        return search_files(files, files.roots.place(start), Scope(pattern, **scope), page, Control())
+        return search_files(files, files.roots.place(start), Scope(pattern, **scope), page, SearchProgress())
 
     return call
 
@@ -145,13 +145,13 @@ ENTRIES = st.lists(st.tuples(NAMES, st.sampled_from(["file", "directory"])), max
 def test_the_combined_match_of_all_names_overlooks_no_ignored_name(outer, inner, entries):
     rules = Rules()
     for lines in (outer, inner):
-        rules = rules.read([".gitignore"], lambda *_, text=lines: os.fsencode(text)).enter("b")
-        ignored = [rules.ignore(name, kind == "directory") for name, kind in entries]
+        rules = rules.extend([".gitignore"], lambda *_, text=lines: os.fsencode(text)).enter("b")
+        ignored = [rules.ignores(name, kind == "directory") for name, kind in entries]
         assert rules.may_ignore(entries) or not any(ignored)
 
 
 def test_the_combined_match_of_all_names_detects_that_none_is_ignored():
-    rules = Rules().read([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").enter("in")
+    rules = Rules().extend([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").enter("in")
     entries = [("a.py", "file"), ("build", "directory"), ("dist", "file"), ("keep", "file")]
     assert not rules.may_ignore(entries)
     assert all(rules.may_ignore([*entries, entry]) for entry in (("b.pyc", "file"), ("dist", "directory")))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.search.files import Control
+from servers.filesystem.search.files import SearchProgress
 from servers.filesystem.search.summaries import tree_text
 from servers.filesystem.search.tree import Limits, directory_tree
 from tests.privileges import modes_enforced
@@ -16,7 +16,7 @@ from tests.privileges import modes_enforced
 def tree(files, at):
     def call(exclude=(), max_depth=10, max_entries=100, max_bytes=sys.maxsize, with_ignored=True, path="."):
         limits = Limits(max_depth, max_entries, max_bytes, with_ignored)
-        return directory_tree(files, at(path), exclude, limits, Control())
+        return directory_tree(files, at(path), exclude, limits, SearchProgress())
 
     return call
 
@@ -92,9 +92,9 @@ def test_names_in_a_tree_are_escaped_and_the_uri_given(root, tree):
 def test_a_cancelled_tree_is_truncated_and_a_tree_of_a_file_refused(files, root, at):
     (root / "a").touch()
     with pytest.raises(FilesError) as caught:
-        directory_tree(files, at("a"), [], Limits(1, 1, 1_000), Control())
+        directory_tree(files, at("a"), [], Limits(1, 1, 1_000), SearchProgress())
     assert caught.value.code == "not_a_directory"
-    control = Control()
+    control = SearchProgress()
     control.cancel()
     result = directory_tree(files, at("."), [], Limits(9, 9, 1_000), control)
     assert (result["entries"], result["truncated"]) == (0, True)

@@ -13,7 +13,7 @@ _MAX_FORM = 300
 def omit_actions(lines: list[Line], keep: list[bool]) -> None:
     """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
     for number, (before, line) in enumerate(pairwise(lines), 1):
-        is_beside = before.block.around is line.block or line.block.around is before.block
+        is_beside = before.block.parent is line.block or line.block.parent is before.block
         if is_heading(before) and is_beside and line.linked >= LINK_SHARE * len(line.text):
             keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
 
@@ -25,10 +25,10 @@ def omit_subscriptions(page: Lines, keep: list[bool]) -> None:
         if form.element.tag != "form" or next(form.element.iterfind(".//input[@type='email']"), None) is None:
             continue
         block: Block | None = None
-        around: Block | None = form
-        while around is not None and sum(len(line.text) for line in lines[around.first : around.end]) <= _MAX_FORM:
-            block, around = around, around.around
+        parent: Block | None = form
+        while parent is not None and sum(len(line.text) for line in lines[parent.first : parent.end]) <= _MAX_FORM:
+            block, parent = parent, parent.parent
         if block is not None and block.first > 0 and block.end < len(lines):
             beside = (block.first - 1, block.end)
-            if all(keep[number] and is_text_in(lines[number], around) for number in beside):
+            if all(keep[number] and is_text_in(lines[number], parent) for number in beside):
                 keep[block.first : block.end] = [False] * (block.end - block.first)

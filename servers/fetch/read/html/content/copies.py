@@ -70,7 +70,7 @@ def find_surrounding_links(page: Lines, keep: list[bool]) -> set[int]:
     firsts: dict[Hashable, int] = {}
     pairs: dict[int, int] = {}
     for number, line in enumerate(page.lines):
-        if line.linked < _MIN_LINKS * len(line.text) or any(map(line.within.__getitem__, _MEANINGFUL)):
+        if line.linked < _MIN_LINKS * len(line.text) or any(map(line.enclosing.__getitem__, _MEANINGFUL)):
             continue
         first = firsts.setdefault((line.text, *(link.get("href") for link in line.links)), number)
         if prose[number] - prose[first] >= _BETWEEN * prose[-1]:
@@ -111,14 +111,14 @@ class _Blocks:
                 block: Block | None = line.block
                 while block is not None and level < self._levels.get(block, _NO_LEVEL):
                     self._levels[block] = level
-                    block = block.around
+                    block = block.parent
                 above = (*(heading for heading in above if heading[0] < level), (level, line.text))
 
     def may_be_copied(self, block: Block) -> bool:
         """Return True if a block has several lines, enough text, and no element whose texts may repeat."""
         if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _MIN_CHARACTERS:
             return False
-        return not any(map(self._lines[block.first].within.__getitem__, _MEANINGFUL))
+        return not any(map(self._lines[block.first].enclosing.__getitem__, _MEANINGFUL))
 
     def key(self, block: Block) -> Hashable:
         """Return a key that is the same for equal texts below the same headings."""

@@ -76,17 +76,17 @@ def measure_lines(page: Lines, declared: Declarations) -> Columns:
     names = "chars words sentences capitals digits ends colon links hrefs price date named titled of_title times tag"
     words = _make_columns(names.split(), [_measure_words(line, title_words, times[line.text]) for line in lines])
     counts = _Counts(lines, words)
-    around = _EnclosingBlocks(page, counts)
+    blocks = _EnclosingBlocks(page, counts)
     shapes = _find_shapes(lines)
     chars = counts.chars
     return {
         **words,
-        **{f"in_{kind}": [float(line.within[number]) for line in lines] for number, kind in enumerate(KINDS)},
+        **{f"in_{kind}": [float(line.enclosing[number]) for line in lines] for number, kind in enumerate(KINDS)},
         "chars_before": chars[:-1],
         "chars_after": [chars[-1] - before for before in chars[1:]],
         "level": [float(line.block.level) for line in lines],
         **_measure_sections(lines, counts, words),
-        **around.columns(),
+        **blocks.columns(),
         **_measure_shapes(counts, words, shapes),
         **_measure_neighbors(words),
         **_measure_page(page, counts),
@@ -277,11 +277,11 @@ class _EnclosingBlocks:
         self.features: dict[Block, tuple[float, ...]] = {}
         for block in full:
             chain = [block]
-            around = block.around
-            if around is not None:
+            parent = block.parent
+            if parent is not None:
                 # Its parent block precedes it in page order.
-                outer = self.chains[around]
-                chain += outer if _count_lines(around) > _count_lines(block) else outer[1:]
+                outer = self.chains[parent]
+                chain += outer if _count_lines(parent) > _count_lines(block) else outer[1:]
             self.chains[block] = chain
             self.features[block] = counts.measure(block.first, block.end)
 
@@ -317,7 +317,7 @@ def _count_lines(block: Block) -> int:
 
 def _make_group_key(block: Block) -> Hashable:
     """Return a key that is the same for similar adjacent blocks."""
-    return block.around, block.element.tag, block.element.get("class")
+    return block.parent, block.element.tag, block.element.get("class")
 
 
 def _find_shapes(lines: Sequence[Line]) -> list[list[int]]:
@@ -330,11 +330,11 @@ def _find_shapes(lines: Sequence[Line]) -> list[list[int]]:
         block: Block | None = line.block
         while block is not None and block not in of_block:
             chain.append(block)
-            block = block.around
+            block = block.parent
         for inner in reversed(chain):
-            of_block[inner] = paths.setdefault((of_block[inner.around], inner.element.tag), len(paths))
-        around = line.block.around or line.block
-        nearest = (line.block, around, around.around or around)
+            of_block[inner] = paths.setdefault((of_block[inner.parent], inner.element.tag), len(paths))
+        parent = line.block.parent or line.block
+        nearest = (line.block, parent, parent.parent or parent)
         key = tuple((inner.element.tag, inner.element.get("class")) for inner in nearest)
         # Links and other lines have different shapes.
         is_link = 2 * line.linked > len(line.text)

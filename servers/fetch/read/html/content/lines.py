@@ -54,19 +54,20 @@ IN_BRACKETS = re.compile(r"\[[\W\d]*[^\W\d].*\]")
 _MAX_ACTION_CHILDREN = 6
 """Maximum number of children of an element with a section's actions."""
 
-Within = tuple[int, ...]
+EnclosingCounts = tuple[int, ...]
 """The number of enclosing landmarks of each kind."""
 
 
 class Block:
-    """An element that begins on a new line. Its lines are `first` up to, but not including, `end`."""
+    """An element that begins on a new line. Its lines are `first` up to, but not including, `end`; `parent` is the
+    innermost block that contains it."""
 
-    __slots__ = ("around", "element", "end", "first", "level")
+    __slots__ = ("element", "end", "first", "level", "parent")
 
-    def __init__(self, element: HtmlElement, around: "Block | None", first: int) -> None:
+    def __init__(self, element: HtmlElement, parent: "Block | None", first: int) -> None:
         self.element = element
-        self.around = around
-        self.level: int = 0 if around is None else around.level + 1
+        self.parent = parent
+        self.level: int = 0 if parent is None else parent.level + 1
         self.first = self.end = first
 
 
@@ -78,7 +79,7 @@ class Line(NamedTuple):
     linked: int
     """Number of characters of the text that are in links."""
     links: tuple[HtmlElement, ...]
-    within: Within
+    enclosing: EnclosingCounts
     pictures: int
     """Number of pictures before it on the page."""
     fields: int
@@ -116,13 +117,18 @@ class Lines:
         self.blocks: list[Block] = []
         self.anchors: dict[str, int] = {}
         """The names that the fragment of a link may have, each with the number of the line at which it begins."""
-        self._texts: list[tuple[str, HtmlElement | None, Within]] = []
+        self._texts: list[tuple[str, HtmlElement | None, EnclosingCounts]] = []
         """The texts of the current line, each with its link and its landmarks."""
         self._pictures = self._fields = 0
         self._walk(body, None, (0,) * len(KINDS), None, False)
 
     def _walk(
-        self, element: HtmlElement, block: Block | None, within: Within, link: HtmlElement | None, silent: bool
+        self,
+        element: HtmlElement,
+        block: Block | None,
+        enclosing: EnclosingCounts,
+        link: HtmlElement | None,
+        silent: bool,
     ) -> None:
         tag = element.tag
         kind = _NUMBERS.get(element.get("role") or tag, _NUMBERS.get(tag))
@@ -131,7 +137,7 @@ class Lines:
         if tag == "a" and not is_link:
             kind = None
         if kind is not None:
-            within = (*within[:kind], within[kind] + 1, *within[kind + 1 :])
+            enclosing = (*enclosing[:kind], enclosing[kind] + 1, *enclosing[kind + 1 :])
         begins = block is None or tag in BLOCKS or (block.element.tag in HEADINGS and _is_action(element))
         if begins:
             self._end(block)
@@ -145,10 +151,10 @@ class Lines:
             link = element
         silent = silent or tag in _SILENT
         if tag not in _UNREAD:
-            self._add(element, False, element.text, link, within, silent)
+            self._add(element, False, element.text, link, enclosing, silent)
             for child in element:
-                self._walk(child, block, within, link, silent)
-                self._add(child, True, child.tail, link, within, silent)
+                self._walk(child, block, enclosing, link, silent)
+                self._add(child, True, child.tail, link, enclosing, silent)
         if begins and block is not None:
             self._end(block)
             block.end = len(self.lines)
@@ -159,19 +165,19 @@ class Lines:
         follows: bool,
         text: str | None,
         link: HtmlElement | None,
-        within: Within,
+        enclosing: EnclosingCounts,
         silent: bool,
     ) -> None:
         if not text:
             return
         if text.isspace():
             if self._texts:
-                self._texts.append((" ", None, within))
+                self._texts.append((" ", None, enclosing))
         elif silent:
             self.places.append(Place(element, follows, text, -1))
         else:
             self.places.append(Place(element, follows, text, len(self.lines)))
-            self._texts.append((text, link, within))
+            self._texts.append((text, link, enclosing))
 
     def _end(self, block: Block | None) -> None:
         if block is None or not self._texts:
@@ -179,8 +185,8 @@ class Lines:
         text = " ".join("".join(text for text, _, _ in self._texts).split())
         linked = sum(len(text.strip()) for text, link, _ in self._texts if link is not None)
         links = tuple({link: None for _, link, _ in self._texts if link is not None})
-        within = self._texts[0][2]
-        self.lines.append(Line(block, text, min(linked, len(text)), links, within, self._pictures, self._fields))
+        enclosing = self._texts[0][2]
+        self.lines.append(Line(block, text, min(linked, len(text)), links, enclosing, self._pictures, self._fields))
         self._texts.clear()
 
 
@@ -188,8 +194,8 @@ def similar_blocks(page: Lines) -> Iterable[list[Block]]:
     """Group the blocks of several lines that have a similar element in the same block."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
-        if block.around is not None and block.end - block.first > 1:
-            groups.setdefault((block.around, kind_of(block.element)), []).append(block)
+        if block.parent is not None and block.end - block.first > 1:
+            groups.setdefault((block.parent, kind_of(block.element)), []).append(block)
     return groups.values()
 
 

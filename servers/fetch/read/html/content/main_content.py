@@ -188,8 +188,8 @@ def _count(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -
         elif place.line < 0:
             name = "fields"
         else:
-            within = page.lines[place.line].within
-            name = next((kind for kind in _COUNTED_LANDMARKS if within[KINDS.index(kind)]), "elsewhere")
+            enclosing = page.lines[place.line].enclosing
+            name = next((kind for kind in _COUNTED_LANDMARKS if enclosing[KINDS.index(kind)]), "elsewhere")
         omitted[name] += len(place.text.strip())
     content = Content(body, size, dict(omitted.most_common()), [])
     if content.is_small:

@@ -32,13 +32,13 @@ _SECTION, _PRE, _DL, _ASIDE = map(KINDS.index, ("section", "pre", "dl", "aside")
 
 def complete_sections(page: Lines, keep: list[bool]) -> None:
     """Keep a manual's only section without kept text, such as a list of links to related pages."""
-    if not any(line.within[_PRE] or line.within[_DL] for line in compress(page.lines, keep)):
+    if not any(line.enclosing[_PRE] or line.enclosing[_DL] for line in compress(page.lines, keep)):
         return
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
         if block.end - block.first > 1 and block.element.tag in _SECTIONS and is_heading(page.lines[block.first]):
             level = page.lines[block.first].block.element.tag
-            groups.setdefault((block.around, block.element.get("class"), level), []).append(block)
+            groups.setdefault((block.parent, block.element.get("class"), level), []).append(block)
     for group in groups.values():
         omitted = [block for block in group if not any(keep[block.first + 1 : block.end])]
         if len(group) >= _MIN_SECTIONS and len(omitted) == 1:
@@ -51,20 +51,20 @@ def complete_sections_of_code(page: Lines, keep: list[bool]) -> None:
     elsewhere. At least half of the block with the headline and the code has to be kept.
     """
     lines = page.lines
-    code = [number for number, line in enumerate(lines) if keep[number] and line.within[_PRE]]
+    code = [number for number, line in enumerate(lines) if keep[number] and line.enclosing[_PRE]]
     headline = next((number for number, line in enumerate(lines) if line.block.element.tag == "h1"), None)
     if not code or headline is None or headline > code[0]:
         return
     block = lines[code[0]].block
-    while not (block.first <= headline and code[-1] < block.end) and block.around is not None:
-        block = block.around
+    while not (block.first <= headline and code[-1] < block.end) and block.parent is not None:
+        block = block.parent
     kept_size, size = sizes_of(lines, keep, block)
     if kept_size >= _CODE_SHARE * size:
         for number in range(block.first, block.end):
             line = lines[number]
             # The links in a sentence or in a type lead to what it is about.
             is_text = line.linked < _LINKED_SHARE * len(line.text) and not leads_away(line._replace(linked=0), block)
-            keep[number] = keep[number] or (is_text and line.within[_SECTION] > 0)
+            keep[number] = keep[number] or (is_text and line.enclosing[_SECTION] > 0)
 
 
 def complete_manual(page: Lines, keep: list[bool]) -> None:
@@ -80,8 +80,8 @@ def complete_manual(page: Lines, keep: list[bool]) -> None:
     if not has_terms and not is_defined:
         return
     block = lines[outline[0]].block
-    while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
-        block = block.around
+    while not (block.first <= outline[0] and outline[-1] < block.end) and block.parent is not None:
+        block = block.parent
     body = page.blocks[0]
     if max(share_of(lines, keep, part) for part in ((block, body) if is_defined else (body,))) < _OUTLINED_SHARE:
         return
@@ -90,7 +90,7 @@ def complete_manual(page: Lines, keep: list[bool]) -> None:
         line = lines[number]
         # The links in a sentence or in a type lead to what it is about.
         is_text = is_whole or number in definitions or (is_defined and line.linked < _LINKED_SHARE * len(line.text))
-        is_note = line.within[_ASIDE] > 0 and number < outline[-1] and line.linked < LINK_SHARE * len(line.text)
+        is_note = line.enclosing[_ASIDE] > 0 and number < outline[-1] and line.linked < LINK_SHARE * len(line.text)
         leads = is_in_landmark(line, block) if is_text else leads_away(line, block)
         keep[number] = keep[number] or is_note or not leads
     if is_defined:
@@ -100,16 +100,16 @@ def complete_manual(page: Lines, keep: list[bool]) -> None:
 def _complete_introduction(page: Lines, keep: list[bool], block: Block) -> None:
     """Keep the text between the title of a manual and the block with its definitions, except for links."""
     lines = page.lines
-    around = block
-    while around.around is not None and share_of(lines, keep, around.around) >= _OUTLINED_SHARE:
-        around = around.around
-    before = range(around.first, block.first)
-    headline = next((number for number in before if lines[number].block.element.tag == "h1"), around.first)
+    parent = block
+    while parent.parent is not None and share_of(lines, keep, parent.parent) >= _OUTLINED_SHARE:
+        parent = parent.parent
+    before = range(parent.first, block.first)
+    headline = next((number for number in before if lines[number].block.element.tag == "h1"), parent.first)
     for number in range(headline, block.first):
-        row = lines[number].block.around
+        row = lines[number].block.parent
         # A number in the same row as a link belongs to a table of contents.
         others = lines[row.first : row.end] if row is not None and row.element.tag == "tr" else [lines[number]]
-        keep[number] = keep[number] or not any(leads_away(line, around) for line in others)
+        keep[number] = keep[number] or not any(leads_away(line, parent) for line in others)
 
 
 def _find_definitions(page: Lines) -> set[int]:

@@ -24,15 +24,15 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
         block = name.block
         if not _is_linked(name) or block.end - block.first != 1:
             continue
-        while block.around is not None and block.around.end - block.around.first == 1:
-            block = block.around
+        while block.parent is not None and block.parent.end - block.parent.first == 1:
+            block = block.parent
         # The description must be in the next sibling of the name's block.
         sibling: Block | None = description.block
-        while sibling is not None and sibling.around is not block.around and sibling.first == block.end:
-            sibling = sibling.around
-        follows = sibling is not None and sibling.around is block.around and sibling.first == block.end
+        while sibling is not None and sibling.parent is not block.parent and sibling.first == block.end:
+            sibling = sibling.parent
+        follows = sibling is not None and sibling.parent is block.parent and sibling.first == block.end
         is_name = keep[number + 1] and not _is_linked(description) and follows
-        key = (block.around, block.element.tag, block.element.get("class"))
+        key = (block.parent, block.element.tag, block.element.get("class"))
         groups.setdefault(key, []).append((number, is_name))
     for group in groups.values():
         names = [number for number, is_name in group if is_name]
@@ -52,7 +52,7 @@ def complete_names(page: Lines, keep: list[bool]) -> None:
 
 def _begins_with_name(block: Block, lines: list[Line], keep: list[bool]) -> bool:
     name = lines[block.first]
-    if len(name.text) > _MAX_NAME or _is_linked(name) or name.within[_BUTTON]:
+    if len(name.text) > _MAX_NAME or _is_linked(name) or name.enclosing[_BUTTON]:
         return False
     described = range(block.first + 1, block.end)
     return all(map(keep.__getitem__, described)) and sum(len(lines[number].text) for number in described) > len(

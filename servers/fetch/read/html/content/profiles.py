@@ -42,7 +42,7 @@ class _Profile(NamedTuple):
 def omit_profiles(page: Lines, keep: list[bool]) -> None:
     """Omit the profiles beside the posts of threads, except for the authors, and the lines that most posts have."""
     lines = page.lines
-    values = [None if line.within[_PRE] else _VALUE.fullmatch(line.text) for line in lines]
+    values = [None if line.enclosing[_PRE] else _VALUE.fullmatch(line.text) for line in lines]
     if not any(values):
         return
     texts = [0, *accumulate(map(is_post_text, lines, keep))]
@@ -77,11 +77,11 @@ class _Places:
 
     def find(self, block: Block) -> int:
         inner: list[Block] = []
-        around: Block | None = block
-        while around is not None and around not in self._by_block:
-            inner.append(around)
-            around = around.around
-        number = 0 if around is None else self._by_block[around]
+        parent: Block | None = block
+        while parent is not None and parent not in self._by_block:
+            inner.append(parent)
+            parent = parent.parent
+        number = 0 if parent is None else self._by_block[parent]
         for below in reversed(inner):
             number = self._numbers.setdefault((number, kind_of(below.element)), len(self._numbers) + 1)
             self._by_block[below] = number
@@ -102,15 +102,15 @@ def _profiles_in(
         for number in range(post.first, post.end):
             if values[number] is None:
                 continue
-            around = list(_blocks_without_text(lines[number].block, post, texts))
-            blocks.append((post, around))
-            if around and texts[post.first] < texts[post.end]:
-                beside_texts.add(places.find(around[-1]))
+            containers = list(_blocks_without_text(lines[number].block, post, texts))
+            blocks.append((post, containers))
+            if containers and texts[post.first] < texts[post.end]:
+                beside_texts.add(places.find(containers[-1]))
     names = set(find_authors(posts, lines))
     profiles = dict.fromkeys(
         (post, block)
-        for post, around in blocks
-        for block in islice((block for block in reversed(around) if places.find(block) in beside_texts), 1)
+        for post, containers in blocks
+        for block in islice((block for block in reversed(containers) if places.find(block) in beside_texts), 1)
     )
     for post, block in profiles:
         others = [number for number in range(block.first, block.end) if values[number] is None]
@@ -124,7 +124,7 @@ def _blocks_without_text(block: Block | None, post: Block, texts: list[int]) -> 
     """Yield a block and those around it that are inside a post and have none of its text."""
     while block is not None and block is not post and texts[block.first] == texts[block.end]:
         yield block
-        block = block.around
+        block = block.parent
 
 
 def _are_of_thread(profiles: list[_Profile], posts: Sequence[Block], lines: list[Line]) -> bool:

@@ -13,7 +13,7 @@ from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, siz
 from servers.fetch.read.html.content.roles import (
     LINK_SHARE,
     MAX_LABEL,
-    PARAGRAPHS,
+    PARAGRAPH_TAGS,
     is_caption,
     is_furniture,
     is_text_in,
@@ -67,7 +67,7 @@ def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[
             for number in numbers:
                 # Code, formulas, headings, cells and quotes are never boilerplate, however short.
                 line = lines[number]
-                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.within.__getitem__, _PARTS))
+                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.enclosing.__getitem__, _PARTS))
                 likely = is_part or is_heading(line) or probabilities_by_line[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not leads_away(line, block))
 
@@ -80,8 +80,8 @@ def complete_paragraphs(page: Lines, keep: list[bool]) -> None:
     for number, line in enumerate(page.lines):
         block = line.block
         # Text outside elements belongs with the paragraphs in the same block.
-        holder = block if block.end - block.first > 1 else block.around
-        if holder is not None and block.element.tag in PARAGRAPHS and not leads_away(line, block):
+        holder = block if block.end - block.first > 1 else block.parent
+        if holder is not None and block.element.tag in PARAGRAPH_TAGS and not leads_away(line, block):
             beside.setdefault(id(holder), []).append(number)
     for numbers in beside.values():
         kept_size = sum(len(page.lines[number].text) for number in numbers if keep[number])
@@ -100,7 +100,7 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
         *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
     ]
     # The number of lines before each line that are neither code nor labels.
-    prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > MAX_LABEL for line in page.lines)]
+    prose = [0, *accumulate(not line.enclosing[_PRE] and len(line.text) > MAX_LABEL for line in page.lines)]
     quotes = [block for block in page.blocks if block.element.tag == "blockquote"]
     quote = quotes[0] if len(quotes) == 1 else None
     for block in page.blocks:
@@ -109,25 +109,25 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
         if not is_whole:
             continue
         lines = page.lines[block.first : block.end]
-        outer, around = block, block.around
-        while around is not None and (
-            around.element.tag == "figure"
-            or around.end - around.first == len(lines)
+        outer, parent = block, block.parent
+        while parent is not None and (
+            parent.element.tag == "figure"
+            or parent.end - parent.first == len(lines)
             # Code or a quote with labels: a title, the name of a language or an author, a button to copy.
             or (
                 tag in _LABELED
-                and around.end - around.first <= _MAX_WIDGET_LINES
-                and prose[around.first] == prose[block.first]
-                and prose[block.end] == prose[around.end]
+                and parent.end - parent.first <= _MAX_WIDGET_LINES
+                and prose[parent.first] == prose[block.first]
+                and prose[block.end] == prose[parent.end]
             )
         ):
-            outer, around = around, around.around
-        if not lines or around is None or is_furniture(lines[0]):
+            outer, parent = parent, parent.parent
+        if not lines or parent is None or is_furniture(lines[0]):
             continue
         chars = size[block.end] - size[block.first]
-        beside = size[around.end] - size[around.first] - chars
+        beside = size[parent.end] - size[parent.first] - chars
         beside_kept = (
-            kept_size[around.end] - kept_size[around.first] - (kept_size[block.end] - kept_size[block.first])
+            kept_size[parent.end] - kept_size[parent.first] - (kept_size[block.end] - kept_size[block.first])
         )
         # Links are data in code and below a row of headers; elsewhere they lead away.
         is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
@@ -162,9 +162,9 @@ def complete_introduced(page: Lines, keep: list[bool]) -> None:
         if block.element.tag not in _LISTS or before < 0 or block.first == block.end:
             continue
         line, outer = page.lines[before], block
-        while outer.around is not None and outer.around.first == block.first:
-            outer = outer.around
-        if keep[before] and line.text.endswith(_COLONS) and line.block.around is outer.around:
+        while outer.parent is not None and outer.parent.first == block.first:
+            outer = outer.parent
+        if keep[before] and line.text.endswith(_COLONS) and line.block.parent is outer.parent:
             keep[block.first : block.end] = [True] * (block.end - block.first)
 
 
@@ -172,8 +172,8 @@ def complete_items(page: Lines, keep: list[bool]) -> None:
     """If most of many similar adjacent blocks are kept, keep the others too, except for links that lead elsewhere."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
-        if block.first < block.end and block.around is not None:
-            key = block.around, block.element.tag, block.element.get("class")
+        if block.first < block.end and block.parent is not None:
+            key = block.parent, block.element.tag, block.element.get("class")
             groups.setdefault(key, []).append(block)
     for group in groups.values():
         omitted = [block for block in group if not any(keep[block.first : block.end])]
@@ -200,12 +200,12 @@ def complete_picture_captions(lines: list[Line], keep: list[bool]) -> None:
         if keep[number] or line.pictures == before.pictures or len(line.text) > _MAX_PICTURE_CAPTION:
             continue
         block = line.block
-        while block.around is not None and block.around.end - block.around.first == 1:
-            block = block.around
+        while block.parent is not None and block.parent.end - block.parent.first == 1:
+            block = block.parent
         place = bisect(kept_lines, number, key=itemgetter(0))
         beside = (other for _, other in kept_lines[max(0, place - 1) : place + 1])
         is_text = line.linked < LINK_SHARE * len(line.text)
-        if is_text and 0 < place < len(kept_lines) and all(is_text_in(other, block.around) for other in beside):
+        if is_text and 0 < place < len(kept_lines) and all(is_text_in(other, block.parent) for other in beside):
             keep[number] = True
 
 
