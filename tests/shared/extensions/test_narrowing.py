@@ -128,6 +128,20 @@ async def test_replicas_give_each_principal_the_same_run() -> None:
             assert await peer.text("whose") == "ada's"
 
 
+async def test_changes_at_another_replica_reach_every_principal() -> None:
+    stores = Stores()
+    async with (
+        opened(stores=stores) as one,
+        opened(stores=stores) as other,
+        as_(other, "ada", "bob", "root") as peers,
+    ):
+        for peer in peers:
+            await peer.request("resources/subscribe", {"uri": "note://one"})
+        one.changes.resource("note://one")
+        for peer in peers:
+            assert (await peer.other("notifications/resources/updated"))["params"] == {"uri": "note://one"}
+
+
 async def test_a_trace_sees_the_messages_of_all_runs() -> None:
     class Trace:
         count = 0

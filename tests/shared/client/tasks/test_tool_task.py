@@ -23,6 +23,8 @@ from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
 from shared.server.run import Run
 from shared.testing import connected
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.shared.client.small import End, Name, listening, text_of
 
 FORMS = ("2025-11-25", "2026-07-28")
@@ -111,6 +113,24 @@ async def test_a_cancelled_caller_cancels_the_task(mode: str) -> None:
             await is_task.wait()
             await server.began.wait()
         await server.was_cancelled.wait()
+
+
+async def test_a_task_may_take_longer_than_a_request() -> None:
+    server, results = Lasting(), []
+
+    async def call(client: Client) -> None:
+        results.append((await client.call_tool("work", timeout=5)).text)
+
+    async with server.connected("2025-11-25") as client, background() as crew:
+        crew.start_soon(call, client)
+        await server.began.wait()
+        await quiet()
+        forward(10)
+        await quiet()
+        server.go_on.set()
+        while not results:
+            await anyio.lowlevel.checkpoint()
+    assert results == ["done"]
 
 
 @pytest.mark.parametrize("mode", FORMS)

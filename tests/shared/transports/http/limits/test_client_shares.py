@@ -158,6 +158,9 @@ async def test_one_client_cannot_take_all_subscriptions(monkeypatch: pytest.Monk
         with anyio.fail_after(PATIENCE):
             while not await subscribe(other, modest, 2):
                 await anyio.lowlevel.checkpoint()
+        again = await site.initialize()
+        assert [await subscribe(site, again, number) for number in range(2)] == [True, False]
+        await site.client.delete("/mcp", headers=merged(again))
         wanted = {"notifications": {"resourceSubscriptions": ["memo://1"]}}
         for _ in range(3):
             async with site.stream(*site.stateless("subscriptions/listen", wanted)) as stream:

@@ -9,6 +9,7 @@ from shared import Implementation, Server
 from shared.auth.policy import Entitlement, Policy, Rules
 from shared.extensions.access import access
 from shared.extensions.narrowing import narrowing
+from shared.protocol.http.rules import HttpRequest
 from shared.protocol.identity import Principal
 from shared.server.extension import Extension
 from shared.transports.http.streamable import header_arguments
@@ -94,6 +95,14 @@ async def test_a_hidden_tool_has_no_header_arguments(name: str, count: int) -> N
         assert len(HeaderArguments(running).find("routed", Principal("key", name))) == count
 
 
+class Named:
+    """Trusts the name in a header."""
+
+    async def authenticate(self, request: HttpRequest) -> Principal:
+        name = request.headers.get("user") or ""
+        return Principal(f"key of {name}", name)
+
+
 class Settings(BaseModel):
     routes: bool = False
 
@@ -106,9 +115,16 @@ async def test_header_arguments_follow_the_settings_of_the_principal() -> None:
         """Be routed."""
         return region
 
-    async with app.open(extensions=[narrowing({"ada": Settings(routes=True)})]) as running:
+    async with (
+        app.open(extensions=[narrowing({"ada": Settings(routes=True)})]) as running,
+        listening(running, authenticator=Named()) as site,
+    ):
         known = HeaderArguments(running)
         assert [len(known.find("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
+        message, headers = site.stateless("tools/call", {"name": "routed", "arguments": {"region": "eu"}})
+        for region, status in (("us", 400), ("eu", 200)):
+            answer = await site.post(message, {**headers, "Mcp-Param-Region": region, "User": "ada"})
+            assert answer.status_code == status
 
 
 async def test_header_checks_do_not_reveal_a_hidden_tool() -> None:
