@@ -172,6 +172,9 @@ async def test_a_page_continues_at_any_replica_for_the_same_user_only() -> None:
         change_page(site, path, PAGE.replace("vinegar", "soap"))
         assert "vinegar" in await ada_there.text("fetch", url=site.url(path), start_index=1)
         text = await bob.text("fetch", url=site.url(path), start_index=1)
+        # Whatever replica has shown the page last, all continue that text.
+        await ada_there.call("fetch", url=site.url(path), max_length=100, refresh=True)
+        assert "soap" in await ada.text("fetch", url=site.url(path), start_index=1)
     assert "this was fetched again" in text
     assert "Crusts come off with soap." in text
 

@@ -4,6 +4,7 @@ The tests call `_search` itself: a real search would end before its progress sho
 """
 
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,9 @@ import anyio
 
 from servers.filesystem.features import search as tools
 from servers.filesystem.features.search import _search
-from shared.server.dispatch.turns import Turns
+from shared.server.dispatch.turns import MAX_CONCURRENT, Turns
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.servers.filesystem.serving import inside
 from tests.servers.peers import text_of
 
@@ -46,6 +49,19 @@ async def test_progress_is_reported_only_while_it_grows(monkeypatch):
 
     assert await _search(caller, search)
     assert caller.reports == [(1_000, "1,000 entries examined")]
+
+
+async def test_a_search_has_the_time_that_its_wait_for_a_turn_left():
+    caller, given = Caller(), []
+    caller.budget = SimpleNamespace(seconds=1_000.0)
+    async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+        for _ in range(MAX_CONCURRENT):
+            await stack.enter_async_context(caller.turn())
+        tasks.start_soon(_search, caller, lambda control: given.append(control._seconds))
+        await quiet()
+        forward(600)
+        await stack.aclose()
+    assert given[0] < 400
 
 
 async def test_a_cancelled_search_ends_its_thread():

@@ -263,6 +263,15 @@ async def test_the_visible_columns_of_a_table_are_read_as_usual(path: Path) -> N
         assert not (await peer.call("write_query", query="CREATE TABLE mine AS SELECT * FROM users")).get("isError")
 
 
+async def test_a_learned_statement_hides_the_same(path: Path) -> None:
+    async with inside(*HIDE, path) as peer:
+        for _ in range(5):
+            assert (await peer.data("read_query", query="SELECT * FROM users WHERE id = 1"))["rows"] == [
+                [1, "Ada", "a***"]
+            ]
+            await peer.error("read_query", query="SELECT * FROM vault")
+
+
 async def test_a_foreign_key_of_a_hidden_column_is_hidden(tmp_path: Path) -> None:
     file = tmp_path / "data.db"
     script = f"CREATE TABLE b (x PRIMARY KEY); CREATE TABLE a (n REFERENCES b, {COLUMN} REFERENCES b)"
