@@ -669,6 +669,18 @@ async def test_a_call_that_loses_the_replica_before_its_stream_gets_503(
         assert refused.json()["error"]["data"]["mayHaveRun"] is True
 
 
+async def test_subscriptions_on_a_lost_replica_are_taken_over_once_the_client_listens(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listening_at = list[bool]()
+    monkeypatch.setattr(Sessions, "adopt", lambda _, session: listening_at.append(session.is_listening))
+    async with two() as (here, there):
+        session = await here.initialize()
+        async with there.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            assert stream.status_code == 200
+    assert listening_at == [True]
+
+
 async def test_a_large_answer_that_is_never_sent_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LARGE_RESULT_BYTES", 1)
     async with replicas(app(), 1) as (one,):
