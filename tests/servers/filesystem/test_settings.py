@@ -259,6 +259,19 @@ async def test_the_subscription_of_another_client_opens_no_path_outside_the_root
         assert (await wire.request("resources/subscribe", link))["error"]["code"] == -32002
 
 
+async def test_a_write_of_a_client_with_roots_is_told_under_the_operators_directory(folder: Path) -> None:
+    written: list[str] = []
+    async with (
+        app.open(settings_of(app, "--client-roots", "--allow-write", folder)) as running,
+        talking(running, capabilities=ROOTS) as client,
+    ):
+        wire = InnerWire(client)
+        wire.answers["roots/list"] = lambda _: named(folder / "project")
+        running.state.journal.on_wrote = lambda place: written.append(running.state.uri(place))
+        await wire.request("tools/call", {"name": "write_file", "arguments": {"path": "new.txt", "content": "x"}})
+    assert written == [uri_of(folder / "project/new.txt")]
+
+
 # Directories of a principal
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Limits
+from servers.postgres.engine.transactions import TransactionStart
 from tests.pgbouncer import PgBouncer, pooling
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import inside
@@ -122,3 +123,9 @@ async def test_lastval_and_the_random_seed_do_not_reach_other_clients(
     seeded = database.run("SELECT random() FROM setseed(0.5)")
     with pooler.connect(database.name, "owner") as other:
         assert other.execute("SELECT random()").fetchall() != seeded
+
+
+@pytest.mark.parametrize(("operator", "milliseconds"), [({}, 2_000), ({"lock_timeout": "500"}, 500)])
+def test_a_transaction_waits_for_a_lock_for_the_busy_timeout(operator: dict[str, str], milliseconds: int) -> None:
+    start = TransactionStart(Limits(30, 2), operator, checks_client=False).format("READ ONLY", 1)
+    assert f"SET LOCAL lock_timeout = '{milliseconds}'" in start

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ async def test_a_large_export_is_read_in_parts_of_whole_characters(file: Path) -
             offset += len(part.encode())
     rows = [f'{n},"é""number {n}"' for n in range(1_000)]
     assert text.split("\r\n") == ["n,name", *rows, ""]
+
+
+async def test_the_uri_of_a_part_counts_the_bytes_of_its_text(file: Path) -> None:
+    async with inside(file) as peer:
+        uri = (await export_link(peer, "SELECT 'ééé' AS a"))["uri"]
+        text, offset = "", 0
+        while part := (await contents(peer, f"{uri}?offset={offset}&length=4")):
+            if not part["text"]:
+                break
+            text += part["text"]
+            offset, length = map(int, re.findall(r"=(\d+)", part["uri"]))
+            offset += length
+    assert text == "a\r\nééé\r\n"
 
 
 async def test_exports_are_read_in_each_format_and_in_parts(file: Path) -> None:
