@@ -100,7 +100,7 @@ async def test_the_number_of_tasks_is_limited() -> None:
         many.go.set()
         assert (await over(peer, ids[-1]))["status"] == "completed"
         await running.calls.drain()
-        assert not tasks_of(running).at_work
+        assert not tasks_of(running).local_tasks
 
 
 async def use(peer: Peer, number: int) -> None:
@@ -128,7 +128,7 @@ async def test_expired_tasks_leak_nothing(version: str) -> None:
         kinds = store, store._timers, store._listeners, store._counts_by_client, store._sizes
         assert [len(one) for one in kinds] == [0] * 5
         assert store._bytes == 0
-        assert not kept.at_work
+        assert not kept.local_tasks
         assert len(asyncio.all_tasks()) == before
 
 
