@@ -48,6 +48,7 @@ async def test_watching_ends_with_the_last_subscription(
                 await anyio.sleep(0.01)
 
 
+RENAME = "---\ndescription: Renames.\nwritable: true\n---\nUPDATE customers SET name = 1"
 # What each tool that may change something is called with, beside the file a.md and the database of samples.
 CHANGES: list[tuple[Server[Any], str, dict[str, dict[str, Any]]]] = [
     (
@@ -66,8 +67,9 @@ CHANGES: list[tuple[Server[Any], str, dict[str, dict[str, Any]]]] = [
     (prompts, "", {"save_prompt": {"name": "new", "text": PAGE}, "delete_prompt": {"name": "a"}}),
     (
         sqlite,
-        "--demo --files",
+        "--demo --queries queries --files",
         {
+            "rename": {},
             "append_insight": {"insight": "x"},
             "write_query": {"query": "UPDATE customers SET name = 1"},
             "create_table": {"query": "CREATE TABLE new (n)"},
@@ -80,9 +82,16 @@ CHANGES: list[tuple[Server[Any], str, dict[str, dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("app", "options", "changes"), CHANGES, ids=["filesystem", "prompts", "sqlite"])
 async def test_confirm_asks_before_each_change(
-    tmp_path: Path, app: Server[Any], options: str, changes: dict[str, dict[str, Any]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    app: Server[Any],
+    options: str,
+    changes: dict[str, dict[str, Any]],
 ) -> None:
     (tmp_path / "a.md").write_text(PAGE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries/rename.sql").write_text(RENAME)
     given: list[str | Path] = [*options.split(), tmp_path]
     async with wired_inside(app, "--allow-write", "--confirm", *given, era="2025-11-25") as wire:
         peer = AskedPeer(wire, "2025-11-25", "accept " * ("undo" in changes) + "decline " * len(changes))
@@ -91,11 +100,11 @@ async def test_confirm_asks_before_each_change(
         assert {tool["name"] for tool in tools if not tool["annotations"].get("readOnlyHint")} == {*changes}
         if "undo" in changes:
             await peer.text("write_file", path="b", content="to be undone")
-        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
         for tool, arguments in changes.items():
             assert (await peer.text(tool, **arguments)).startswith("declined: "), tool
         assert peer.actions == []
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 PATTERN = {"path": ".", "pattern": "a.md"}

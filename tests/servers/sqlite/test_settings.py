@@ -72,8 +72,10 @@ async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest
     limits = record(monkeypatch, context, "AnswerLimits")
     async with inside(app, *OPTIONS.split()) as peer:
         await peer.text("read_query", query="SELECT 1", database="a")
+        turns = {name: [queue._at_once for queue in queues] for name, queues in peer.running.state.turns.items()}
     sources = [Source("a", Path("a.db"), True), Source("demo", Path("demo.db"), False, sample=True)]
     more = (True, True, ConnectionOptions())
+    assert turns == {"a": [5, 1], "demo": [5, 1]}
     assert opened["open_databases"] == (sources, Limits(1, 2, 3_000, 40), 5, *more)
     assert (given["Exports"], limits["AnswerLimits"]) == ((6_000,), (7, 8_000, 900))
 
