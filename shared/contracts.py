@@ -495,8 +495,8 @@ class EventReader(Protocol):
     def pause(self, retry_ms: int) -> None:
         """Stop reading; the stream continues, and the client should reconnect after `retry_ms` milliseconds."""
 
-    def cut(self) -> None:
-        """Stop reading at once, because the reader is too far behind or another reader has begun."""
+    def cancel(self) -> None:
+        """Stop reading at once, because the reader is too far behind, or another reader has replaced it."""
 
 
 class EventStream(Protocol):

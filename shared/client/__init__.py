@@ -1,5 +1,7 @@
-"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are imported
-here, unlike those of `shared`: `connect` would otherwise be the module of that name.
+"""A client for MCP servers of both eras, over every transport, and the names that its users import. The names are
+imported here, not when they are used as in `shared`: otherwise `connect` would be the module and not the function.
+
+A server's requests for input from the client (elicitation, sampling and roots) are called input requests.
 
 The entry points are `client.py`, whose typed calls are in `calls/typed_calls.py`, and `group/group.py` for several
 servers. Elsewhere
@@ -8,16 +10,16 @@ servers. Elsewhere
   `shared/transports/child/process.py`;
 - the era and the version are determined: `connection/opening.py`, with `shared/protocol/session/client.py`;
 - a lost connection is reopened: `connection/link.py`; a dead one is detected: `connection/heartbeat.py`;
-- a request gets its result, after follow-up questions, URL elicitations and retries: `calls/requests.py`; the rules:
-  `connection/retry.py`;
+- a request gets its result, after input requests, URL elicitations and retries: `calls/requests.py`; the rules for
+  retries: `connection/retry.py`;
 - a call that became a task is followed to its end: `tasks/following.py`; one that was started continues in the
   background: `tasks/tool_task.py`;
 - a request times out or is cancelled: `connection/connection.py`;
 - results are cached: `cache.py`, `calls/cached.py`;
-- changes are received: `connection/changes.py`, during one connection `connection/subscription.py`;
-- questions of the server are answered: `calls/handlers.py`, `calls/url_elicitation.py`; as tasks if it
-  requests that: `tasks/own_tasks.py`;
-- the host approves what happens: `approval.py`;
+- changes are received: `connection/changes.py`, and for one connection `connection/subscription.py`;
+- input requests are answered: `calls/handlers.py`, `calls/url_elicitation.py`; as tasks if the server requests that:
+  `tasks/own_tasks.py`;
+- the host approves or denies what is about to happen: `approval.py`;
 - arguments and results are checked: `checks.py`, `schemas.py` and `schema_cost.py` of `schemas/`;
 - tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP only;
 - skills are read and verified: `skills/skills.py`, `skills/skill_checks.py`.

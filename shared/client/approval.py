@@ -1,4 +1,5 @@
-"""The host's approval, which is requested before a call, a read, a prompt, or a question from a server.
+"""The host's approval, which is requested before a tool is called, a resource is read, a prompt is fetched, or an
+input request of a server is answered.
 
 async def permit(act: Act) -> None:
     if act.kind == "call" and act.name == "delete_file":
@@ -13,7 +14,7 @@ from typing import Any, Literal
 from ..errors import McpError
 
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
-"""The first three are requests to a server; the others are requests from the server."""
+"""The first three are requests to a server; the others are input requests from the server."""
 
 _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "tools/call": ("call", "name", "arguments"),
@@ -23,11 +24,12 @@ _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "elicitation/create": ("elicit", None, None),
     "roots/list": ("roots", None, None),
 }
-"""For each method: the kind, and the params that contain the name and the arguments."""
+"""For each method: the kind of the act, and the params that contain its name and its arguments; None if there is no
+such param."""
 
 
 class Denied(McpError):
-    """Raised if the host does not allow an act. If the act is a question, the server receives the text of this
+    """Raised by the host if it does not allow an act. For an input request, the server receives the text of this
     error."""
 
 
@@ -39,20 +41,19 @@ class Act:
     """The name of the server: in a `ClientGroup` its name there, otherwise the name that it reports."""
     kind: ActKind
     name: str
-    """The name of the tool or prompt on the server, or the URI to read; for a question, its method."""
+    """The name of the tool or prompt on the server, or the URI to read; for an input request, its method."""
     arguments: Mapping[str, Any]
-    """The arguments of the tool or prompt; for a question, all of its params. This is a copy: changes have no
+    """The arguments of the tool or prompt; for an input request, all of its params. They are a copy: changes have no
     effect."""
 
 
 Permit = Callable[[Act], Awaitable[None]]
-"""Returns if the act may happen, and raises `Denied` if not. Any other exception propagates to the caller of the act;
-during a question it ends the client, as in every handler."""
+"""Returns if the act may happen, and raises `Denied` if not. Any other exception is raised to the caller of the
+request; for an input request it ends the client, like an exception in any handler."""
 
 
 def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
-    """Return the act that a request between the host and `server` represents; None if the request needs no
-    approval."""
+    """Return the act that a request to or from `server` represents; None if the request needs no approval."""
     if method not in _ACTS:
         return None
     kind, name, arguments = _ACTS[method]
@@ -63,8 +64,8 @@ def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
 
 
 def permit_as(server: str, *permits: Permit | None) -> Permit | None:
-    """Return a function that asks all of `permits` in order, with the name that `server` has in a group; None if
-    there are no permits."""
+    """Return a function that calls all of `permits` in order, for acts in which the server is called `server`, its
+    name in a group; None if there are no permits."""
     present = [permit for permit in permits if permit is not None]
 
     async def permit_all(act: Act) -> None:

@@ -213,7 +213,7 @@ async def _open_older(
     not support HTTP+SSE, because the answer to the POST explains more than a failed guess."""
     async with AsyncExitStack() as stack:
         try:
-            transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
+            transport = await stack.enter_async_context(start(endpoint_timeout=FALLBACK_SECONDS))
         except PeerError as error:
             # There is a stream, but access to it is denied: the user must learn that.
             raise error if error.code in _AUTH_OR_BUSY else refusal from None

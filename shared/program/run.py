@@ -326,7 +326,7 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
 
             async def cancel_when_gone() -> None:
                 # The work is cancelled, since a client that gets no result must not find it done.
-                await transport.gone()
+                await transport.wait_gone()
                 serving.cancel()
 
             tasks.start_soon(cancel_when_gone)

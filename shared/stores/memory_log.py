@@ -77,7 +77,7 @@ class MemoryStream:
             return
         if self.exceeds_limit(message) and self.reader is not None:
             log.warning("a stream was closed: its client is %d bytes behind", self._untaken_bytes)
-            self.reader.cut()
+            self.reader.cancel()
             self.leave(self.reader)
         self._add(message)
         self._trim()
@@ -134,7 +134,7 @@ class MemoryStream:
         """Let `reader` read the stream: the unsent messages, or all after message number `after`. A previous reader
         is disconnected."""
         if self.reader is not None:
-            self.reader.cut()
+            self.reader.cancel()
         if self.name:
             self._events.log.unread.stop(self)
         # A client without a position gets the messages that were not sent yet, except those that were deleted since.

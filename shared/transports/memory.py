@@ -1,6 +1,6 @@
 """Two connected transports in one process.
 
-They exchange bytes, so that the codec is part of every test. Each item of a queue is one complete message, so no
+They exchange bytes, so that every test includes the codec. Each item of a queue is one complete message, so no
 framing is needed.
 """
 
@@ -15,7 +15,7 @@ from ..protocol.wire.jsonrpc import Message
 
 
 class MemoryTransport:
-    """One end. Closing it ends the other end's stream."""
+    """One end of the pair. Closing it ends the stream that the other end receives."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class MemoryTransport:
                 await self.send_bytes(data)
 
     async def send_bytes(self, data: bytes) -> None:
-        """Send bytes that may or may not be a message. Raises BrokenResourceError."""
+        """Send bytes, which need not be a valid message. Raises BrokenResourceError when the other end is closed."""
         try:
             await self._outbox.send(data)
         except anyio.ClosedResourceError:
             raise anyio.BrokenResourceError from None
 
     async def receive_bytes(self) -> bytes:
-        """Return the bytes of the next message. Raises EndOfStream."""
+        """Return the bytes of the next message. Raises EndOfStream when the other end is closed."""
         return await self._inbox.receive()
 
     def close_sending(self) -> None:
@@ -67,10 +67,10 @@ class MemoryTransport:
         self.close()
 
 
-def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
-    """Return two connected ends; each direction buffers `buffered` messages before its sender must wait. The first is
-    for the client; the second accepts `dialects`."""
-    to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
-    to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
-    client = MemoryTransport(to_second, at_first, is_client=True)
-    return client, MemoryTransport(to_first, at_second, dialects=dialects)
+def memory_pair(buffer_size: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
+    """Return two connected transports, first the client's, then the server's. Each direction buffers `buffer_size`
+    messages before its sender must wait. With `dialects`, the server accepts messages in dialects."""
+    to_server, from_client = anyio.create_memory_object_stream[bytes](buffer_size)
+    to_client, from_server = anyio.create_memory_object_stream[bytes](buffer_size)
+    client = MemoryTransport(to_server, from_server, is_client=True)
+    return client, MemoryTransport(to_client, from_client, dialects=dialects)

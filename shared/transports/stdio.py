@@ -1,17 +1,18 @@
 """The stdio transport: one JSON message per line on fd 0 and fd 1 (2025-11-25, Transports, stdio).
 
-stdout belongs to the protocol, so it is protected twice. The transport keeps a private copy of fd 1 and points 1 at
-stderr, where a write by a C library or a child does no harm. `print` writes a line to the log, so that its output
-waits neither in a buffer that is flushed when fd 1 is the protocol's again, nor for a stderr that nobody reads. fd 0
-is not passed on: children get an empty one.
+stdout belongs to the protocol, so other output is kept away from it in two ways. First, the transport uses a private
+copy of fd 1, and fd 1 itself becomes a copy of stderr, where a write by a C library or a child does no harm. Second,
+`print` writes to the log: in the buffer of `sys.stdout` its output could wait until fd 1 is the protocol's again, and
+a write to a stderr that nobody reads could block. fd 0 becomes empty, so that children can't read messages.
 
-Reading and writing depend on the kind of the two descriptors. Pipes and sockets are made non-blocking and waited for.
-A file is always ready. A terminal is shared with the shell, which must not find it non-blocking; terminals, other
-kinds, and everything on systems that can't wait for pipes, are read and written in threads. These don't keep the
-process alive, unlike the threads of anyio: a read that never returns must not keep it from ending.
+How a descriptor is read and written depends on its kind. Pipes and sockets are made non-blocking, and the event loop
+waits for them. A file is always ready. A terminal is shared with the shell, so it must not become non-blocking.
+Terminals, other kinds, and everything on systems where the event loop can't wait for pipes, are read and written in
+threads. Unlike anyio's threads, these don't keep the process alive: a read that never returns must not keep the
+process from ending.
 
-It passes the bytes to its codec directly. As a `ByteStream` behind `framed`, which was tried, each message passes
-through one more coroutine in each direction: a ping took 19.2 us of CPU instead of 18.6.
+The transport uses its codec directly. With `framed`, each message would pass through one more coroutine in each
+direction: a ping took 19.2 us of CPU instead of 18.6.
 """
 
 import asyncio
@@ -45,18 +46,19 @@ from ..telemetry.footprint import count_bytes
 
 _CHUNK_BYTES = 65_536
 _PIPE_BYTES = 1_048_576
-"""The requested capacity of a pipe in bytes, if the system can set it: a large answer then fits into one write."""
+"""The capacity of a pipe in bytes that is requested from the system, so that a large answer fits into one write."""
 _LARGE_BYTES = 4_096
-"""The size from which data are counted for the return of memory; the garbage collector counts smaller messages."""
+"""The size in bytes from which data are passed to `count_bytes`, so that their memory is returned to the system; for
+smaller messages the garbage collector does that."""
 _MAX_MESSAGES = 8
-"""Maximum number of messages that are written at once; a task writes more, in pieces."""
+"""Maximum number of messages that `try_send` writes; `send` writes more, in pieces."""
 _ATOMIC_BYTES = getattr(select, "PIPE_BUF", 512)
-"""Bytes that a pipe accepts atomically."""
+"""Maximum number of bytes that a pipe accepts as a whole or not at all."""
 _POLL_SECONDS = 0.02
-"""Seconds between two checks of whether the peer is gone."""
+"""Seconds between two checks of whether the output still has a reader."""
 _UNREAD_SECONDS = 5.0
-"""Seconds without reading anything, because the peer does not read either, after which a peer that has closed its
-stream is considered gone."""
+"""Seconds between two checks of a peer that is not being read because it does not read either. If it has closed its
+stream and has read nothing since the last check, it is considered gone."""
 _CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
 """True if the event loop can wait for pipes; on Windows it can't."""
 
@@ -64,7 +66,7 @@ log = logging.getLogger("shared.stdout")
 
 
 class StdioTransport:
-    """The messages on two file descriptors, which it owns."""
+    """The messages on two file descriptors, which the transport owns and closes."""
 
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> None:
         codec = Codec(max_message, dialects=dialects)
@@ -72,15 +74,14 @@ class StdioTransport:
         self._in = _Input(fd_in, codec, self._out)
         self.ended = self._in.ended
         """Set when reading has ended: the peer has closed its stream, or `stop` was called."""
-        # Wrapper methods would add a coroutine for each message.
+        # The methods of the parts are used directly, because wrappers would add a coroutine for each message.
         self.receive, self.receive_by = self._in.receive, self._in.receive_by
         self.send, self.try_send = self._out.send, self._out.try_send
 
-    async def gone(self) -> None:
-        """Wait until the peer has ended its stream, or `stop` was called, and the output has no reader anymore, or
-        one that reads nothing."""
+    async def wait_gone(self) -> None:
+        """Wait until reading has ended, and the output has no reader anymore or one that reads nothing."""
         await self.ended.wait()
-        # The system reports it only when polled.
+        # The system reports a missing reader only when asked.
         while not (self._out.has_no_reader or self._in.is_abandoned):  # noqa: ASYNC110
             await anyio.sleep(_POLL_SECONDS)
 
@@ -122,46 +123,46 @@ class _Descriptor:
 
 
 class _Input(_Descriptor):
-    """The input end."""
+    """The descriptor from which messages are read."""
 
     def __init__(self, fd: int, codec: Codec, output: "_Output") -> None:
         super().__init__(fd, codec)
         self._output = output
         self.ended = anyio.Event()
         self.is_abandoned = False
-        """True if the peer has closed its stream, and the sent data stay unread."""
+        """True if the peer has closed its stream and does not read the sent data."""
         self._arrival: asyncio.Future[Sequence[Message]] | None = None
-        self._incomplete = 0
-        """The number of bytes of an incomplete message that have arrived, beyond the first."""
-        self._is_reading = False
-        """True while the end of a large message is read in steps."""
-        self._is_armed = False
-        self._take: Callable[[Sequence[Message]], Sequence[Message]] | None = None
+        self._incomplete_bytes = 0
+        """The number of bytes of an incomplete message that have arrived."""
+        self._is_decoding = False
+        """True while the end of a large message is decoded in steps."""
+        self._is_registered = False
+        self._handle: Callable[[Sequence[Message]], Sequence[Message]] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     async def receive(self) -> Sequence[Message]:
         """Return the messages that the next bytes complete. Raises EndOfStream at the end of the input, or after
         `stop`."""
-        # Each path passes through the loop: a peer that never pauses must not keep the tasks that it started from
-        # running.
+        # Each path lets the event loop run other tasks: a peer that never pauses must not prevent the tasks for its
+        # own messages from running.
         while not self.ended.is_set():
             if self._is_file:
-                # A file never has to be waited for, so no other task would run.
+                # A file is always ready, so without a checkpoint no other task would run.
                 await anyio.lowlevel.checkpoint()
                 messages = self._decode(_read(self._fd))
             else:
                 self._arrival = asyncio.get_running_loop().create_future()
-                if not self._is_armed:
-                    self._arm()
+                if not self._is_registered:
+                    self._start_reading()
                 messages = await self._arrival
             if messages:
                 return messages
         raise anyio.EndOfStream
 
-    def receive_by(self, take: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
-        """Pass messages to `take` when they arrive, while `receive` is waiting; `receive` returns only the messages
-        that `take` returns. Used only where the event loop waits for the input."""
-        self._take = take
+    def receive_by(self, handle: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
+        """While `receive` is waiting, pass messages to `handle` as soon as they arrive; `receive` returns only the
+        messages that `handle` returns. This has no effect if the input is read in threads or is a file."""
+        self._handle = handle
 
     def stop(self) -> None:
         """End the input as if the peer had ended it."""
@@ -171,24 +172,24 @@ class _Input(_Descriptor):
 
     def close(self) -> None:
         """Close the descriptor and restore its state, except the size of a pipe."""
-        self._disarm()
+        self._stop_reading()
         super().close()
 
-    def _arm(self) -> None:
-        """Arrange for the next bytes to arrive. The reader remains registered, because changing the registration
-        costs more than a message."""
+    def _start_reading(self) -> None:
+        """Wait for the next bytes. The descriptor stays registered with the event loop afterwards, because
+        registering it again costs more than reading a message."""
         loop = asyncio.get_running_loop()
         self._stop_checking()
         if self._can_wait:
             loop.add_reader(self._fd, self._on_readable)
-            self._is_armed = True
+            self._is_registered = True
         else:
             threading.Thread(target=self._read_in_thread, args=(loop,), name="stdin", daemon=True).start()
 
-    def _disarm(self) -> None:
-        if self._is_armed:
+    def _stop_reading(self) -> None:
+        if self._is_registered:
             asyncio.get_running_loop().remove_reader(self._fd)
-            self._is_armed = False
+            self._is_registered = False
         self._stop_checking()
 
     def _check_later(self) -> None:
@@ -197,7 +198,8 @@ class _Input(_Descriptor):
         )
 
     def _check_abandoned(self, written: int) -> None:
-        """End the input if the peer has closed it, and has read nothing since so many bytes were `written`."""
+        """End the input if the peer has closed its stream and has read nothing since the last check, when the number
+        of `written` bytes was the same."""
         self._timer = None
         if _has_hung_up(self._fd) and self._output.written == written:
             self.is_abandoned = True
@@ -211,9 +213,9 @@ class _Input(_Descriptor):
             self._timer = None
 
     def _on_readable(self) -> None:
-        # Level-triggered: while there is unread data, the loop would call this without end.
-        if self._arrival is None or self._arrival.done() or self._is_reading:
-            self._disarm()  # nothing reads at the moment: the peer has to wait
+        # While there is unread data, the event loop would call this in every turn, so the descriptor is unregistered.
+        if self._arrival is None or self._arrival.done() or self._is_decoding:
+            self._stop_reading()  # nothing reads at the moment: the peer has to wait
             if not self.ended.is_set():
                 self._check_later()
             return
@@ -228,47 +230,48 @@ class _Input(_Descriptor):
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
         with suppress(RuntimeError):  # the loop is closed, and nothing is waiting anymore
-            # A future may be settled only in the thread of its loop.
+            # A future's result may be set only in the thread of its loop.
             loop.call_soon_threadsafe(self._on_data, data)
 
     def _on_data(self, chunk: bytes) -> None:
         arrival = self._arrival
         if arrival is None or arrival.done():
             return
-        if self._incomplete >= HEAVY_BYTES and chunk:
+        if self._incomplete_bytes >= HEAVY_BYTES and chunk:
             count_bytes(len(chunk))
-            self._is_reading = True
-            self._read_step(arrival, self._codec.feed_steps(chunk))
+            self._is_decoding = True
+            self._decode_step(arrival, self._codec.feed_steps(chunk))
             return
         messages = self._decode(chunk)
-        self._incomplete = 0 if messages else self._incomplete + len(chunk)
-        if self._take is not None and self._is_armed and chunk:
-            # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
+        self._incomplete_bytes = 0 if messages else self._incomplete_bytes + len(chunk)
+        if self._handle is not None and self._is_registered and chunk:
+            # Handling messages here saves a turn of the event loop, which costs as much as a small answer.
             rest: Sequence[Message] | None = None
             try:
-                rest = self._take(messages)
+                rest = self._handle(messages)
             finally:
-                fault = sys.exception() if rest is None else None
-                if fault is not None:  # the loop only logs it, and would go on without these messages
-                    arrival.set_exception(fault)
+                error = sys.exception() if rest is None else None
+                if error is not None:  # the event loop would only log the error, and these messages would be lost
+                    arrival.set_exception(error)
             if not rest:
                 return
             messages = rest
         arrival.set_result(messages)
 
-    def _read_step(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
-        """Read the next step of a large message, and pass the messages on in another turn."""
+    def _decode_step(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
+        """Decode the next part of a large message, and continue in the next turn of the event loop until it is
+        complete."""
         try:
             next(steps)
         except StopIteration as end:
-            self._is_reading = False
-            self._incomplete = 0 if end.value else self._incomplete
+            self._is_decoding = False
+            self._incomplete_bytes = 0 if end.value else self._incomplete_bytes
             if not arrival.done() and end.value:
                 arrival.set_result(end.value)
-            elif not self._is_armed and not arrival.done():
-                self._arm()
+            elif not self._is_registered and not arrival.done():
+                self._start_reading()
         else:
-            asyncio.get_running_loop().call_soon(self._read_step, arrival, steps)
+            asyncio.get_running_loop().call_soon(self._decode_step, arrival, steps)
 
     def _decode(self, chunk: bytes) -> Sequence[Message]:
         if not chunk:
@@ -280,27 +283,27 @@ class _Input(_Descriptor):
 
 
 class _Output(_Descriptor):
-    """The output end."""
+    """The descriptor to which messages are written."""
 
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
         self.written = 0
-        """The number of bytes that `send` has written. It grows as the peer reads."""
+        """The number of bytes that `send` has written. It grows only while the peer reads."""
         self._unsent: tuple[Sequence[Outgoing], bytes] = (), b""
-        """The messages that could not be written at once, with their encoding."""
+        """The messages that `try_send` could not write, with their encoding."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Write a few small messages if this is possible without waiting, all of them or nothing. Returns True if
+        """Write a few small messages if this is possible without waiting: either all of them or none. Returns True if
         they were written."""
-        # A socket may accept part of a write, and the rest would have to wait.
+        # Only for pipes: a socket may accept a part of a write, and the rest would have to wait.
         if not self._is_pipe or len(outgoing) > _MAX_MESSAGES:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
-        if len(data) <= _ATOMIC_BYTES:  # a pipe accepts this as a whole, or nothing
+        if len(data) <= _ATOMIC_BYTES:  # a pipe accepts this as a whole or not at all
             try:
-                # At most PIPE_BUF bytes: POSIX guarantees all of them or EAGAIN, so a message is never half written.
+                # POSIX guarantees for at most PIPE_BUF bytes that all are written, or none with EAGAIN.
                 os.write(self._fd, data)
-            except OSError:  # `send` will report why
+            except OSError:  # no room, or an error that `send` reports
                 pass
             else:
                 return True
@@ -310,27 +313,28 @@ class _Output(_Descriptor):
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Write messages, combining small ones. Raises BrokenResourceError when the reader has disconnected."""
         (unsent, data), self._unsent = self._unsent, ((), b"")
-        # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
-        ready = [data] if outgoing is unsent else []
+        # `try_send` has already encoded these messages; encoding takes longer than everything else here.
+        encoded = [data] if outgoing is unsent else []
         size = 0
         try:
             for item in () if outgoing is unsent else outgoing:
                 if item.message is not None:
-                    ready.append(self._codec.encode(item.message))
-                    size += len(ready[-1])
+                    encoded.append(self._codec.encode(item.message))
+                    size += len(encoded[-1])
                 if size >= HEAVY_BYTES:
-                    await anyio.lowlevel.checkpoint()  # encoding a large answer took a turn of its own
+                    # Encoding a large answer takes long, so other tasks run before the next.
+                    await anyio.lowlevel.checkpoint()
                 if size >= _CHUNK_BYTES:
-                    await self._write(b"".join(ready))
-                    ready, size = [], 0
-            if ready:
-                await self._write(b"".join(ready))
+                    await self._write(b"".join(encoded))
+                    encoded, size = [], 0
+            if encoded:
+                await self._write(b"".join(encoded))
         except OSError:
             raise anyio.BrokenResourceError from None
 
     @property
     def has_no_reader(self) -> bool:
-        """True if the other side is closed, as far as can be detected without writing."""
+        """True if the reading side is closed, as far as this can be known without writing."""
         return self._can_wait and _has_hung_up(self._fd)
 
     async def _write(self, data: bytes) -> None:
@@ -357,7 +361,7 @@ def _has_hung_up(fd: int) -> bool:
     if sys.platform == "win32":
         return False
     poll = select.poll()
-    # Errors and hang-ups are always reported; asking for more would report that a pipe with room is ready.
+    # With 0, only errors and hang-ups are reported, not that there is room to write.
     poll.register(fd, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
@@ -370,8 +374,8 @@ def _read(fd: int) -> bytes:
 
 
 async def _write_in_thread(fd: int, data: bytes) -> None:
-    """Write all of `data`. Raises OSError if that fails. Cancelling this does not affect the thread; the process may
-    end without it, unlike with the threads of anyio."""
+    """Write all of `data` in a thread. Raises OSError if that fails. Cancelling this does not stop the thread, which
+    does not keep the process alive."""
     loop, done = asyncio.get_running_loop(), anyio.Event()
     failed: OSError | None = None
 
@@ -394,10 +398,10 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
 
 @asynccontextmanager
 async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> AsyncIterator[StdioTransport]:
-    """Yield this process's own stdin and stdout as a transport; both are restored at the end. With `dialects`, a
-    client may speak a dialect."""
+    """Yield this process's own stdin and stdout as a transport; both are restored at the end. With `dialects`,
+    messages may be in a dialect."""
     _flush(sys.stdout)
-    # Earlier output is flushed here: later it would appear in the middle of the protocol.
+    # Earlier output is written before the protocol begins, and not in the middle of it.
     fd_in, fd_out = os.dup(0), os.dup(1)
     transport = StdioTransport(fd_in, fd_out, max_message, dialects=dialects)
     try:
@@ -409,18 +413,19 @@ async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> As
 
 @contextmanager
 def _protect_standard_files(fd_in: int, fd_out: int) -> Iterator[None]:
-    """Protect the files behind fd 0 and 1 during the block: only the owner of these copies can reach them."""
+    """Redirect fd 0 and 1 during the block, so that only the owner of their copies `fd_in` and `fd_out` can use the
+    original files."""
     null_fd = os.open(os.devnull, os.O_RDWR)
-    # A child or `input()` that reads fd 0 would consume messages, and nobody would find out why they are missing.
+    # Otherwise a child, or `input()`, that reads fd 0 would consume messages.
     os.dup2(null_fd, 0)
-    # A C library writes to fd 1, whatever `sys.stdout` is.
+    # C libraries write to fd 1, whatever `sys.stdout` is.
     os.dup2(2, 1)
     try:
         with redirect_stdout(_StdoutLog.open_text()):
             yield
     finally:
         if not _flush(sys.stdout):
-            # Output that a broken stderr did not accept is lost; it must not appear in the protocol.
+            # Output that a broken stderr did not accept is dropped: it must not appear in the protocol.
             os.dup2(null_fd, 1)
             _flush(sys.stdout)
         os.dup2(fd_in, 0)
@@ -451,8 +456,7 @@ class _StdoutLog(io.RawIOBase):
         return 1
 
     def write(self, data: Any) -> int:
-        # A string that ends with a line already written, as `print` produces after several lines, adds no line of its
-        # own.
+        # Empty lines are dropped: for a text of several lines, `print` writes an additional line end.
         for line in filter(None, bytes(data).decode("utf-8", "replace").splitlines()):
             log.warning("%s", line)
         return len(data)

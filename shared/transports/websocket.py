@@ -1,7 +1,7 @@
 """The client transport for a `ws://` or `wss://` URL: one message in each text frame, in both directions.
 
-`websockets` manages the connection, pings the server, and closes it if it does not answer. A server that refuses the
-upgrade answers as it answers any HTTP request.
+The library `websockets` manages the connection, pings the server, and closes the connection if there is no answer. If
+a server refuses the upgrade, its HTTP response is reported like that of any other request.
 """
 
 import logging
@@ -33,9 +33,9 @@ from ..protocol.wire.jsonrpc import Failure, Message
 CONNECT_SECONDS = 30.0
 """Seconds for the connection and the handshake."""
 CLOSE_SECONDS = 2.0
-"""Seconds for the close frame to be answered."""
-_MAX_ATTEMPTS = 6
-"""Maximum number of times that the handshake is sent: see `http/client/authorized.py`."""
+"""Seconds that the server has to answer a close frame."""
+MAX_ATTEMPTS = 6
+"""Maximum number of times that the handshake is sent, for the reasons in `http/client/authorized.py`."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
 _frames_log = logging.getLogger("shared.transports.websocket.frames")
 """The logger of `websockets`, which would record the headers, including a token, and the contents of frames."""
@@ -69,7 +69,7 @@ class WebSocketTransport:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """Close the connection, even if its block was cancelled: otherwise the socket and its tasks would remain."""
+        """Close the connection. Shielded, so that the socket and its tasks do not remain after a cancellation."""
         with anyio.CancelScope(shield=True):
             await self._socket.close()
 
@@ -81,15 +81,15 @@ async def open_websocket(
     """Open a transport to `url` during the block; `headers`, and the headers from `credentials`, are sent with the
     handshake. `dialect` is as in `ClientOptions`.
 
-    Raises ValueError for any other kind of URL, OSError if the connection fails, ConnectionError if the server speaks
-    another protocol or the proxy of the environment can't be used, and PeerError if it refuses, with the HTTP status
-    as its code.
+    Raises ValueError for any other kind of URL, OSError if the connection fails, ConnectionError if the server does
+    not speak WebSocket or the proxy that is set in the environment can't be used, and PeerError with the HTTP status
+    as its code if the server refuses.
     """
     socket = await (_connect(url, headers) if credentials is None else _connect_authorized(url, headers, credentials))
     transport = WebSocketTransport(socket, dialect)
     try:
         if credentials is not None and socket.response is not None:
-            # Credentials count their refusals, and so must be notified of a success.
+            # Credentials count how often they are refused, so they must learn that they were accepted.
             answer = socket.response
             await credentials.answered("GET", _as_http(url), answer.status_code, _join_headers(answer.headers))
         yield transport
@@ -98,9 +98,9 @@ async def open_websocket(
 
 
 async def _connect_authorized(url: str, headers: Mapping[str, str], credentials: Credentials) -> ClientConnection:
-    http_url, sent = _as_http(url), 0
+    http_url, attempts = _as_http(url), 0
     while True:
-        sent += 1
+        attempts += 1
         credential_headers = await credentials.headers("GET", http_url)
         try:
             return await _connect(url, {**headers, **credential_headers})
@@ -109,18 +109,21 @@ async def _connect_authorized(url: str, headers: Mapping[str, str], credentials:
             if not isinstance(invalid_status, InvalidStatus):
                 raise
             answer = invalid_status.response
-            again = await credentials.answered("GET", http_url, answer.status_code, _join_headers(answer.headers))
-            if not again or sent == _MAX_ATTEMPTS:
+            has_new_credentials = await credentials.answered(
+                "GET", http_url, answer.status_code, _join_headers(answer.headers)
+            )
+            if not has_new_credentials or attempts == MAX_ATTEMPTS:
                 raise
 
 
 def _as_http(url: str) -> str:
-    """Return the http(s) form of the URL, which is the name of the resource in a token."""
+    """Return the URL with http or https instead of ws or wss: tokens name the resource in this form."""
     return f"http{url[2:]}"
 
 
 def _join_headers(headers: Headers) -> Headers:
-    """Join the values of a repeated header into one (RFC 9110, section 5.3): `items` rejects repeated ones."""
+    """Join the values of each repeated header (RFC 9110, section 5.3), because `items` raises an error for repeated
+    headers."""
     joined: dict[str, str] = {}
     for name, value in headers.raw_items():
         key = name.lower()
@@ -144,8 +147,8 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
     except InvalidURI as error:
         raise ValueError(f"not a WebSocket URL, which starts with ws:// or wss://: {error.msg}") from None
     except (InvalidProxy, ImportError) as error:
-        # ImportError: a SOCKS proxy requires another package. The messages of these errors do not contain the URL of
-        # the proxy, which may include a password.
+        # ImportError: a SOCKS proxy requires another package. These errors' messages do not contain the URL of the
+        # proxy, which may include a password.
         raise ConnectionError(f"the proxy that is set in the environment can't be used: {error.msg}") from None
     except InvalidStatus as invalid_status:
         raise _peer_error(invalid_status.response) from invalid_status

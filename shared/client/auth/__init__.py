@@ -1,13 +1,13 @@
-"""The authorization of a client: how it obtains what a server behind a URL requires (2026-07-28, Authorization).
+"""The authorization of a client: how it obtains the tokens that a remote server requires (2026-07-28, Authorization).
 
 The entry points are `oauth.py`, with one of `grants.py`, and `httpx_auth.py` for a program's own requests. Elsewhere
 
-- the challenges of a refusal are parsed: `challenges.py`;
-- the issuer of the tokens for the server is discovered: `discovery.py`, by the rules of `shared/auth/metadata.py`;
+- the challenges in a refusal are parsed: `challenges.py`;
+- the issuer of tokens for the server is discovered: `discovery.py`, by the rules of `shared/auth/metadata.py`;
 - a client is registered with an issuer: `registration.py`;
 - tokens are requested: `token_endpoint.py`; a person is sent to log in: `authorization.py`;
-- scopes are chosen: `discovery.py`; the key of a token is proved: `proofs.py`;
-- tokens are stored: `tokens.py` has the interface.
+- scopes are chosen: `discovery.py`; the possession of a token's key is proved: `proofs.py`;
+- tokens are stored: `tokens.py` defines the interface of a store.
 """
 
 from .authorization import Redirect

@@ -16,15 +16,15 @@ from .registration import is_visible_ascii
 
 
 class Redirect(Protocol):
-    """Sends the user to a page, and receives the redirect to one of the client's URIs."""
+    """Sends the user to a login page, and receives the redirect to one of the client's URIs."""
 
     @property
     def redirect_uris(self) -> Sequence[str]:
-        """The redirect URIs. The first is used, and all are registered with issuers."""
+        """The redirect URIs. All are registered with issuers; logins use the first."""
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Send the user to `url`, and wait. Returns the parameters of the URI to which they return; raises
-        `AuthError` if they do not return."""
+        """Send the user to `url`, and wait for the redirect. Returns the query parameters of the redirect. Raises
+        `AuthError` if there is no redirect."""
 
 
 @record
@@ -42,11 +42,11 @@ class Authorization:
     def url(
         self, issuer: IssuerMetadata, client_id: str, redirect_uri: str, scopes: frozenset[str], resource: str | None
     ) -> str:
-        """Return the page to which the user is sent. Raises `AuthError` for an issuer that does not support PKCE."""
+        """Return the URL of the login page. Raises `AuthError` for an issuer that does not support PKCE."""
         if issuer.authorization_endpoint is None:
             raise AuthError("the issuer has no login page")
-        # 2026-07-28 requires clients to stop if the metadata does not say so: an issuer that ignores the challenge
-        # would look the same.
+        # 2026-07-28 requires clients to stop if the metadata does not declare PKCE: an issuer that ignores the
+        # challenge could not be told apart from one that checks it.
         if "S256" not in (issuer.code_challenge_methods_supported or ()):
             raise AuthError(
                 "the issuer does not declare support for PKCE (S256), without which a login code can be stolen"
@@ -71,22 +71,22 @@ class Authorization:
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
         """Return the code from the redirect. Raises `AuthError`, whose text quotes only the issuer."""
-        # Checked before anything else in the answer: without the expected state it belongs to another login, even if
-        # it is an error.
+        # The state is checked first: without the expected state the redirect belongs to another login, even if it
+        # reports an error.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the login response has the wrong state")
         check_iss(answer.get("iss"), issuer)
         if "error" in answer:
-            why = " ".join(answer[key][:300] for key in ("error", "error_description") if key in answer)
-            raise AuthError(f"the login failed: {escape(why)}")
+            reason = " ".join(answer[key][:300] for key in ("error", "error_description") if key in answer)
+            raise AuthError(f"the login failed: {escape(reason)}")
         if not is_visible_ascii(answer.get("code")):
             raise AuthError("the login response has no usable code")
         return answer["code"]
 
 
 def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
-    """Raise `AuthError` unless an answer is certainly from the issuer that received the request. The identifiers are
-    compared unchanged (RFC 9207, section 2.4)."""
+    """Raise `AuthError` if a login response may be from another issuer than the one that received the request. `iss`
+    is compared with the issuer's identifier character by character (RFC 9207, section 2.4)."""
     if iss is None and issuer.authorization_response_iss_parameter_supported:
         raise AuthError("the login response has no iss, although the issuer declares that it sends one")
     if iss is not None and iss != issuer.issuer:

@@ -1,19 +1,21 @@
-"""The challenges of a refusal, from the `WWW-Authenticate` header (RFC 9110, section 11.6.1)."""
+"""The challenges with which a server refuses a request, from the `WWW-Authenticate` header (RFC 9110, section
+11.6.1)."""
 
 import re
 from collections.abc import Mapping
 
 from ...protocol.records import record
 
-MAX_HEADER = 16_384
-"""Characters of the header that are parsed."""
+MAX_HEADER_LENGTH = 16_384
+"""Maximum number of characters of the header that are parsed; the rest is ignored."""
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = re.compile(rf'({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_WORD}))(?=[ \t]*(?:,|$))')
 _SCHEME = re.compile(rf"({_WORD})(?:[ \t]+|(?=[ \t]*(?:,|$)))")
 _TOKEN68 = re.compile(r"[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _SEPARATOR = re.compile(r"[ \t,]*")
 _PREFERRED_SCHEMES = ("dpop", "bearer")
-"""The schemes that OAuth answers. A token that is bound to a key is preferred, since a thief can't use it."""
+"""The schemes that OAuth can answer, best first. A token that is bound to a key is preferred, since a thief can't use
+it."""
 
 
 @record
@@ -33,7 +35,7 @@ class Challenge:
 def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
     """Parse the challenges in one or several headers joined by commas. Parsing stops at the first text that is not a
     challenge; the challenges before it are returned."""
-    text, position = (header or "")[:MAX_HEADER], 0
+    text, position = (header or "")[:MAX_HEADER_LENGTH], 0
     challenges: list[Challenge] = []
     while True:
         position = _skip(_SEPARATOR, text, position)
@@ -43,13 +45,14 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
             value = token if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             challenge = challenges[-1]
             if isinstance(challenge.parameters, dict):
-                # The first of two counts: a parameter may occur once in a challenge (RFC 9110, section 11.2).
+                # If a parameter is repeated, the first counts: it may occur only once in a challenge (RFC 9110,
+                # section 11.2).
                 challenge.parameters.setdefault(name.lower(), value)
             position = parameter.end()
         elif scheme := _SCHEME.match(text, position):
             challenges.append(Challenge(scheme[1].lower(), {}))
             position = scheme.end()
-            # Other schemes may have one value without a name, which is not used here.
+            # A scheme may have one value without a name instead of parameters, which is skipped.
             if not _PARAMETER.match(text, position):
                 position = _skip(_TOKEN68, text, position)
         else:
@@ -57,12 +60,12 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
 
 
 def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:
-    matched = pattern.match(text, position)
-    return matched.end() if matched else position
+    match = pattern.match(text, position)
+    return match.end() if match else position
 
 
 def pick_challenge(header: str | None) -> Challenge | None:
-    """Return the challenge that OAuth answers; None if there is none."""
+    """Return the challenge that OAuth should answer; None if it can answer none."""
     challenges = parse_challenges(header)
     for scheme in _PREFERRED_SCHEMES:
         for challenge in challenges:

@@ -1,7 +1,7 @@
 """The discovery of the issuer of tokens for a server, from the metadata of the server and of the issuer.
 
 (2026-07-28, Authorization, Authorization Server Discovery; RFC 9728, RFC 8414. A server without metadata is treated
-as one of the first version with authorization, whose own origin issues tokens.)
+like a server of 2025-03-26, the first version with authorization, whose own origin issues the tokens.)
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ from ...text import escape
 from .challenges import Challenge
 
 _OFFLINE_ACCESS = "offline_access"
-"""Requests a refresh token; not every authorization server knows this scope."""
+"""The scope that requests a refresh token; not every authorization server knows it."""
 
 
 @record
@@ -31,7 +31,7 @@ class Discovery:
 
     issuer: IssuerMetadata
     resource: str | None
-    """The server's resource identifier, exactly as in its metadata; None if it has no metadata, in which case none is
+    """The server's resource identifier, exactly as in its metadata; None if it has no metadata. Then no resource is
     sent to the issuer."""
     resource_metadata: ResourceMetadata | None
 
@@ -46,32 +46,32 @@ class Discovery:
     def choose_scopes(
         self, required: Collection[str], previous: Collection[str], *, needs_person: bool
     ) -> frozenset[str]:
-        """Choose the scopes to request: those that the server requires, otherwise all that it supports, together with
-        the scopes of the request `previous`, so that a token for a new purpose still serves the old purpose. The
-        result is empty if neither the server nor the challenge names any. `needs_person` is true if a person would
-        have to log in again. (2026-07-28, Authorization, Scope Selection Strategy.)"""
+        """Return the scopes to request: those that the server requires, or if it requires none, all that it supports,
+        and also the `previous` ones, which were requested before, so that the new token still serves their purposes.
+        The result is empty if none of these names a scope. `needs_person` is true if a person would have to log in
+        again: then a refresh token is requested. (2026-07-28, Authorization, Scope Selection Strategy.)"""
         metadata = self.resource_metadata
         supported = (metadata.scopes_supported if metadata is not None else None) or ()
-        chosen = frozenset(required or supported) | frozenset(previous)
+        scopes = frozenset(required or supported) | frozenset(previous)
         issuer_scopes = self.issuer.scopes_supported or ()
-        # Some issuers refuse a whole request because of one scope that they do not know.
-        if _OFFLINE_ACCESS in chosen and _OFFLINE_ACCESS not in issuer_scopes:
-            chosen -= {_OFFLINE_ACCESS}
+        # Some issuers refuse a request because of one unknown scope.
+        if _OFFLINE_ACCESS in scopes and _OFFLINE_ACCESS not in issuer_scopes:
+            scopes -= {_OFFLINE_ACCESS}
         if needs_person and _OFFLINE_ACCESS in issuer_scopes:
-            chosen |= {_OFFLINE_ACCESS}
-        return chosen
+            scopes |= {_OFFLINE_ACCESS}
+        return scopes
 
 
 async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Discovery:
     """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
-    several issuers, the result is `bound_issuer`, to which the client's credentials are bound, or else the first.
-    Raises `AuthError`."""
+    several issuers, the result is `bound_issuer`, the one to which the client's credentials are bound, or if that is
+    None, the first. Raises `AuthError` also if the server no longer names `bound_issuer`. Raises `AuthError`."""
     metadata = await _find_resource_metadata(web, url, challenge)
     if metadata is None:
-        return Discovery(await _origin_issuer(web, url), None, None)
+        return Discovery(await _find_origin_issuer(web, url), None, None)
     if not metadata.authorization_servers:
         raise AuthError("the server does not name a token issuer")
-    # The choice is the client's (RFC 9728, section 7.6).
+    # The client may choose any of the issuers (RFC 9728, section 7.6).
     issuer = bound_issuer if bound_issuer in metadata.authorization_servers else metadata.authorization_servers[0]
     if bound_issuer is not None and issuer != bound_issuer:
         raise AuthError(
@@ -85,7 +85,8 @@ async def _find_resource_metadata(web: Web, url: str, challenge: Challenge | Non
     urls = ((metadata_url_in_challenge,) if metadata_url_in_challenge else ()) + resource_metadata_urls(url)
     for metadata_url in dict.fromkeys(urls):
         answer = await web.get_json(metadata_url, referrer=url)
-        # An error is not treated as a server without metadata, whose own origin would then be asked for tokens.
+        # A server error does not mean that there is no metadata: the server's own origin must not be asked for
+        # tokens.
         if answer.status >= 500:
             raise AuthError(f"the server does not name a token issuer: HTTP {answer.status}")
         if answer.status == 200 and isinstance(answer.document, dict):
@@ -93,11 +94,10 @@ async def _find_resource_metadata(web: Web, url: str, challenge: Challenge | Non
     return None
 
 
-async def _origin_issuer(web: Web, url: str) -> IssuerMetadata:
+async def _find_origin_issuer(web: Web, url: str) -> IssuerMetadata:
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    # 2025-03-26, the first version with authorization: the server's origin is the issuer, with these paths if it has
-    # no metadata.
+    # As in 2025-03-26: the server's origin is the issuer, with the default paths below if the issuer has no metadata.
     metadata = await first_metadata(web, issuer_metadata_urls(origin)[:1], origin, url)
     if metadata is not None:
         return metadata

@@ -1,5 +1,5 @@
-"""Grants, by which a client obtains tokens: the login of a person, a secret of the client, or a third party's
-assertion."""
+"""The grants by which a client obtains tokens: the login of a person, a secret of the client, or the assertion of a
+third party."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ from .token_endpoint import TokenEndpoint
 from .tokens import Token
 
 _EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
-_TYPE_PREFIX = "urn:ietf:params:oauth:token-type:"
+_TYPE_URN_PREFIX = "urn:ietf:params:oauth:token-type:"
 
 Identity = str | Callable[[], Awaitable[str]]
-"""A signed token of an identity provider, or a function that gets a new one each time, since such tokens expire
+"""A signed token of an identity provider, or a function that returns a new one each time, since such tokens expire
 soon."""
 
 
@@ -33,17 +33,19 @@ class TokenRequest:
     endpoint: TokenEndpoint
     client: ClientInformation | None
     resource: str | None
-    """The server's resource identifier, exactly as its metadata states it."""
+    """The server's resource identifier, exactly as in its metadata."""
     scopes: frozenset[str]
 
-    async def ask(self, grant_type: str, **fields: str | None) -> Token:
+    async def request_token(self, grant_type: str, **fields: str | None) -> Token:
         """Request a token with `grant_type` and its `fields`. Raises `AuthError`."""
         scope = " ".join(sorted(self.scopes)) or None
-        return await self.endpoint.ask(grant_type, {**fields, "resource": self.resource, "scope": scope}, self.scopes)
+        return await self.endpoint.request_token(
+            grant_type, {**fields, "resource": self.resource, "scope": scope}, self.scopes
+        )
 
 
 class Grant(Protocol):
-    """A way to obtain a token. The credentials that it presents are for one issuer only: see `binding_of`."""
+    """A way to obtain a token. Its credentials are presented to one issuer only, see `binding_of`."""
 
     @property
     def client(self) -> ClientInformation | None:
@@ -67,24 +69,31 @@ class AuthorizationCode:
     """A person logs in at the issuer with a browser."""
 
     redirect: Redirect | None
-    """None if no user can be asked: a stored earlier login is then used and refreshed."""
+    """Opens the login page. None if no user can log in: then only a stored earlier login is used and refreshed."""
     client: ClientInformation | None = None
     metadata_url: str | None = None
     """An https URL of the client's own metadata document for issuers; the URL is then also the client's id."""
     name: str = "mcp-server-bundle"
-    """The name of the client that issuers show to people."""
+    """The name of the client that issuers show to users."""
     advice: Callable[[frozenset[str]], str] | None = None
     """Returns advice on how to log in for the given scopes; used if there is no `redirect`."""
     needs_person = True
 
-    def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
-        """Return the error to raise if no user can be asked. `lacks` are the scopes that an earlier login did not
-        grant."""
-        reason = f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "not logged in"
-        return LoginRequired(f"{reason}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
+    def login_required(self, missing_scopes: frozenset[str] = frozenset()) -> LoginRequired:
+        """Return the error to raise if no user can log in. `missing_scopes` are the scopes that an earlier login did
+        not grant."""
+        reason = (
+            f"the login lacks the scope {escape(' '.join(sorted(missing_scopes)))[:200]}"
+            if missing_scopes
+            else "not logged in"
+        )
+        return LoginRequired(
+            f"{reason}; {'log in to the server' if self.advice is None else self.advice(missing_scopes)}"
+        )
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Send the user to the issuer. Raises `LoginRequired` if no user can be asked, and other `AuthError`s."""
+        """Send the user to the issuer's login page, and exchange the code for a token. Raises `LoginRequired` if no
+        user can log in, and other `AuthError`s."""
         if self.redirect is None or request.client is None:
             raise self.login_required()
         authorization, redirect_uri = Authorization.begin(), self.redirect.redirect_uris[0]
@@ -92,8 +101,8 @@ class AuthorizationCode:
             request.issuer, request.client.client_id, redirect_uri, request.scopes, request.resource
         )
         code = authorization.code(await self.redirect.open(login_url), request.issuer)
-        # A code has the scopes of its request (RFC 6749, section 4.1.3).
-        return await request.endpoint.ask(
+        # The code already contains the scopes, so they are not sent again (RFC 6749, section 4.1.3).
+        return await request.endpoint.request_token(
             "authorization_code",
             {
                 "code": code,
@@ -108,7 +117,7 @@ class AuthorizationCode:
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """The client itself is the user of the server (the extension
+    """The client acts for itself, without a user (the extension
     `io.modelcontextprotocol/oauth-client-credentials`)."""
 
     client: ClientInformation
@@ -117,18 +126,18 @@ class ClientCredentials:
 
     async def obtain(self, request: TokenRequest) -> Token:
         """Request a token with the secret or the key of the client. Raises `AuthError`."""
-        return await request.ask("client_credentials")
+        return await request.request_token("client_credentials")
 
 
 @dataclass(frozen=True, slots=True)
 class EnterpriseManaged:
-    """The identity provider of an enterprise decides what its people may use (the extension
+    """The identity provider of an enterprise decides which servers its users may use (the extension
     `io.modelcontextprotocol/enterprise-managed-authorization`)."""
 
     client: ClientInformation
     """The client's registration with the issuer of the server."""
     identity: Identity = field(repr=False)
-    """The user's id token, from the provider."""
+    """The user's id token from the identity provider."""
     provider_client: ClientInformation
     """The client's registration with the identity provider."""
     provider_endpoint: str
@@ -137,24 +146,25 @@ class EnterpriseManaged:
     needs_person = False
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Request an assertion about the user from the provider, and present it to the issuer. Raises `AuthError`."""
+        """Request an assertion about the user from the identity provider, and present it to the issuer. Raises
+        `AuthError`."""
         provider = IssuerMetadata(
             issuer=self.provider_client.issuer or self.provider_endpoint, token_endpoint=self.provider_endpoint
         )
         endpoint = TokenEndpoint(request.web, provider, self.provider_client, request.endpoint.now)
         fields = {
-            "requested_token_type": f"{_TYPE_PREFIX}id-jag",
+            "requested_token_type": f"{_TYPE_URN_PREFIX}id-jag",
             "subject_token": await _get_assertion(self.identity),
-            "subject_token_type": f"{_TYPE_PREFIX}id_token",
+            "subject_token_type": f"{_TYPE_URN_PREFIX}id_token",
             "audience": request.issuer.issuer,
             "resource": request.resource,
             "scope": " ".join(sorted(request.scopes)) or None,
         }
-        answer = await endpoint.ask_document(_EXCHANGE_GRANT, fields)
-        grant = answer.get("access_token")
-        if answer.get("issued_token_type") != f"{_TYPE_PREFIX}id-jag" or not isinstance(grant, str):
+        answer = await endpoint.request_document(_EXCHANGE_GRANT, fields)
+        assertion = answer.get("access_token")
+        if answer.get("issued_token_type") != f"{_TYPE_URN_PREFIX}id-jag" or not isinstance(assertion, str):
             raise AuthError("the identity provider returned no identity assertion")
-        return await request.ask(JWT_BEARER_GRANT_TYPE, assertion=grant)
+        return await request.request_token(JWT_BEARER_GRANT_TYPE, assertion=assertion)
 
 
 @dataclass(slots=True)
@@ -173,19 +183,20 @@ class WorkloadIdentity:
     async def obtain(self, request: TokenRequest) -> Token:
         """Present the identity to the issuer. A refused identity is not presented again. Raises `AuthError`."""
         assertion = await _get_assertion(self.identity)
-        # The extension forbids a retry: a refused identity stays refused.
+        # The extension forbids presenting a refused identity again.
         if self._refused is not None and self._refused[0] == assertion:
             raise self._refused[1]
         try:
-            return await request.ask(JWT_BEARER_GRANT_TYPE, assertion=assertion)
+            return await request.request_token(JWT_BEARER_GRANT_TYPE, assertion=assertion)
         except AuthError as error:
             self._refused = assertion, error
             raise
 
 
 def binding_of(grant: Grant) -> tuple[str | None, str | None]:
-    """Return the name of the credential of `grant` that is bound to one issuer, and that issuer if it is known
-    (2026-07-28, Authorization, Authorization Server Binding). `(None, None)` for grants that are not bound to one."""
+    """Return a name for the credential of `grant` that is bound to one issuer, and that issuer if it is known;
+    `(None, None)` if no credential is bound to an issuer. (2026-07-28, Authorization, Authorization Server
+    Binding.)"""
     if grant.client is not None:
         return grant.client.client_id, grant.client.issuer
     return ("workload identity", grant.issuer) if isinstance(grant, WorkloadIdentity) else (None, None)

@@ -7,7 +7,7 @@ import httpx
 from ...contracts import Credentials
 
 MAX_ATTEMPTS = 6
-"""Maximum number of times that one request is sent: it may need a nonce, then a token, then another scope."""
+"""Maximum number of times that one request is sent, for the reasons in `transports/http/client/authorized.py`."""
 
 
 class HttpxAuth(httpx.Auth):
@@ -24,15 +24,15 @@ class HttpxAuth(httpx.Auth):
         url, original = str(request.url), httpx.Headers(request.headers)
         for _ in range(MAX_ATTEMPTS):
             credentials = await self._credentials.headers(request.method, url)
-            request.headers = httpx.Headers({**original, **credentials})  # without the headers of an earlier token
+            request.headers = httpx.Headers({**original, **credentials})  # replaces the headers of an earlier attempt
             response = yield request
             headers = {name: response.headers[name] for name in response.headers}
-            # If httpx follows redirects, the answer may come from another server.
+            # If httpx follows redirects, the response may come from another server.
             answering_url = str(response.request.url)
             if not await self._credentials.answered(request.method, answering_url, response.status_code, headers):
                 return
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Raise RuntimeError: obtaining a token may have to wait, which is impossible in a client without `await`."""
+        """Raise RuntimeError: obtaining a token may require waiting, which a client without `await` can't do."""
         raise RuntimeError("these credentials work only with httpx.AsyncClient")
         yield request  # makes this function a generator, as httpx requires

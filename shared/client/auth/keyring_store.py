@@ -1,4 +1,4 @@
-"""Tokens in the system keyring; a file holds the parts that are not secret, such as the scopes."""
+"""Stores tokens in the system keyring, and the parts that are not secret, such as the scopes, in a file."""
 
 import asyncio
 import configparser
@@ -19,26 +19,27 @@ from ...text import escape
 from .store import IN_KEYRING, FileTokens, TokensUnavailable
 from .tokens import Key
 
-SERVICE = "mcp-server-bundle"
-SECRETS = ("access_token", "refresh_token", "client_secret", "dpop_key")
+_SERVICE = "mcp-server-bundle"
+SECRET_FIELDS = ("access_token", "refresh_token", "client_secret", "dpop_key")
 MAX_PORTABLE_LENGTH = 1_280
-"""Characters that every keyring accepts: Windows has room for 2,560 bytes, and uses two for each character."""
+"""The length of a text that every keyring accepts: Windows accepts 2,560 bytes, which are two for each character."""
 _LOOKUP_ERRORS = (
     *(AttributeError, ImportError, OSError, TypeError, ValueError),
     *(KeyringError, RuntimeError, configparser.Error),
 )
-"""Errors of `keyring.get_keyring`: it imports the class that the user names, and reads a file of options."""
+"""The errors that `keyring.get_keyring` may raise: it imports a class that the user names, and reads a configuration
+file."""
 
 
 def usable_keyring() -> KeyringBackend | None:
-    """Return the system keyring; None without one, or if it stores nothing. Raises AuthError if the user has named a
-    keyring that is not available."""
+    """Return the system keyring; None if there is none that stores secrets safely. Raises AuthError if the user has
+    named a keyring that is not available."""
     try:
         backend = keyring.get_keyring()
     except _LOOKUP_ERRORS as error:
         reason = escape(str(error))[:200]
         raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names no usable keyring: {reason}") from None
-    # The library's own threshold for a recommended keyring: below it are `fail`, `null` and unencrypted files.
+    # A priority below 1 means that the library does not recommend the keyring: `fail`, `null` and unencrypted files.
     return backend if backend.priority >= 1 else None
 
 
@@ -56,7 +57,7 @@ class KeyringTokens:
         entry = self._file.entries().get(key)
         if entry is None or not entry.get(IN_KEYRING):
             return entry
-        text = await self._call_keyring(self._backend.get_password, SERVICE, _user_name(key))
+        text = await self._call_keyring(self._backend.get_password, _SERVICE, _user_name(key))
         if text is None:
             return None
         try:
@@ -69,19 +70,21 @@ class KeyringTokens:
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
         """Store `value`. Raises AuthError if the keyring or the file does not accept it."""
-        secrets = {name: value[name] for name in SECRETS if name in value}
+        secrets = {name: value[name] for name in SECRET_FIELDS if name in value}
         entry = dict(value)
         if secrets:
             user_name, text = _user_name(key), json.dumps(secrets)
             try:
-                await self._call_keyring(self._backend.set_password, SERVICE, user_name, text)
+                await self._call_keyring(self._backend.set_password, _SERVICE, user_name, text)
             except TokensUnavailable as error:
-                # A keyring that accepts nothing has failed; if the text is merely too long for it, the file takes it
-                # instead.
-                if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringClosed):
+                # If the text may only be too long for the keyring, it is stored in the file; otherwise the keyring
+                # has failed.
+                if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringUnusable):
                     raise
                 with suppress(TokensUnavailable):
-                    await self._call_keyring(self._delete_password, user_name)  # it may have an older value
+                    await self._call_keyring(
+                        self._delete_password, user_name
+                    )  # the keyring may contain an older value
             else:
                 entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
         await self._file.put(key, entry)
@@ -103,25 +106,25 @@ class KeyringTokens:
 
     def _delete_password(self, name: str) -> None:
         try:
-            self._backend.delete_password(SERVICE, name)
+            self._backend.delete_password(_SERVICE, name)
         except PasswordDeleteError:  # it was removed in the meantime
             return
 
     async def _call_keyring(self, call: Any, *arguments: str) -> Any:
-        # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have their own errors.
+        # A keyring is a plugin, and may raise any error: pywin32, D-Bus and others have their own.
         pending = to_thread.run_sync(partial(call, *arguments))
         outcome: Any = (await asyncio.gather(pending, return_exceptions=True))[0]
         if isinstance(outcome, Exception):
-            is_closed = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
-            kind, reason = _KeyringClosed if is_closed else TokensUnavailable, type(outcome).__name__
+            is_unusable = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
+            kind, reason = _KeyringUnusable if is_unusable else TokensUnavailable, type(outcome).__name__
             raise kind(f"the system keyring can't be used: {reason}")
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
 
-class _KeyringClosed(TokensUnavailable):
-    """The keyring is locked or missing, and accepts no text of any length."""
+class _KeyringUnusable(TokensUnavailable):
+    """The keyring is locked or missing, so the length of the text does not matter."""
 
 
 def _user_name(key: Key) -> str:

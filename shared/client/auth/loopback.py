@@ -31,9 +31,9 @@ _REFUSED_PAGE = _PAGE.format("This is not the response that the program expects.
 
 
 class Loopback:
-    """A `Redirect` to this machine, open during the block. `show_url` receives the URL of the login page, for people
-    whose browser does not open; if `opens_browser` is false, no browser is opened. `path` and `port` are needed if
-    the redirect URI is registered with the issuer; otherwise both are new each time."""
+    """A `Redirect` to this machine, whose port is reserved during the block. `show_url` receives the URL of the login
+    page, for users whose browser does not open; if `opens_browser` is false, no browser is opened. `path` and `port`
+    are given if this redirect URI is registered with the issuer; otherwise both are chosen anew."""
 
     def __init__(
         self, show_url: Callable[[str], None], *, opens_browser: bool = True, path: str | None = None, port: int = 0
@@ -46,11 +46,11 @@ class Loopback:
         self._host = ""
 
     def __enter__(self) -> Self:
-        """Raise AuthError if the port is taken."""
+        """Reserve the port. Raises AuthError if it is taken."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            # An address and not `localhost`, which a resolver may send elsewhere (RFC 8252, section 8.3). The socket
-            # is bound but not yet listening: the port is reserved before the issuer learns of it.
+            # The address and not `localhost`, which may resolve to another address (RFC 8252, section 8.3). The
+            # socket is only bound, which reserves the port; it listens once a login begins.
             self._socket.bind(("127.0.0.1", self._port))
         except OSError as error:
             self._socket.close()
@@ -70,8 +70,8 @@ class Loopback:
         return (f"http://{self._host}{self._path}",)
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Open `url` in the browser, and wait for the one redirect that answers it. Raises AuthError if none
-        arrives."""
+        """Open the login page `url` in the browser, and wait for the redirect that answers it. Raises AuthError if
+        none arrives."""
         if self._socket is None or urlsplit(url).scheme not in ("http", "https"):
             raise AuthError("no login page was opened")
         state = dict(parse_qsl(urlsplit(url).query)).get("state")
@@ -106,7 +106,7 @@ class Loopback:
 
     def _read_redirect(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
         """Return the parameters of the redirect; None if the request does not belong to this login."""
-        # Other pages can send a browser here under other host names.
+        # Other web pages can make the browser send requests here, under other host names.
         if request.method != "GET" or request.path != self._path or request.host != self._host:
             return None
         try:
@@ -118,12 +118,12 @@ class Loopback:
 
 
 async def _open_browser(url: str) -> None:
-    # A browser in the terminal runs until the user closes it.
+    # Abandoned on cancellation, because a browser in the terminal runs until the user closes it.
     await to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
 
 
 def _response(page: str, status: int) -> web.Response:
     response = web.Response(text=page, status=status, content_type="text/html", headers=_HEADERS)
-    # The browser would keep the connection open, and the server would wait for it at shutdown.
+    # Otherwise the browser would keep the connection open, and the server would wait for it at shutdown.
     response.force_close()
     return response

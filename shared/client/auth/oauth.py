@@ -1,4 +1,5 @@
-"""The credentials of a client: tokens that are obtained, stored, refreshed, and proved to be the client's own."""
+"""The credentials of a client: tokens that are obtained, stored and refreshed, with proofs that they are the client's
+own."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -22,23 +23,24 @@ from .tokens import MemoryTokens, TokenStore
 __all__ = ["OAuth", "OAuthOptions"]
 
 MAX_CONSECUTIVE_LOGINS = 3
-"""Maximum number of logins in a row whose tokens the server refuses."""
+"""Maximum number of consecutive logins whose tokens the server refuses."""
 
 
 @record
-class _Sent:
-    """The token state at the last `headers` call of a task. An answer concerns the token that was sent, which another
-    request may have replaced since, or failed to replace."""
+class _SentState:
+    """The state of the credentials at the last call of `headers` in a task. A response is about the token that was
+    sent; since then, another request may have replaced that token, or may have failed to."""
 
     sender: "OAuth"
     token_number: int
     """`CurrentToken.number` of the token that was sent."""
     attempts: int
-    """The number of logins that had been attempted."""
+    """The number of attempts to obtain a token before the request was sent."""
     nonce: str | None
+    """The nonce in the proof that was sent."""
 
 
-_sent: ContextVar[_Sent | None] = ContextVar("_sent", default=None)
+_sent_state: ContextVar[_SentState | None] = ContextVar("_sent_state", default=None)
 
 
 class OAuth:
@@ -54,23 +56,23 @@ class OAuth:
         options: OAuthOptions | None = None,
         web: Web | None = None,
     ) -> None:
-        """`url` is the server's URL. `tokens` is the store; the default lasts until the program ends. `web` allows
-        custom certificates."""
+        """`url` is the server's URL. `tokens` stores the tokens, by default only until the program ends. `web` sends
+        requests to issuers; it may have custom certificates."""
         self._url = f"http{url[2:]}" if url[:2].lower() == "ws" else url
         self._grant = grant
         self._tokens = MemoryTokens() if tokens is None else tokens
         self._options = options or OAuthOptions()
         self._web = web or Web()
-        self._pointer = pointer_key(self._url)
+        self._pointer_key = pointer_key(self._url)
         self._current = CurrentToken(self._url, grant, self._tokens, self._options, self._web)
         self._bound_credential, self._bound_issuer = binding_of(grant)
         self._ungranted_scopes: frozenset[str] = frozenset()
-        """Scopes that were requested and not granted: another request for them would open one browser after
+        """Scopes that were requested and not granted. Requesting them again and again would open one login page after
         another."""
         self._consecutive_logins = 0
-        self._has_refreshed = False
+        self._was_refreshed = False
         self._attempts = 0
-        self._failure: AuthError | None = None
+        self._last_error: AuthError | None = None
         self._is_loaded = False
 
     @property
@@ -84,18 +86,20 @@ class OAuth:
         return self._grant.redirect is not None
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """Return the headers with the token, for this server only. Raises `AuthError` if an expired token can't be
+        """Return the headers with the token; none for another server. Raises `AuthError` if an expired token can't be
         renewed."""
         if not _same_origin(self._url, url):
             return {}
         current = self._current
         if not self._is_loaded or current.is_due:
-            async with self._tokens.lock(self._pointer):
-                if not self._is_loaded or current.is_due:  # another task may have done it while this one waited
+            async with self._tokens.lock(self._pointer_key):
+                if not self._is_loaded or current.is_due:  # another task may have renewed it while this one waited
                     await current.renew()
                     self._is_loaded = True
         proofs = self._proofs
-        _sent.set(_Sent(self, current.number, self._attempts, None if proofs is None else proofs.nonce(url)))
+        _sent_state.set(
+            _SentState(self, current.number, self._attempts, None if proofs is None else proofs.nonce(url))
+        )
         token = current.token
         if token is None or current.has_expired:
             return {}
@@ -104,26 +108,27 @@ class OAuth:
         return {"authorization": f"DPoP {token.access}", **proofs.headers(method, url, token.access)}
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Obtain the authorization that a server requires when it refuses a request. Returns True if it was obtained
-        and the request is to be sent again; raises `AuthError` if it can't be obtained."""
+        """Handle the response of the server. If it refuses the request, obtain the token that it requires. Returns
+        True if the request should be sent again. Raises `AuthError` if the token can't be obtained."""
         if not _same_origin(self._url, url):
             return False
         proofs = self._proofs
         if proofs is not None:
             proofs.learn(url, headers)
         if status < 400:
-            self._consecutive_logins, self._has_refreshed = 0, False
+            self._consecutive_logins, self._was_refreshed = 0, False
         if status not in (401, 403):
             return False
-        # A response may have several of these headers, with one challenge or more in each (RFC 9110, section 11.6.1).
+        # A response may have several `WWW-Authenticate` headers, each with several challenges (RFC 9110, section
+        # 11.6.1).
         challenges = [value for key, value in headers.items() if key.lower() == "www-authenticate"]
         challenge = pick_challenge(", ".join(challenges) or None)
         error = challenge.parameters.get("error") if challenge else None
-        sent = _sent.get()
+        sent = _sent_state.get()
         sent = (
             sent
             if sent is not None and sent.sender is self
-            else _Sent(self, self._current.number, self._attempts, None)
+            else _SentState(self, self._current.number, self._attempts, None)
         )
         if error == "use_dpop_nonce" and proofs is not None and proofs.nonce(url) != sent.nonce:
             return True
@@ -136,19 +141,19 @@ class OAuth:
     def _proofs(self) -> Proofs | None:
         return None if self._current.login is None else self._current.login.proofs
 
-    async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more_scopes: bool) -> None:
-        """Obtain a token for `challenge`, with more scopes than the token that was sent if `more_scopes` is true.
-        Does nothing if another task has tried since then: waiting tasks share its outcome."""
-        async with self._tokens.lock(self._pointer):
-            if self._attempts != sent.attempts and self._failure is not None:
-                raise self._failure
+    async def _obtain(self, challenge: Challenge | None, sent: _SentState, *, more_scopes: bool) -> None:
+        """Obtain a token for `challenge`, with more scopes than the token that was sent if `more_scopes` is true. If
+        another task has tried since the token was sent, use its outcome: the new token, or the same error."""
+        async with self._tokens.lock(self._pointer_key):
+            if self._attempts != sent.attempts and self._last_error is not None:
+                raise self._last_error
             if self._current.number != sent.token_number:
                 return
-            self._failure = None
+            self._last_error = None
             try:
                 await self._authorize(challenge, more_scopes=more_scopes)
             except AuthError as error:
-                self._failure = error
+                self._last_error = error
                 raise
             finally:
                 self._attempts += 1
@@ -162,8 +167,10 @@ class OAuth:
         if await current.adopt(requested if more_scopes else frozenset()):
             return
         login = await self._find_login(challenge)
-        if not (more_scopes or self._has_refreshed) and await current.refresh(login):
-            self._has_refreshed = True  # once: if the server refuses the new token too, it requires a new login
+        if not (more_scopes or self._was_refreshed) and await current.refresh(login):
+            self._was_refreshed = (
+                True  # refreshed once: if the server refuses the new token too, a new login is needed
+            )
             return
         scopes = login.discovery.choose_scopes(requested, current.requested, needs_person=self._grant.needs_person)
         missing_scopes = requested if more_scopes else frozenset()
@@ -198,8 +205,8 @@ class OAuth:
         return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if uses_proofs else None)
 
     async def _add_client(self, login: Login, scopes: frozenset[str], missing_scopes: frozenset[str]) -> Login:
-        """Return `login` with the client that the issuer recognizes: the given one, its metadata document, or a
-        registration, new or stored. `missing_scopes` are the scopes that the current token lacks."""
+        """Return `login` with a client that the issuer knows: the given client, its metadata document, or a stored or
+        new registration. `missing_scopes` are the scopes that the current token lacks."""
         grant, issuer = self._grant, login.discovery.issuer
         if not isinstance(grant, AuthorizationCode):
             return Login(login.discovery, grant.client, login.key, login.proofs)

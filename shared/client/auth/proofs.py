@@ -1,4 +1,4 @@
-"""Proofs that a client possesses the key of its tokens, with the nonces that servers require."""
+"""Proofs that a client possesses the key to which its tokens are bound, with the nonces that servers require."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,14 +10,14 @@ from joserfc.jwk import ECKey
 from ...auth.dpop import make_proof, new_key
 from ...errors import AuthError
 
-MAX_NONCE = 1_024
+MAX_NONCE_LENGTH = 1_024
 
 
 class Proofs:
-    """Makes proofs with one key (RFC 9449). The nonce for a server is the last one that the server sent."""
+    """Makes proofs with one key (RFC 9449). A proof for a server contains the last nonce that the server has sent."""
 
     def __init__(self, now: Callable[[], float], stored_key: Mapping[str, Any] | None = None) -> None:
-        """Raises `AuthError` if `stored_key` is not a key."""
+        """Use `stored_key`, or a new key. Raises `AuthError` if `stored_key` is not a key."""
         self._now = now
         self._nonces: dict[str, str] = {}
         try:
@@ -26,7 +26,7 @@ class Proofs:
             raise AuthError("the key of the stored tokens can't be read; log out and in again") from None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the key, including its secret."""
+        """Return the key, including its private part."""
         return dict(self._key.as_dict(private=True))
 
     def headers(self, method: str, url: str, token: str | None = None) -> dict[str, str]:
@@ -39,10 +39,10 @@ class Proofs:
         return self._nonces.get(_origin(url))
 
     def learn(self, url: str, headers: Mapping[str, str]) -> bool:
-        """Store the nonce of an answer from `url`. Returns True if it differs from the one before."""
+        """Store the nonce in the headers of a response from `url`. Returns True if it is new."""
         nonce = next((value for name, value in headers.items() if name.lower() == "dpop-nonce"), None)
-        # The same nonce does not justify another request: the proof contained it, and was refused for something else.
-        if not nonce or len(nonce) > MAX_NONCE or self._nonces.get(_origin(url)) == nonce:
+        # The same nonce is no reason to send the request again: the refused proof already contained it.
+        if not nonce or len(nonce) > MAX_NONCE_LENGTH or self._nonces.get(_origin(url)) == nonce:
             return False
         self._nonces[_origin(url)] = nonce
         return True

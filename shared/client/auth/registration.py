@@ -1,4 +1,4 @@
-"""The client's identity at an issuer: a registration, a metadata document of the client, or a dynamic registration.
+"""The registration of a client with an issuer: made by hand, by a metadata document of the client, or dynamically.
 
 (2026-07-28, Authorization, Client Registration Approaches; RFC 7591.)
 """
@@ -16,7 +16,8 @@ from ...text import escape
 MAX_CREDENTIAL_LENGTH = 65_536
 """Maximum number of characters of an id, secret, code or token."""
 _PREFERRED_METHODS = ("none", "client_secret_basic", "client_secret_post")
-"""The authentication methods to register, best first: a program of a user can't keep a secret from that user."""
+"""The authentication methods to register, best first. "none" comes first because a program on the user's machine
+can't keep a secret."""
 
 
 def is_visible_ascii(text: object) -> TypeGuard[str]:
@@ -28,19 +29,18 @@ def is_visible_ascii(text: object) -> TypeGuard[str]:
 
 @dataclass(frozen=True, slots=True)
 class ClientInformation:
-    """A client's registration with an issuer. Its representation contains no secrets."""
+    """A client's registration with an issuer. Its `repr` contains no secrets."""
 
     client_id: str
     secret: str | None = field(default=None, repr=False)
     private_key: str | None = field(default=None, repr=False)
-    """PEM, for `private_key_jwt`."""
+    """A private key in PEM format, for `private_key_jwt`."""
     algorithm: str = "ES256"
     """The signature algorithm of the key."""
     method: str | None = None
-    """The authentication method at the token endpoint; None for one that the issuer supports."""
+    """The authentication method at the token endpoint; None for the best one that the issuer supports."""
     issuer: str | None = None
-    """The issuer with which the client is registered; None stands for the first issuer to which the client is
-    presented."""
+    """The issuer with which the client is registered; None for the first issuer to which the client is presented."""
 
     def choose_method(self, issuer: IssuerMetadata) -> str:
         """Return the authentication method to use with `issuer`. Raises `AuthError` if the issuer supports none of
@@ -55,7 +55,7 @@ class ClientInformation:
         else:
             possible = ["none"]
         # If an issuer names no methods, the default is client_secret_basic (RFC 8414, section 2), which is also the
-        # first method of a client with a secret.
+        # first possible method of a client with a secret.
         if supported is None or possible == ["none"]:
             return possible[0]
         for method in possible:
@@ -64,7 +64,7 @@ class ClientInformation:
         raise AuthError(f"the issuer accepts none of the client's authentication methods: {', '.join(possible)}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form of the registration that a store holds."""
+        """Return the registration in the form in which it is stored."""
         optional = {"client_secret": self.secret, "token_endpoint_auth_method": self.method}
         return {"client_id": self.client_id, **{name: value for name, value in optional.items() if value is not None}}
 
@@ -93,8 +93,8 @@ async def register(
         "redirect_uris": list(redirect_uris),
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        # OpenID Connect issuers accept redirects to this machine from native applications only; 2026-07-28 requires
-        # clients to say which kind they are.
+        # 2026-07-28 requires `application_type`; OpenID Connect issuers accept redirects to the user's machine only
+        # for native applications.
         "application_type": "native" if all(map(_is_local, redirect_uris)) else "web",
         "token_endpoint_auth_method": next(
             (method for method in _PREFERRED_METHODS if method in (supported or _PREFERRED_METHODS)), "none"

@@ -135,7 +135,7 @@ class CurrentToken:
         fields = {"refresh_token": token.refresh, "resource": login.discovery.resource}
         endpoint = TokenEndpoint(self._web, login.discovery.issuer, login.client, self._options.now, login.proofs)
         try:
-            new = await endpoint.ask("refresh_token", fields, token.scopes)
+            new = await endpoint.request_token("refresh_token", fields, token.scopes)
         except TokenRefused as error:
             # `temporarily_unavailable` and similar errors pass: the refresh token is still valid.
             if error.error not in _FINAL_ERRORS:

@@ -65,10 +65,10 @@ class TokenEndpoint:
         """The clock."""
         self._proofs = proofs
 
-    async def ask(self, grant_type: str, fields: Mapping[str, str | None], scopes: frozenset[str]) -> Token:
+    async def request_token(self, grant_type: str, fields: Mapping[str, str | None], scopes: frozenset[str]) -> Token:
         """Request the token for a grant. `scopes` are the scopes of the token if the answer names none. Raises
         `TokenRefused`, and other `AuthError`s."""
-        document = await self.ask_document(grant_type, fields)
+        document = await self.request_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
         if not is_visible_ascii(access) or " " in access or not isinstance(kind, str):
             raise AuthError("the issuer returned no usable token")
@@ -90,8 +90,8 @@ class TokenEndpoint:
             refresh if is_visible_ascii(refresh) else None,
         )
 
-    async def ask_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
-        """Return the whole answer to a token request. Raises the same errors as `ask`."""
+    async def request_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
+        """Return the whole answer to a token request. Raises the same errors as `request_token`."""
         # An empty parameter counts as omitted (RFC 6749, section 3.2).
         present = {name: value for name, value in fields.items() if value}
         with _convert_encoding_errors():

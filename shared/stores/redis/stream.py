@@ -198,7 +198,7 @@ class RedisStream:
     def _disconnect_reader(self) -> None:
         if self.reader is not None:
             log.warning("a stream was closed: its client is %d bytes behind", self._untaken_bytes)
-            self.reader.cut()
+            self.reader.cancel()
             self.leave(self.reader)
 
     # Reading
@@ -221,7 +221,7 @@ class RedisStream:
         """Let `reader` read the stream: the messages that were not taken yet, or all after message number `after`. A
         previous reader is disconnected."""
         if self.reader is not None:
-            self.reader.cut()
+            self.reader.cancel()
         self.reader = reader
         if self._is_local:
             return
@@ -240,7 +240,7 @@ class RedisStream:
         if self.reader is not reader:
             return
         if reply is None:
-            reader.cut()
+            reader.cancel()
         else:
             start, state, refusal, *messages = reply
             self._last_taken = self._last_received = int(start)
@@ -320,7 +320,7 @@ class RedisStream:
         reader, self.reader = self.reader, None
         self._untaken, self._untaken_bytes = [], 0
         if reader is not None:
-            reader.cut()
+            reader.cancel()
         if self.owner is not None:
             self._forget()
 
@@ -416,7 +416,7 @@ class RedisStream:
         """Abandon the stream, after this replica was lost."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
-            self.reader.cut()
+            self.reader.cancel()
         self._fail_replication()
 
     @property

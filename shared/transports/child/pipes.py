@@ -15,9 +15,10 @@ import anyio
 from ...concurrency import Signal
 
 MAX_WAITING_BYTES = 262_144
-"""Maximum number of bytes that wait for a reader before reading from the pipe is paused."""
+"""Maximum number of received bytes that nobody has read yet; beyond it, reading from the pipe is paused."""
 FLOOD_BYTES = 32_768
-"""An amount of data, in bytes, that arrives at once only if more follows immediately, or if much was requested."""
+"""The number of unread bytes from which `receive` checks for cancellation. Only a child that sends a lot, or without
+a pause, lets so many wait."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
@@ -33,7 +34,7 @@ class PipeReader(asyncio.Protocol):
         self._woken = Signal()
 
     def attach(self, pipe: asyncio.ReadTransport) -> None:
-        """Read from `pipe` instead of the previous protocol, which is still notified of the end."""
+        """Receive the data of `pipe` in place of its previous protocol, which is still notified of the end."""
         self._pipe, self._previous_protocol = pipe, pipe.get_protocol()
         pipe.set_protocol(self)
 
@@ -64,7 +65,7 @@ class PipeReader(asyncio.Protocol):
                 raise anyio.EndOfStream
             await self._woken.wait()
         if self._waiting_bytes > FLOOD_BYTES:
-            # A task that is woken in every turn of the event loop is never seen waiting, and could not be cancelled.
+            # Tasks are cancelled while they wait: a task for which there is always more data could not be cancelled.
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
@@ -89,16 +90,16 @@ class Child(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, has_stderr: bool
+        cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, captures_stderr: bool
     ) -> "Child":
-        """Start `command` in its own session, with pipes for its standard streams; without `has_stderr` the child
-        shares this process's stderr. Raises OSError if the command can't be started."""
-        stderr = subprocess.PIPE if has_stderr else None
+        """Start `command` in its own session, with pipes for its standard streams; without `captures_stderr` the
+        child shares this process's stderr. Raises OSError if the command can't be started."""
+        stderr = subprocess.PIPE if captures_stderr else None
         # In its own session: Ctrl-C in a terminal is for the client, which then stops its servers cleanly.
-        starting = asyncio.get_running_loop().subprocess_exec(
+        _, child = await asyncio.get_running_loop().subprocess_exec(
             cls, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
         )
-        return (await starting)[1]
+        return child
 
     @property
     def pid(self) -> int:

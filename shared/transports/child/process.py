@@ -4,8 +4,9 @@ The child is ended in steps: closing its stdin asks it to finish; if that does n
 follow, each sent to the child and its process group. The client always waits for the child, so that no zombie
 remains, and kills processes that the child leaves behind in its group.
 
-From this process's environment, which may contain other programs' secrets, it inherits only the variables that
-programs need. Its stderr is for people: output there is not a failure, and is bounded.
+The child inherits only those environment variables that programs need, since this process's environment may contain
+other programs' secrets. The stderr of the child is for people: output there is not a failure. Only a limited amount
+of it is logged or stored.
 """
 
 import os
@@ -23,16 +24,16 @@ from .pipes import Child, PipeReader
 from .stderr_log import StderrLog
 
 Stderr = Literal["log", "keep", "inherit"]
-"""The destination of a child's stderr: "log", line by line at level INFO; "keep", its last part in
-`ProcessStream.stderr`; or "inherit", our own stderr."""
+"""The use of a child's stderr: "log" logs each line at level INFO, "keep" stores its last part in
+`ProcessStream.stderr`, and "inherit" lets the child write to this process's stderr."""
 
 MAX_STDERR_BYTES = 65_536
-"""Maximum size, in bytes, of the last part of stderr that is kept."""
+"""Maximum size, in bytes, of the last part of stderr that "keep" stores."""
 STEP_SECONDS = 2.0
 """Seconds for each step of ending the process."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""The signal that no process can ignore; on Windows, none can be ignored."""
-_INHERITED = (
+"""The signal that no process can ignore: SIGKILL, or on Windows, where every signal ends a process, SIGTERM."""
+_INHERITED_VARIABLES = (
     (
         *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
         *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
@@ -40,7 +41,7 @@ _INHERITED = (
     if os.name == "nt"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
-"""The variables that the official SDKs pass on."""
+"""The environment variables that a child inherits; they are the ones that the official SDKs pass on."""
 
 
 class ProcessStream:
@@ -80,9 +81,9 @@ class ProcessStream:
                 self._stderr = (self._stderr + await self._process.stderr.receive())[-MAX_STDERR_BYTES:]
 
     async def aclose(self) -> None:
-        """End the child in the steps above, which take at most 6 seconds if it does not respond."""
+        """End the child in the three steps that the module describes, which take at most 6 seconds."""
         if self._is_closed:
-            return  # its process group id may have been reused
+            return  # the child has ended, and another process group may have its id now
         self._is_closed = True
         with anyio.CancelScope(shield=True):
             self._process.end_input()
@@ -101,7 +102,7 @@ class ProcessStream:
 
 
 def _signal(process: Child, signal_number: signal.Signals) -> None:
-    # If only zombies are left in the group, macOS forbids it.
+    # macOS raises PermissionError if only zombies are left in the group.
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform != "win32":
             os.killpg(process.pid, signal_number)
@@ -111,8 +112,10 @@ def _signal(process: Child, signal_number: signal.Signals) -> None:
 
 def inherited_environment() -> dict[str, str]:
     """Return the variables of this process's environment that a server receives: only those that programs need."""
-    # A value that begins with () is a function of bash, which a child would run.
-    return {name: value for name in _INHERITED if not (value := os.environ.get(name, "()")).startswith("()")}
+    # A value that begins with () is an exported function of bash; a shell would define it in the child.
+    return {
+        name: value for name in _INHERITED_VARIABLES if not (value := os.environ.get(name, "()")).startswith("()")
+    }
 
 
 @asynccontextmanager
@@ -130,30 +133,30 @@ async def start_process(
     """
     # `env` is complete: setting one variable must not pass on this process's secrets.
     environment = inherited_environment() if env is None else env
-    # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
+    # A start takes milliseconds. It is shielded because asyncio leaves the pipes open if it is cancelled halfway.
     with anyio.CancelScope(shield=True):
-        process = await Child.start(command, env=environment, cwd=cwd, has_stderr=stderr != "inherit")
-    stream, lines = ProcessStream(process), StderrLog(Path(command[0]).name)
+        process = await Child.start(command, env=environment, cwd=cwd, captures_stderr=stderr != "inherit")
+    stream, stderr_log = ProcessStream(process), StderrLog(Path(command[0]).name)
     async with background() as tasks:
         if stderr == "keep":
             tasks.start_soon(stream.collect_stderr)
         elif stderr == "log":
-            tasks.start_soon(_log_stderr, process.stderr, lines)
+            tasks.start_soon(_log_stderr, process.stderr, stderr_log)
         try:
             yield stream
         except ConnectionError as error:
             await stream.aclose()
-            if lines.last:
-                error.add_note(f"last output of the server: {lines.last}")
+            if stderr_log.last_line:
+                error.add_note(f"last output of the server: {stderr_log.last_line}")
             raise
         finally:
             await stream.aclose()
 
 
-async def _log_stderr(stream: PipeReader, lines: StderrLog) -> None:
+async def _log_stderr(stream: PipeReader, stderr_log: StderrLog) -> None:
     try:
         with suppress(anyio.EndOfStream):
             while True:
-                lines.feed(await stream.receive())
+                stderr_log.feed(await stream.receive())
     finally:
-        lines.end()
+        stderr_log.end()

@@ -1,4 +1,4 @@
-"""uvicorn for the servers of one listener: their sockets are bound, served, and closed cleanly."""
+"""Runs uvicorn for the servers of one listener: binds the socket, serves it, and closes it cleanly."""
 
 import asyncio
 import math
@@ -26,14 +26,14 @@ from .listener import LINGER_SECONDS, listen
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 
 KEEP_ALIVE_SECONDS = 30
-"""Seconds for which an unused connection stays open: longer than in common clients, so that the client closes
-first."""
+"""Seconds for which an unused connection stays open: longer than in common clients, so that the client closes the
+connection first."""
 
 _ACCEPT_SECONDS = 0.05
-"""Seconds for newly accepted connections to be registered."""
+"""Seconds to wait until uvicorn has registered newly accepted connections."""
 
 OnStarted = Callable[[str, int], None]
-"""Receives the address and the port of the listener."""
+"""Called with the address and the port of the listener."""
 
 
 def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
@@ -71,12 +71,12 @@ async def run_mounts(
 async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, stop: anyio.Event | None) -> None:
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bind(asgi.mounts, options) as listener:
-        # Behind a proxy all connections come from its address.
+        # Behind a proxy all connections come from the same address, so a limit for each address would not help.
         limit = options.connections or max_connections()
         capacity = None if options.trusted_proxies else Capacity(limit)
         attributes = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
-        connections = type("Limited", (Connection,), attributes)
-        server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)
+        connection_class = type("Limited", (Connection,), attributes)
+        server = _Uvicorn(_config(asgi, options, connection_class, math.ceil(drain_seconds) + 1), connection_class)
         if started is not None:
             host, port = listener.getsockname()[:2]
             server.on_started = lambda: started(host, port)
@@ -92,17 +92,19 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, s
 
 
 async def _retire(server: "_Uvicorn", mounts: Sequence[Mount], options: HttpOptions, listener: socket.socket) -> None:
-    """Direct clients to other processes, if there are any: workers on the same socket, or replicas elsewhere."""
+    """Let clients move to other processes, if there are any: workers on the same socket, or replicas elsewhere."""
     if options.listener is not None:
         await server.retire()
     elif any(mount.running is not None and mount.running.replication.replica is not None for mount in mounts):
         await server.retire(listener)
 
 
-def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
+def _config(
+    asgi: HttpApp, options: HttpOptions, connection_class: type[Connection], stop_seconds: int
+) -> uvicorn.Config:
     return uvicorn.Config(
         AccessLog(asgi) if options.access_log else asgi,
-        http=connections,
+        http=connection_class,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -118,8 +120,8 @@ def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], 
 
 
 def _network_forms(network: str) -> tuple[str, ...]:
-    """Return the forms of a network in the addresses of connections: a dual-stack socket reports an IPv4 address as
-    IPv6 (RFC 4291, 2.5.5.2)."""
+    """Return the network, and for IPv4 also its IPv4-mapped IPv6 network: a dual-stack socket reports IPv4 addresses
+    in that form (RFC 4291, 2.5.5.2)."""
     parsed = ip_network(network, strict=False)
     if parsed.version == 6:
         return (network,)
@@ -127,7 +129,8 @@ def _network_forms(network: str) -> tuple[str, ...]:
 
 
 async def _serve(server: "_Uvicorn", listener: socket.socket, scope: CancelScope) -> None:
-    # Shielded: a cancelled uvicorn would leave its connections open. It ends by `stop`, within bounded time.
+    # Shielded, because a cancelled uvicorn would leave its connections open. It ends within bounded time after
+    # `stop`.
     with CancelScope(shield=True):
         await server.serve([listener])
     scope.cancel()
@@ -145,25 +148,27 @@ def _bind(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.sock
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that ignores signals, reports its start, and stops without polling, so that it sleeps when idle."""
+    """A uvicorn server that ignores signals, reports its start, and waits for its stop without polling, so that it
+    sleeps when idle."""
 
-    def __init__(self, config: uvicorn.Config, connections: type[Connection]) -> None:
-        """`connections` is the class of its connections, which no other server uses."""
+    def __init__(self, config: uvicorn.Config, connection_class: type[Connection]) -> None:
+        """`connection_class` is the class of its connections. No other server may use this class, because `retire`
+        sets an attribute of it."""
         super().__init__(config)
-        self.connections = connections
+        self.connection_class = connection_class
         self.on_started: Callable[[], None] = lambda: None
         self._stopped = anyio.Event()
 
     async def retire(self, listener: socket.socket | None = None) -> None:
-        """Leave new connections to other processes, on the same socket or elsewhere, and ask clients to leave: for
-        `LINGER_SECONDS`, requests on existing connections are served, and the connection ends with the answer.
-        `listener` is the socket, if no other process shares it."""
+        """Accept no more connections, and let clients move to other processes: for `LINGER_SECONDS`, requests on
+        existing connections are still served, and each connection ends with its next answer. `listener` is the
+        socket, given only if no other process shares it."""
         if listener is not None:
             stop_accepting(listener)
         for server in self.servers:
             await wait_accepted(server)
             server.close()
-        self.connections.all_closed = all_closed = asyncio.Event()
+        self.connection_class.all_closed = all_closed = asyncio.Event()
         for connection in self.server_state.connections:
             cast("Connection", connection).end_with_answer()
         await anyio.sleep(_ACCEPT_SECONDS)
@@ -187,5 +192,6 @@ class _Uvicorn(uvicorn.Server):
         self.on_started()
 
     async def main_loop(self) -> None:
-        """Wait for the stop, without periodic checks: connections set the date themselves."""
+        """Wait for `stop`. uvicorn's own loop wakes up regularly, among other things to compute the `date` header,
+        which connections do here."""
         await self._stopped.wait()

@@ -22,7 +22,7 @@ from joserfc.jwk import ECKey
 
 from shared.auth.dpop import make_proof, new_key
 from shared.transports.http.limits.endpoint_limits import ClientLimits
-from shared.transports.http.limits.rate_limits import Allowances
+from shared.transports.http.limits.rate_limits import ClientQuotas
 from tests.checks.benchmarks import messages, targets
 from tests.checks.benchmarks.machine import apart
 from tests.checks.benchmarks.messages import Ask
@@ -65,12 +65,12 @@ def auth_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
 async def _limits_memory() -> float:
     """MiB that are taken by what is known of as many principals, of whom each has a call under way."""
     tracemalloc.start()
-    allowances = Allowances(ClientLimits())
+    quotas = ClientQuotas(ClientLimits())
     for number in range(PRINCIPALS):
         client = f"https://issuer.example#person-{number}@192.0.2.0/24"
-        await allowances.check(client)
-        allowances.spend(client, 1_000)
-        allowances.begin(client)
+        await quotas.check(client)
+        quotas.spend(client, 1_000)
+        quotas.begin(client)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return taken / 1_048_576

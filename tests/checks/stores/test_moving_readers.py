@@ -30,7 +30,7 @@ class Reader(EventReader):
     """Notices that it was cut off."""
 
     def __init__(self) -> None:
-        self.is_cut = False
+        self.is_cancelled = False
         self.woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -39,8 +39,8 @@ class Reader(EventReader):
     def pause(self, retry_ms: int) -> None:
         raise AssertionError("nobody pauses")
 
-    def cut(self) -> None:
-        self.is_cut = True
+    def cancel(self) -> None:
+        self.is_cancelled = True
         self.woken.set()
 
 
@@ -97,7 +97,7 @@ class Reading(AtWork):
                     break
         if self.is_own and not self.is_gone:
             await rest(*self.replicas)
-            assert all(one.is_cut for one in before), "one does not know that another has begun"
+            assert all(one.is_cancelled for one in before), "one does not know that another has begun"
         self._check()
 
     def _events(self, replica: RedisReplica) -> Any:
@@ -132,11 +132,11 @@ class Reading(AtWork):
 
     async def _take(self, stream: EventStream, reader: Reader) -> None:
         """What there is for it leaves when the others know it."""
-        if reader.is_cut:
+        if reader.is_cancelled:
             return
         events, is_over = stream.take(), stream.is_over
         await self._settled(stream)
-        if reader.is_cut:
+        if reader.is_cancelled:
             return
         for event in events:
             assert event.id is not None

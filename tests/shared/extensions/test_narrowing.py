@@ -17,7 +17,7 @@ from shared.server.running import Opening
 from shared.stores.memory import Stores
 from shared.telemetry.metrics import Metrics
 from shared.transports.http.limits.endpoint_limits import ClientLimits
-from shared.transports.http.limits.rate_limits import Allowances
+from shared.transports.http.limits.rate_limits import ClientQuotas
 from tests.shared.server.peer import Peer, talking
 
 
@@ -179,7 +179,7 @@ async def test_metrics_count_the_calls_of_all_runs() -> None:
 async def test_each_run_applies_the_limit_of_calls_and_reports_refusals() -> None:
     refused: list[LimitExceeded] = []
     async with opened() as running:
-        running.hooks.quota, running.hooks.on_refused = Allowances(ClientLimits(calls=0)), refused.append
+        running.hooks.quota, running.hooks.on_refused = ClientQuotas(ClientLimits(calls=0)), refused.append
         async with as_(running, "ada", "root") as peers:
             errors = [(await peer.call("whose"))["error"]["message"].partition(";")[0] for peer in peers]
     assert errors == ["too many of your calls are in progress"] * 2

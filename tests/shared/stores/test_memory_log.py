@@ -23,8 +23,8 @@ class RecordingReader(EventReader):
     def pause(self, retry_ms: int) -> None:
         self.told.append(f"pause {retry_ms}")
 
-    def cut(self) -> None:
-        self.told.append("cut")
+    def cancel(self) -> None:
+        self.told.append("cancel")
 
 
 async def events(*replicas: Replica) -> list[SessionEvents]:
@@ -86,7 +86,7 @@ class TestEventLog:
             assert stream.position_event(5).id == f"{name}_1"
             stream.answer(b"b")
             await rest(*replicas)
-            assert (stream.is_over, texts(stream), "cut" in reader.told) == (True, [b"b"], False)
+            assert (stream.is_over, texts(stream), "cancel" in reader.told) == (True, [b"b"], False)
 
     async def test_the_streams_of_another_session_are_unknown(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
@@ -108,7 +108,7 @@ class TestEventLog:
             stream.put(b"a")
             stream.pause(5)
             await rest(*replicas)
-            assert (first.told[-1], second.told[-2:]) == ("cut", ["wake", "pause 5"])
+            assert (first.told[-1], second.told[-2:]) == ("cancel", ["wake", "pause 5"])
             assert not stream.is_lost
 
     async def test_replicas_share_the_get_stream_of_a_session(self, stores: Kind) -> None:
@@ -179,7 +179,7 @@ class TestEventLog:
             for _ in range(5):
                 stream.put(message)
                 await rest(*replicas)
-            assert reader.told[-1] == "cut"
+            assert reader.told[-1] == "cancel"
             assert (await found(there, stream.name)).has_all_after(1)
 
     async def test_a_stream_knows_which_messages_were_dropped(self, stores: Kind) -> None:

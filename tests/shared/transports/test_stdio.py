@@ -272,7 +272,7 @@ async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pyte
     events = list[str]()
 
     async def wait(transport: StdioTransport) -> None:
-        await transport.gone()
+        await transport.wait_gone()
         events.append("gone")
 
     with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
@@ -346,7 +346,7 @@ async def test_a_peer_that_closed_its_output_may_wait_for_its_answers() -> None:
         events: list[str] = []
 
         async def wait_until_gone() -> None:
-            await transport.gone()
+            await transport.wait_gone()
             events.append("gone")
 
         async with anyio.create_task_group() as tasks:

@@ -17,12 +17,12 @@ from ....protocol.identity import Principal
 from ....text import plain
 
 SENDER = "mcp.sender"
-"""The key of the sender in the scope of a request: a Principal, the Refusal of a sender who is not admitted, or
-None."""
+"""The ASGI scope key of a request's sender: a Principal, None without authentication, or the Refusal for a sender who
+is not admitted."""
 log = logging.getLogger("shared.access")
 
 _MAX_PATH_LENGTH = 500
-"""The maximum length of a path."""
+"""The maximum length of a logged path, in characters."""
 
 
 def address_of(scope: Scope) -> str:
@@ -41,7 +41,7 @@ def _unmap(address: str) -> str:
     return address if inner is None else str(inner)
 
 
-@lru_cache(1_024)  # for each request of a session
+@lru_cache(1_024)  # called for each request of a session
 def session_digest(session: str) -> str:
     """Return a digest that replaces the id of a session in logs: the id itself gives access to the session."""
     return sha256(session.encode()).hexdigest()[:16]
@@ -58,9 +58,9 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer, began = _Answer(send), perf_counter()
+        response, began = _SentResponse(send), perf_counter()
         try:
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, receive, response.send)
         finally:
             seconds = perf_counter() - began
             sender = scope.get(SENDER)
@@ -71,23 +71,23 @@ class AccessLog:
                 "principal": sender.key if isinstance(sender, Principal) else None,
                 "method": scope["method"],
                 "path": path,
-                "status": answer.status,
-                "bytes": answer.size,
+                "status": response.status,
+                "bytes": response.size,
                 "seconds": round(seconds, 6),
                 "session": session_digest(sessions[0].decode("latin-1")) if sessions else None,
             }
-            shown = {name: "-" if value is None else value for name, value in fields.items()}
+            values = {name: "-" if value is None else value for name, value in fields.items()}
             text = '%(address)s %(principal)s "%(method)s %(path)s" %(status)s %(bytes)s %(seconds)s %(session)s'
-            log.info(text, shown, extra={"fields": fields})
+            log.info(text, values, extra={"fields": fields})
 
 
-class _Answer:
-    """The status and the size of an answer, recorded while it is sent."""
+class _SentResponse:
+    """The status and the size of a response, recorded while it is sent."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status: int | None = None
-        """None if there was no answer, because the client has disconnected or has switched to WebSocket."""
+        """None if there was no response, because the client has disconnected or has switched to WebSocket."""
         self.size = 0
 
     async def send(self, message: Message) -> None:

@@ -1,4 +1,5 @@
-"""Admission: the checks of a request between the guards of a listener and the endpoint of a server."""
+"""Admission: the checks of a request after the guards of a listener (headers, host and origin, see `app`) and before
+the endpoint of a server."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -23,8 +24,8 @@ _AUDIT_UNAVAILABLE = refuse(
 
 
 class Admission:
-    """The admission of requests to one server. It refuses requests that the guards refused, all requests while the
-    audit log can't be written, and clients that exceed their rate."""
+    """The admission of requests to one server. It refuses senders that are not authenticated, all requests while the
+    audit log can't be written, and clients that exceed their quotas."""
 
     def __init__(self, mount: Mount) -> None:
         self._mount = mount
@@ -35,47 +36,47 @@ class Admission:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Serve one request whose sender is known."""
+        """Serve one request whose sender has been determined."""
         reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
         sender: Principal | Refusal | None = scope[SENDER]
         if isinstance(sender, Refusal):
-            allowances = self._mount.endpoint.allowances
-            if sender.status == TOO_MANY_REQUESTS and allowances is not None:
-                allowances.refused["attempts"] += 1
+            quotas = self._mount.endpoint.quotas
+            if sender.status == TOO_MANY_REQUESTS and quotas is not None:
+                quotas.refused["attempts"] += 1
             self.count_refusal(sender)
             await reply.refuse(sender)
             return
         client, mount = client_name(None if sender is None else sender.key, address_of(scope)), self._mount
-        audit, allowances, refusal = mount.audit, mount.endpoint.allowances, None
+        audit, quotas, refusal = mount.audit, mount.endpoint.quotas, None
         if audit is not None and audit.is_blocked:
             refusal = _AUDIT_UNAVAILABLE
-        elif allowances is not None:
-            error = await allowances.check(client)
+        elif quotas is not None:
+            error = await quotas.check(client)
             refusal = None if error is None else limit_exceeded(error)
         if refusal is not None:
             self.count_refusal(refusal, sender)
             await reply.refuse(refusal)
             return
-        if allowances is not None:
-            reply.spend = partial(allowances.spend, client)
+        if quotas is not None:
+            reply.spend = partial(quotas.spend, client)
         query, resource = scope["query_string"], scope[RESOURCE]
         http = HttpExchange(headers, sender, client, receive, reply, scope["path"], query, resource)
-        if not mount.is_alone:  # otherwise every line of the log would contain it
+        if not mount.is_alone:  # a single server would be named in every line of the log
             server_name.set(mount.name)
         await mount.endpoint.serve(scope["method"], http)
-        reply.settle()
+        reply.report_bytes()
 
     def count_refusal(self, refusal: Refusal, principal: Principal | None = None) -> None:
-        """Count a refused request, and log it with its `principal` if known."""
-        if refusal is _AUDIT_UNAVAILABLE:  # only counted, since the audit log can't be written
+        """Count a refused request, and record it in the audit log, with its `principal` if known."""
+        if refusal is _AUDIT_UNAVAILABLE:  # not recorded, since the audit log can't be written
             self._mount.endpoint.refused[refusal.status] += 1
         else:
             self._mount.endpoint.count_refusal(refusal, principal)
 
 
 class NotFound:
-    """Answers requests at any other path. A refused sender can't tell whether a server exists, not even from the
-    order of the headers."""
+    """Answers requests at paths without a server. A sender who is not authenticated gets the same refusal as at the
+    path of a server, even with the headers in the same order, and so can't tell whether a server exists."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._refusal = refuse(404, f"nothing is served here; try {', '.join(paths)}")

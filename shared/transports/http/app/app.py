@@ -1,8 +1,8 @@
 """The HTTP servers of one listener as one ASGI application: guards, endpoints, and pages for operators.
 
 Every request passes the guards first: repeated headers, host and origin. Then the authenticator determines its
-sender, once; the handler of its path refuses senders who are not admitted. Pages from an allowed origin get the
-CORS headers that browsers require before they show them the responses.
+sender, once; the handler of its path refuses senders who are not admitted. Web pages from an allowed origin get the
+CORS headers without which browsers hide the responses from them.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from ....telemetry.siblings import Siblings
 from ....tracing.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.failed_logins import FailedLogins
-from ..limits.rate_limits import Allowances
+from ..limits.rate_limits import ClientQuotas
 from ..listener import BACKLOG
 from ..streamable.bodies import Bodies
 from ..streamable.reply import Reply
@@ -64,17 +64,18 @@ _CORS: dict[str, Any] = {
     "allow_methods": ("GET", "POST", "DELETE"),
     "expose_headers": ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag"),
 }
-"""The rules for pages of other origins, which have passed the check of their origin."""
+"""The CORS rules. They allow every origin, because the guards refuse the origins that are not allowed."""
 _PROBE_PAGES = frozenset({HEALTH, READY, METRICS})
 _AUDITED_PAGES = frozenset({METRICS, STATE})
-"""The pages whose readers are recorded, because they show what others do."""
+"""The pages whose readers are recorded in the audit log, because these pages show what other users do."""
 _LISTENER = "http"
-"""The name used in records that concern no particular server."""
+"""The server name in audit records that concern no particular server."""
 
 Front = Callable[[Request], Awaitable[Response]]
-"""Answers at `/`. Requests need a permitted host and origin but no token: its content must be public."""
-_Answer = Callable[[Request, Refusal | None], Awaitable[Response]]
-"""Answers a request. The second argument is the refusal if the sender may not use the servers, otherwise None."""
+"""The handler of `/`. Requests need an allowed host and origin but no token: the content must be public."""
+_PageHandler = Callable[[Request, Refusal | None], Awaitable[Response]]
+"""The handler of a page for operators. The second argument is the refusal if the sender may not use the servers,
+otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class HttpOptions:
     public_url: str | None = None
     """The URL of the listener for clients, if it differs from the host in their requests."""
     cards: bool = False
-    """True if the servers and their paths are published to everyone."""
+    """True if server cards, which show the servers and their paths to everyone, are published."""
     connections: int | None = None
     """The maximum number of connections of the process; one address may hold seven eighths of them; None for as many
     as the system allows."""
@@ -116,7 +117,8 @@ class HttpOptions:
     """True if each request is logged."""
     backlog: int = BACKLOG
     listener: socket.socket | None = None
-    """The bound socket on which to accept connections, if other processes share it."""
+    """The bound socket on which to accept connections, if other processes share it; `host` and `port` are then
+    unused."""
     siblings: Siblings | None = None
     """The processes that share the socket."""
 
@@ -134,13 +136,13 @@ class HttpApp:
         self.has_unstopped_servers = False
         """True if a server did not stop in time."""
         self._hosts = HostPolicy(options.host, options.allowed_hosts, options.allowed_origins)
-        # An orchestrator's check names the server by any address. Only a server for local clients is exposed to DNS
-        # rebinding, against which the check of the host protects.
+        # The probes of an orchestrator may name the server by any address. The check of the host protects against DNS
+        # rebinding, to which only a server for local clients is exposed.
         self._pages_for_any_host = frozenset() if is_loopback(options.host) else _PROBE_PAGES
         self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
         self._oauth_metadata = None if options.issuers is None else OAuthMetadata(self.mounts, options.issuers)
         self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
-        # Users who log in at an issuer need no token of the operator.
+        # Users who log in at an issuer need no token from the operator.
         needs_token = not self._is_open_to_all and options.issuers is None
         self._cards = Cards(self.mounts, options.public_url, needs_token=needs_token) if options.cards else None
         self._pages_for_any_origin = frozenset[str]().union(
@@ -166,7 +168,8 @@ class HttpApp:
             options.telemetry.watch(metrics_by_name, lambda: [mount.figures() for mount in self.mounts])
         self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
         routes = self._routes(options, front)
-        # Other origins have been refused before. A preflight has no token, so this comes before admission.
+        # The guards have refused origins that are not allowed. A preflight request has no token, so CORS is handled
+        # before admission.
         cors = Middleware(CORSMiddleware, **_CORS)
         self._starlette = Starlette(
             routes=routes,
@@ -206,7 +209,8 @@ class HttpApp:
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
             admission = self._admissions.get(scope["path"])
-            # Also without a header: a pipelined request begins in the task of the one before it.
+            # Also set without a header: a pipelined request is served in the task of the previous request, and would
+            # otherwise inherit its trace context.
             parent = headers.get(TRACEPARENT)
             current.set(None if parent is None else read_trace_context(parent, headers.get(TRACESTATE)))
             if self._records_arrival:
@@ -220,7 +224,8 @@ class HttpApp:
                 self._count_refusal(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            # Before the token is checked: it must be issued for this very server, by its URL (RFC 8707).
+            # Set before the token is checked, because the token must be issued for the URL of this very server (RFC
+            # 8707).
             scope[RESOURCE] = (
                 None if self._oauth_metadata is None else self._oauth_metadata.resource_at(scope["path"], headers)
             )
@@ -256,7 +261,8 @@ class HttpApp:
         if self._is_open_to_all or scope["path"] in self._public_paths:
             return None
         address, query = address_of(scope), scope["query_string"]
-        # Nothing can be changed at a path that belongs to no server, so its proofs need not be claimed.
+        # Nothing can be changed at a path without a server, so a replayed proof does no harm there and need not be
+        # claimed.
         claim = None if admission is None else admission.claim
         request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[RESOURCE], claim)
         if self._failed_logins is None:
@@ -265,12 +271,12 @@ class HttpApp:
             sender = await self._failed_logins.authenticate(request)
         return sender.refusal() if isinstance(sender, Denial) else sender
 
-    def _starlette_endpoint(self, answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
-        """Return `answer` as a function that Starlette can call."""
+    def _starlette_endpoint(self, handler: _PageHandler) -> Callable[[Request], Awaitable[Response]]:
+        """Return `handler` as a function that Starlette can call, which records the readers of audited pages."""
 
         async def respond(request: Request) -> Response:
             sender = request.scope[SENDER]
-            response = await answer(request, sender if isinstance(sender, Refusal) else None)
+            response = await handler(request, sender if isinstance(sender, Refusal) else None)
             if self._audit is not None and not isinstance(sender, Refusal) and request.url.path in _AUDITED_PAGES:
                 self._audit.log_request(_LISTENER, request.method, request.url.path, sender, response.status_code)
             return response
@@ -301,10 +307,11 @@ class HttpApp:
 def _apply_client_limits(
     mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator
 ) -> FailedLogins | None:
-    """Apply the limits of clients to `mounts`, if there are any. Returns the guard of the authenticator."""
+    """Apply the limits of clients to `mounts`. Returns the limit of failed logins, or None if clients have no
+    limits."""
     if options.limits.clients is None:
         return None
-    allowances = Allowances(options.limits.clients, options.limiter)
+    quotas = ClientQuotas(options.limits.clients, options.limiter)
     for mount in mounts:
-        mount.endpoint.allowances = allowances.for_server()
-    return FailedLogins(authenticator, allowances)
+        mount.endpoint.quotas = quotas.for_server()
+    return FailedLogins(authenticator, quotas)

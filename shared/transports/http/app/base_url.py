@@ -8,7 +8,7 @@ from .mount import Mount
 
 
 class BaseUrl:
-    """The URL before the paths of the servers, for a request that names a host."""
+    """The URL to which the paths of the servers are appended. It may depend on the host that a request names."""
 
     def __init__(self, mounts: Sequence[Mount], public_url: str | None) -> None:
         """`public_url` is set by the operator, and applies to every request."""
@@ -22,11 +22,12 @@ class BaseUrl:
         return "" if self._public_url is None else urlsplit(self._public_url).path.rstrip("/")
 
     def for_host(self, host: str | None) -> str:
-        """Return the URL, without a slash at its end."""
+        """Return the URL for a request with this `Host` header, without a slash at its end."""
         return self._public_url or self._cached_local_url(host or "localhost")
 
     def _local_url(self, host: str) -> str:
-        """Return the URL of the listener, with the name that a request uses for this machine."""
+        """Return the URL of the listener, with the name in the request's `Host` header if that is an address of the
+        listener."""
         endpoints = [endpoint for mount in self._mounts for endpoint in mount.endpoints]
         if not endpoints:
             return f"http://{host.lower()}"

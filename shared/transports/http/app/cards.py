@@ -34,7 +34,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _MAX_TEXT_LENGTH = 100
-"""The maximum length of a description or a title."""
+"""The maximum length of a description or a title, in characters."""
 _TOKEN_HEADER = {
     "name": "Authorization",
     "description": "'Bearer ' and a token from the operator of the server",
@@ -51,13 +51,14 @@ class Cards:
         """`needs_token` is true if every client needs a token from the operator."""
         self._mounts: Mapping[str, Mount] = {f"{mount.path}/server-card": mount for mount in mounts}
         self._base = BaseUrl(mounts, public_url)
-        self._headers = {"headers": [_TOKEN_HEADER]} if needs_token else {}
+        self._token_header = {"headers": [_TOKEN_HEADER]} if needs_token else {}
         self._paths = {
             public_path: path for path in (CATALOG, *self._mounts) for public_path in (path, self._base.prefix + path)
         }
         self.paths = frozenset(self._paths)
-        """The paths of cards and catalog, with and without the prefix of a proxy, which may forward or remove it."""
-        self._make_answer = lru_cache(64)(_Answer)
+        """The paths of cards and catalog, both with and without the proxy's prefix: some proxies forward it, others
+        remove it."""
+        self._make_document = lru_cache(64)(_Document)
 
     def routes(self) -> list[Route]:
         """Return the routes of the cards and the catalog."""
@@ -79,9 +80,9 @@ class Cards:
                 }
                 for path, mount in self._mounts.items()
             ]
-            answer = self._make_answer(json.dumps({"specVersion": "1.0", "entries": entries}), _CATALOG_TYPE)
+            answer = self._make_document(json.dumps({"specVersion": "1.0", "entries": entries}), _CATALOG_TYPE)
         else:
-            answer = self._make_answer(json.dumps(self._card(base, mount)), _CARD_TYPE)
+            answer = self._make_document(json.dumps(self._card(base, mount)), _CARD_TYPE)
         return answer.response(request)
 
     def _card(self, base: str, mount: Mount) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class Cards:
             "type": "streamable-http",
             "url": base + mount.path,
             "supportedProtocolVersions": [version.date for version in VERSIONS],
-            **self._headers,
+            **self._token_header,
         }
         return {
             "$schema": _SCHEMA,
@@ -104,8 +105,8 @@ class Cards:
         }
 
 
-class _Answer:
-    """A document with its headers, until it changes."""
+class _Document:
+    """A card or the catalog with its HTTP headers. A changed text is a new document."""
 
     def __init__(self, text: str, media_type: str) -> None:
         self._body = text.encode()

@@ -8,8 +8,8 @@
 
 The checks run from cheap to expensive, before any work is started: headers, body, era, session, message. Requests of
 HTTP+SSE, the transport before this one, are passed on to `legacy_sse`. This module determines the kind of a request.
-`StatelessRequests`, `SessionRequests` or `LegacySse` then serves it, and returns the refusal to answer with, or None
-once it has answered.
+`StatelessRequests`, `SessionRequests` or `LegacySse` then serves it, and returns the refusal to send, or None if it
+has already answered.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from ....server.dispatch.memory import Memory
 from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
-from ..limits.rate_limits import Allowances
+from ..limits.rate_limits import ClientQuotas
 from ..streamable.bodies import Bodies
 from ..streamable.reply import ClientGone, HttpExchange
 from ..streamable.session import HttpSession
@@ -44,33 +44,32 @@ OnServed = Callable[[str, str, Principal | None], None]
 """Receives the method and the path of an HTTP request, and its principal."""
 
 _STANDARD = Codec(line_end=b"")
-"""A stateless codec for bodies in the form of the specification."""
+"""The codec for bodies in the standard form. It has no state, so all requests share it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _NO_WEBSOCKETS = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
 class Endpoint:
-    """The HTTP endpoint of one server. It serves after `start`; after `fail`, it serves again from the next `start`
-    on."""
+    """The HTTP endpoint of one server. It serves from `start` on; after `fail`, `start` may be called again."""
 
     def __init__(self, limits: EndpointLimits, path: str) -> None:
         self._running: Run[Any]
         self._limits = limits
         self._path = path
-        self._sessions: SessionRequests | None = None
+        self._session_requests: SessionRequests | None = None
         self._legacy: LegacySse | None = None
         self._sockets: WebSocketSessions | None = None
         self._all_sessions: list[Sessions | LegacySse | WebSocketSessions] = []
         self._stateless = StatelessRequests(limits, self.count_refusal)
         self._bodies = Bodies(limits.body_bytes)
         self._memory: Memory | None = None
-        self._closed: Refusal | None = _STARTING
-        """The refusal of all requests; None while it serves."""
-        self.allowances: Allowances | None = None
+        self._refuse_all_with: Refusal | None = _STARTING
+        """The refusal sent to every request; None while the endpoint serves."""
+        self.quotas: ClientQuotas | None = None
         """The limits of one principal; set before the endpoint starts."""
-        self.audit: OnRefused | None = None
-        """Records a refused request and its principal."""
+        self.on_refused: OnRefused | None = None
+        """Called with the refusal of a request, and with its principal if known."""
         self.on_served: OnServed | None = None
         """Called for each stream that has ended, and for each session that its client has ended."""
         self.refused: Counter[int] = Counter()
@@ -87,20 +86,20 @@ class Endpoint:
             for part in running.parts.all:
                 part.calls.use_memory(self._memory)
         self._stateless.start(running)
-        running.hooks.quota, running.hooks.on_refused = self.allowances, self._count_limited
-        if self.allowances is not None and running.replication.replica is not None:
-            self.allowances.limiter = running.replication.replica.limiter
-        sessions = Sessions(running, tasks, self._limits.sessions, self.allowances)
-        self._sessions = SessionRequests(sessions, self.allowances, self._limits.keep_alive_seconds)
+        running.hooks.quota, running.hooks.on_refused = self.quotas, self._count_limited
+        if self.quotas is not None and running.replication.replica is not None:
+            self.quotas.limiter = running.replication.replica.limiter
+        sessions = Sessions(running, tasks, self._limits.sessions, self.quotas)
+        self._session_requests = SessionRequests(sessions, self.quotas, self._limits.keep_alive_seconds)
         self._legacy = LegacySse(running, tasks, sessions, self._bodies, self._limits, self._path)
         self._all_sessions = [sessions, self._legacy]
         self._sockets = None
-        self._closed = None
+        self._refuse_all_with = None
 
     def stop(self) -> None:
         """Stop accepting requests; pending ones are finished, and streams are ended cleanly."""
-        self._closed = _STOPPING
-        if self._sessions is not None:
+        self._refuse_all_with = _STOPPING
+        if self._session_requests is not None:
             self._running.stop()
         self._stateless.end()
         for sessions in self._all_sessions:
@@ -109,12 +108,12 @@ class Endpoint:
     def fail(self, refusal: Refusal) -> None:
         """Stop accepting requests because the server has failed; pending ones are cancelled. May be called again with
         a more precise reason."""
-        self._closed = refusal
+        self._refuse_all_with = refusal
         self._stateless.cancel()
         for sessions in self._all_sessions:
             sessions.end_all(orderly=False)
-        # They end with the tasks in which they run.
-        self._sessions, self._all_sessions = None, []
+        # Each session ends with the task in which it runs.
+        self._session_requests, self._all_sessions = None, []
 
     @property
     def sessions(self) -> int:
@@ -124,7 +123,7 @@ class Endpoint:
     @property
     def http_sessions(self) -> Iterable[HttpSession]:
         """The open sessions that have an id."""
-        return () if self._sessions is None else self._sessions.sessions
+        return () if self._session_requests is None else self._session_requests.sessions
 
     @property
     def max_sessions(self) -> int:
@@ -151,22 +150,22 @@ class Endpoint:
     def count_refusal(self, refusal: Refusal, principal: Principal | None = None) -> None:
         """Count a refused request, from `principal` if known."""
         self.refused[refusal.status] += 1
-        if self.audit is not None:
-            self.audit(refusal, principal)
+        if self.on_refused is not None:
+            self.on_refused(refusal, principal)
 
     def _count_limited(self, error: LimitExceeded) -> None:
-        """Count a refusal that the client's session reports to the audit log."""
+        """Count a refusal by a client's quota, which the client's session reports to the audit log."""
         self.refused[limit_exceeded(error).status] += 1
 
     async def _handle(self, method: str, http: HttpExchange) -> Refusal | None:
-        sessions = self._sessions
-        if self._closed is not None or sessions is None or self._legacy is None:
-            return self._closed
+        sessions = self._session_requests
+        if self._refuse_all_with is not None or sessions is None or self._legacy is None:
+            return self._refuse_all_with
         if http.path != self._path:
             return await self._legacy.handle(method, http)
-        if method == "POST":  # the era may be known from the body only
+        if method == "POST":  # often only the body shows the era
             return await self._post(http, sessions)
-        # Before the era is checked: a WebSocket is open to peers of both.
+        # Checked before the era, because peers of both eras may use WebSockets.
         if method == "GET" and is_upgrade(http.headers):
             if self._sockets is None:
                 if find_spec("websockets") is None:
@@ -174,7 +173,7 @@ class Endpoint:
                 from ..websocket.sessions import WebSocketSessions
 
                 self._sockets = WebSocketSessions(
-                    self._running, sessions.sessions, self._bodies, self._limits, self.allowances
+                    self._running, sessions.sessions, self._bodies, self._limits, self.quotas
                 )
                 self._sockets.on_limited = self._count_limited
                 self._all_sessions.append(self._sockets)
@@ -190,18 +189,18 @@ class Endpoint:
                 return refuse(405, "this method is not offered", Allow="POST, GET, DELETE")
 
     async def _post(self, http: HttpExchange, sessions: SessionRequests) -> Refusal | None:
-        refusal, dialects = check_post(http.headers, dialects=self._limits.dialects)
-        if refusal is not None and not dialects:
+        refusal, may_be_dialect = check_post(http.headers, dialects=self._limits.dialects)
+        if refusal is not None and not may_be_dialect:
             return refusal
-        codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
+        codec = Codec(line_end=b"", dialects=True) if may_be_dialect else _STANDARD
         message = await self._bodies.read(http, codec.decode_body_steps)
         if isinstance(message, Refusal):
             return refusal or message
-        if self._closed is not None or sessions is not self._sessions:
-            # If the server has failed since the message arrived, its client has no session with the reopened server.
-            return refusal or self._closed or _STARTING
-        # A dialect has no such headers, so their refusal does not apply. It does not apply either to invalid JSON and
-        # to notifications, which may be in either form.
+        if self._refuse_all_with is not None or sessions is not self._session_requests:
+            # The server has failed while the body was read: the client has no session at the reopened server.
+            return refusal or self._refuse_all_with or _STARTING
+        # Requests in a dialect lack the standard headers, so a refusal because of the headers does not apply to them.
+        # It does not apply to invalid JSON and to notifications either, because these may belong to a dialect.
         is_invalid_json = isinstance(message, Malformed) and message.failure.code == ParseError.code
         fits_both_forms = is_invalid_json or isinstance(message, Notification)
         if codec.dialect is not None or (refusal is not None and fits_both_forms):

@@ -1,4 +1,4 @@
-"""One server at a path of an HTTP listener: its endpoint, life, readiness and counts.
+"""One server at a path of an HTTP listener: its endpoint, lifecycle, readiness and counts.
 
 A single server, which its caller has already opened, is served at once. If there are several, each is opened here, in
 a separate task, so that its failure does not affect the others: while it starts, and after it has failed, its
@@ -83,7 +83,7 @@ class Mount:
     def set_audit(self, audit: Audit) -> None:
         """Record in `audit` the refused requests and, if the server is opened here, its calls."""
         self.audit = audit
-        self.endpoint.audit = partial(audit.log_refusal, self.name)
+        self.endpoint.on_refused = partial(audit.log_refusal, self.name)
         self.endpoint.on_served = partial(audit.log_request, self.name)
         self.extensions.append(audit_calls(audit, self.name))
 
@@ -94,7 +94,7 @@ class Mount:
 
     @property
     def implementation(self) -> Implementation:
-        """The description of the server. For a proxy, this is the description of the other server, if known."""
+        """The server's description of itself. A proxy has the description of the server behind it, if known."""
         running = self.running
         return (self.server if running is None else running.identity).implementation
 
@@ -137,7 +137,7 @@ class Mount:
             else sum(part.changes.subscribed_resources for part in running.parts.all),
             refused=endpoint.refused,
             unwritten=None if self.audit is None else self.audit.lost_lines,
-            limited={} if endpoint.allowances is None else endpoint.allowances.refused,
+            limited={} if endpoint.quotas is None else endpoint.quotas.refused,
             store_up=None if replica is None else replica.disconnect_reason is None,
             store_lost=self.metrics.losses,
             path=self.path,
@@ -147,11 +147,11 @@ class Mount:
 
     @property
     def drain_seconds(self) -> float:
-        """The seconds that pending requests may take to finish at the end."""
+        """The seconds that pending requests have to finish when the server is closed."""
         limits = self.server.limits if self.running is None else self.running.calls.limits
         return limits.drain_seconds
 
-    # Its life
+    # Its lifecycle
 
     async def open(self) -> None:
         """Begin to serve; returns at once if the server has yet to be opened."""
@@ -166,7 +166,7 @@ class Mount:
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Run[Any]]:
-        """Yield the server, with its sessions, from one opening to its end."""
+        """Open the server and serve its sessions during the block."""
         opening = nullcontext(self._served) if isinstance(self._served, Run) else self._open_server(self._served)
         async with opening as running, create_task_group() as tasks:
             self.metrics.attach(running)

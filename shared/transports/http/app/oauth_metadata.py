@@ -21,7 +21,8 @@ from .mount import Mount
 
 _HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
 _JOINED_PATH = "/mcp"
-"""The path of the server that stands for all servers of a gateway; its metadata is also at the root."""
+"""The path of a gateway's joined server, which offers the features of all its servers; its metadata is also at the
+root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,18 @@ class OAuthMetadata:
     def __init__(self, mounts: Sequence[Mount], issuers: Issuers) -> None:
         self._issuers = issuers
         self._mounts: Mapping[str, Mount] = {path: mount for mount in mounts for path in mount.paths}
-        alone = mounts[0] if len(mounts) == 1 else None
-        self._root = alone or next((mount for mount in mounts if mount.path == _JOINED_PATH), None)
+        only_mount = mounts[0] if len(mounts) == 1 else None
+        self._root_mount = only_mount or next((mount for mount in mounts if mount.path == _JOINED_PATH), None)
         self._base = BaseUrl(mounts, issuers.public_url)
         self._prefix = self._base.prefix
-        # A proxy passes its prefix on, or removes it: the metadata of a path is requested at both URLs.
+        # Some proxies forward their prefix, others remove it: the metadata of a path may be requested at either path.
         self._routes = {
             WELL_KNOWN + prefix + path: (path, mount)
             for path, mount in self._mounts.items()
             for prefix in ("", self._prefix)
         }
-        if self._root is not None:
-            self._routes[WELL_KNOWN] = self._root.path, self._root
+        if self._root_mount is not None:
+            self._routes[WELL_KNOWN] = self._root_mount.path, self._root_mount
         self.paths = frozenset(self._routes) | {WELL_KNOWN}
         """The paths of the metadata."""
         self._cached_resource = lru_cache(1_024)(self._resource)
@@ -92,7 +93,7 @@ class OAuthMetadata:
         if mount is None:
             audiences = frozenset(base + served_path for served_path in self._mounts)
             return ProtectedResource(base, base + WELL_KNOWN, audiences, tuple)
-        # If HTTP+SSE has several paths, a client has one token for all of them.
+        # HTTP+SSE has two more paths, and a client uses one token for all paths of a server.
         audiences = frozenset(base + served_path for served_path in mount.paths)
         metadata_url = base.removesuffix(self._prefix) + WELL_KNOWN + self._prefix + path
         return ProtectedResource(base + path, metadata_url, audiences, lambda: mount.scopes()[1])

@@ -32,7 +32,8 @@ _UNREACHABLE = refuse(503, "the other processes can't be reached; try again in a
 
 
 class Probes:
-    """The pages of one listener. Each receives the refusal of a sender without access to the details."""
+    """The handlers of these pages for one listener. Each receives the refusal of a sender who may not see the
+    details, otherwise None."""
 
     def __init__(
         self,
@@ -53,8 +54,8 @@ class Probes:
             siblings.figures = self._figures
 
     async def health(self, _request: Request, refusal: Refusal | None) -> Response:
-        """Return the liveness of the process, its worker number, and its open sessions and streams. If there is a
-        single server, its description is included."""
+        """Return that the process is alive, its worker number, and its numbers of open sessions and streams; for a
+        single server also the server's description."""
         if refusal is not None:
             return JSONResponse({"status": "ok"})
         counts = Counter[str]()
@@ -88,13 +89,14 @@ class Probes:
             return refusal_response(refusal)
         if find_spec("prometheus_client") is None:
             return refusal_response(refuse(501, "this needs the extra 'http', which is not installed here"))
-        write = await to_thread.run_sync(_load_exposition)
+        exposition = await to_thread.run_sync(_load_exposition)
         try:
             figures = self._figures() if self._siblings is None else await self._siblings.request_totals()
         except TimeoutError:
-            # The counts of this process are lower than those reported before, and counts must not decrease.
+            # The counts of this process alone are lower than the totals reported before, and counters must not
+            # decrease.
             return refusal_response(_UNREACHABLE)
-        text, content_type = write(figures, request.headers.get("accept", ""))
+        text, content_type = exposition(figures, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
 
     async def state(self, request: Request, refusal: Refusal | None) -> Response:
@@ -117,7 +119,7 @@ def refusal_response(refusal: Refusal) -> Response:
 
 
 def _load_exposition() -> Callable[[Sequence[Figures] | Totals, str], tuple[bytes, str]]:
-    # A tenth of a second, during which others are answered.
+    # The import takes a tenth of a second; in a thread, it delays no other request.
     from ....telemetry.prometheus import exposition
 
     return exposition

@@ -1,7 +1,7 @@
 """The current state of a listener for operators: connections, calls and queues.
 
-It contains no arguments, no URIs and no tokens, and session ids only as digests. A token whose scopes do not include
-the operators' scope shows only the principal's own entries.
+It contains no arguments, no URIs and no tokens, and session ids only as digests. A principal without the operators'
+scope sees only its own entries.
 """
 
 import time
@@ -24,7 +24,7 @@ from .mount import Mount
 MAX_ENTRIES = 1_000
 """The maximum number of entries in each list; the rest are counted."""
 _MAX_NAME_LENGTH = 200
-"""The maximum length of a client's name or version, and of other names."""
+"""The maximum length of a client's name or version, and of other names, in characters."""
 
 Entry = TypeVar("Entry")
 
@@ -40,11 +40,18 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     if running is None:
         return status
     sessions = {session.connection: session for session in endpoint.http_sessions}
-    links = [link for part in running.parts.all for link in part.changes.listeners if isinstance(link, Connection)]
+    connections = [
+        connection
+        for part in running.parts.all
+        for connection in part.changes.listeners
+        if isinstance(connection, Connection)
+    ]
     calls = [call for part in running.parts.all for call in part.calls]
-    accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.pending_calls)
+    accounts = {} if endpoint.quotas is None else dict(endpoint.quotas.pending_calls)
     if principal is not None and not (principal.scopes is None or grants(principal.scopes, [OPERATOR])):
-        links = [link for link in links if _belongs_to(link.session.principal, principal)]
+        connections = [
+            connection for connection in connections if _belongs_to(connection.session.principal, principal)
+        ]
         calls = [call for call in calls if _belongs_to(call.peer.principal, principal)]
         accounts = {name: count for name, count in accounts.items() if name == principal.key}
     tasks = [part.opened[TASKS] for part in running.parts.all if isinstance(part.opened.get(TASKS), Tasks)]
@@ -54,11 +61,11 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
         **status,
         # The number of this replica, and why the others can't be reached.
         **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.disconnect_reason}}),
-        "connections": _limit_list(links, lambda link: _connection(link, sessions.get(link))),
+        "connections": _limit_list(connections, lambda connection: _connection(connection, sessions.get(connection))),
         "calls": _limit_list(calls, lambda call: _call(call, sessions)),
         "waiting": {
-            "calls": sum(len(link.queue or ()) for link in links),
-            "messages": sum(len(link.session.waiting) for link in links),
+            "calls": sum(len(connection.queue or ()) for connection in connections),
+            "messages": sum(len(connection.session.waiting) for connection in connections),
             "turns": sum(part.calls.turns.waiting for part in running.parts.all),
             "brief_turns": sum(part.calls.brief_turns.waiting for part in running.parts.all),
         },
@@ -80,7 +87,7 @@ def _limit_list(entries: Collection[Entry], describe: Callable[[Entry], dict[str
     return {"shown": shown, "more": len(entries) - len(shown)}
 
 
-def _connection(link: Connection, session: HttpSession | None) -> dict[str, Any]:
+def _connection(connection: Connection, session: HttpSession | None) -> dict[str, Any]:
     session_fields = {}
     if session is not None:
         session_fields = {
@@ -90,14 +97,14 @@ def _connection(link: Connection, session: HttpSession | None) -> dict[str, Any]
         }
     return {
         **session_fields,
-        **_describe_client(link.session.peer),
-        "principal": None if link.session.principal is None else link.session.principal.key,
-        "address": link.client.rpartition("@")[2],
-        "calls": link.running,
-        "waiting_calls": len(link.queue or ()),
-        "waiting_messages": len(link.session.waiting),
-        "listen_streams": link.streams,
-        "subscriptions": link.session.subscribed,
+        **_describe_client(connection.session.peer),
+        "principal": None if connection.session.principal is None else connection.session.principal.key,
+        "address": connection.client.rpartition("@")[2],
+        "calls": connection.running,
+        "waiting_calls": len(connection.queue or ()),
+        "waiting_messages": len(connection.session.waiting),
+        "listen_streams": connection.streams,
+        "subscriptions": connection.session.subscribed,
     }
 
 

@@ -17,9 +17,10 @@ from .pool import FAILURES
 MAX_DRAINED_BYTES = 65_536
 """Maximum number of bytes of an unneeded body that are read so that its connection can be reused."""
 DRAIN_SECONDS = 1.0
-"""Seconds for reading such a body."""
+"""Maximum number of seconds for reading an unneeded body."""
 _DECISIVE_STATUSES = (401, 403, 405)
-"""Statuses that explain a failure better than the body: not admitted, and no POSTs here."""
+"""The statuses that explain a failure better than the body: the client is not admitted (401, 403), or the URL accepts
+no POST (405)."""
 
 
 def is_stream(response: Reply) -> bool:
@@ -29,15 +30,15 @@ def is_stream(response: Reply) -> bool:
 
 
 async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
-    """Return the message in the body. If there is none, or if only the status explains the failure, return an error
-    with the HTTP status as its code: not admitted, no POSTs here, busy, or a session that is over."""
-    body = await _body(response)
+    """Return the message in the body. If the body contains no message, or if the status explains the failure better,
+    return an error with the HTTP status as its code."""
+    body = await _read_body(response)
     if body is None:
         return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
     message, status = codec.decode_body(body), response.status
     reason = message.message if isinstance(message, Failure) else response.reason
-    # The status takes precedence over a body that a proxy has written. In the stateless era 404 belongs to an unknown
-    # method, which the body names (2026-07-28).
+    # The status takes precedence over a body that a proxy has written. Only in the stateless era (2026-07-28) is the
+    # body of a 404 needed: the server does not know the method.
     if status in _DECISIVE_STATUSES or status in RETRYABLE or (status == 404 and not claims_envelope(request.params)):
         return Failure(request.id, status, f"HTTP {status}: {reason}", retry_after_data(response))
     if isinstance(message, Response | Failure | Batch):
@@ -47,7 +48,7 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
     return Failure(request.id, status, f"HTTP {status}: {reason}")
 
 
-async def _body(response: Reply) -> bytes | bytearray | None:
+async def _read_body(response: Reply) -> bytes | bytearray | None:
     """Return the whole body; None if it is longer than a message may be."""
     content = response.content
     # Nearly every answer has arrived completely: then nothing is copied.
@@ -80,7 +81,8 @@ async def drain(response: Reply) -> None:
 
 
 def attribute_answer(message: Message, request: Request) -> Message:
-    """Return the message; an error without an id, and an answer with the id as a string, get the id of `request`."""
+    """Return the message. An error without an id, and an answer whose id is the request's as a string, get the id of
+    `request`."""
     lacks_id = isinstance(message, Failure) and message.id is None
     if isinstance(message, Response | Failure) and (lacks_id or message.id == str(request.id)):
         return replace(message, id=request.id)

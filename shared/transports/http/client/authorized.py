@@ -10,15 +10,15 @@ from .answers import drain
 from .exchange import Reply, ReplyContext
 
 MAX_ATTEMPTS = 6
-"""Maximum number of times that a request is sent: a token may have expired, require a proof, then a nonce, and then
-more scopes."""
+"""Maximum number of times that a request is sent. Each time the server may require something else: a new token, a
+proof, a nonce in the proof, or more scopes."""
 FRESH_SECONDS = 1.0
-"""Seconds that obtaining credentials may take before the connection is not reused."""
+"""Seconds after which the connection is not reused, if obtaining credentials takes longer."""
 
 
 class AuthorizedRequest:
-    """One request with `credentials`, and its reply during the block. Each call of `send` sends the request with the
-    current headers of the credentials."""
+    """A context manager that sends one request with `credentials`, and yields its reply. `send` sends the request
+    with the headers of the credentials, which it receives; it is called for each attempt."""
 
     def __init__(
         self, credentials: Credentials, method: str, url: str, send: Callable[[Mapping[str, str]], ReplyContext]
@@ -31,19 +31,20 @@ class AuthorizedRequest:
     async def __aenter__(self) -> Reply:
         """Send the request and return its reply. Raises AuthError if no credentials can be obtained, and the errors
         of the exchange."""
-        sent = 0
+        attempts = 0
         while True:
-            sent += 1
+            attempts += 1
             exchange = self._send(await self._credentials.headers(self._method, self._url))
             reply = await exchange.__aenter__()
             began = time.monotonic()
             try:
-                again = await self._credentials.answered(self._method, self._url, reply.status, reply.headers)
-                if not again or sent == MAX_ATTEMPTS:
+                has_new_credentials = await self._credentials.answered(
+                    self._method, self._url, reply.status, reply.headers
+                )
+                if not has_new_credentials or attempts == MAX_ATTEMPTS:
                     self._exchange = exchange
                     return reply
-                # A person's login may have taken a long time, and servers close connections that are silent for too
-                # long.
+                # If a person had to log in, the server may meanwhile have closed the idle connection.
                 if time.monotonic() - began > FRESH_SECONDS:
                     reply.close()
                 else:

@@ -29,9 +29,10 @@ from .streams import Post, Streams
 
 MAX_CALLS = 100
 """The maximum number of simultaneous requests, each of which needs a connection; further requests wait their turn.
-Streams of notifications and the client's answers to questions are not limited."""
+Streams of notifications, and the client's answers to the server's requests, are not counted."""
 CLOSING_SECONDS = 2.0
-"""Seconds to finish sending messages at the end, and then for the DELETE that ends a session."""
+"""Seconds for sending the remaining messages when the transport is closed, and then as many for the DELETE that ends
+the session."""
 ACCEPT_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 _INITIALIZED = "notifications/initialized"
@@ -44,7 +45,7 @@ class HttpTransport:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._inbox = Inbox()
-        self._request_tasks = TaskSet(self._inbox.end)
+        self._reader_tasks = TaskSet(self._inbox.end)
         self._background_posts = TaskSet(self._inbox.end)
         self._request_slots = asyncio.Semaphore(MAX_CALLS)
         self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
@@ -69,7 +70,7 @@ class HttpTransport:
             # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.
             if isinstance(item.message, Notification) and item.message.method == _INITIALIZED:
                 await self._post_message(item.message)
-                self._request_tasks.start(self._listen())
+                self._reader_tasks.start(self._listen())
             else:
                 self._begin(item)
 
@@ -90,9 +91,9 @@ class HttpTransport:
             self._inbox.close()
             await self._background_posts.finish(CLOSING_SECONDS)
             await self._background_posts.stop()
-            await self._request_tasks.stop()
+            await self._reader_tasks.stop()
             headers = self._site.headers
-            # Nothing to end: DELETE of a session that the server has forgotten is answered by 404.
+            # There is nothing to end without a session, or if the server has forgotten it.
             if headers.session_id is None or self._site.is_forgotten:
                 return
             with suppress(*FAILURES, TimeoutError):
@@ -106,23 +107,24 @@ class HttpTransport:
         match item.message:
             case Request() as request:
                 post = self._posts[request.id] = Post(request)
-                post.task = self._request_tasks.start(self._request(post))
+                post.task = self._reader_tasks.start(self._make_request(post))
             case Notification("notifications/cancelled") as message if item.related_request_id is not None:
                 cancelled_post = self._posts.pop(item.related_request_id, None)
                 if cancelled_post is None:
                     return
-                # The newest version cancels by closing the response, and has no such message over HTTP.
+                # In 2026-07-28 a request is cancelled by closing its response: that version has no such notification
+                # over HTTP.
                 if cancelled_post.is_sent and not claims_envelope(cancelled_post.request.params):
                     self._background_posts.start(self._try_post(message))
                 if cancelled_post.task is not None:
                     cancelled_post.task.cancel()
             case Response() | Failure() if len(self._background_posts) >= MAX_PENDING_POSTS:
-                pass  # dropped: the server asks, and accepts no answers
+                pass  # dropped: the server sends requests, but does not accept the answers
             case Notification() | Response() | Failure() as message:
                 self._background_posts.start(self._post_message(message))
 
     async def _post_message(self, message: Notification | Response | Failure) -> None:
-        """Send a message without an answer. Raises BrokenResourceError if it can't be delivered, or the session is
+        """Send a message that gets no answer. Raises BrokenResourceError if it can't be delivered, or the session is
         over."""
         try:
             async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._site.post(message) as response:
@@ -137,9 +139,9 @@ class HttpTransport:
         with suppress(anyio.BrokenResourceError):
             await self._post_message(message)
 
-    async def _request(self, post: Post) -> None:
+    async def _make_request(self, post: Post) -> None:
         request = post.request
-        unanswered = Unanswered(request.id, "the stream ended without an answer")
+        outcome = Unanswered(request.id, "the stream ended without an answer")
         try:
             if request.method == _LISTEN:
                 await self._exchange(post)
@@ -147,11 +149,11 @@ class HttpTransport:
                 async with self._request_slots:
                     await self._exchange(post)
         except FAILURES as error:
-            unanswered = failed_exchange(request.id, error)
+            outcome = failed_exchange(request.id, error)
         finally:
             self._posts.pop(request.id, None)
-        if not post.answered:
-            await self._inbox.put(unanswered)
+        if not post.is_answered:
+            await self._inbox.put(outcome)
 
     async def _exchange(self, post: Post) -> None:
         events: EventStream | None = None
@@ -164,17 +166,19 @@ class HttpTransport:
                 else:
                     await self._streams.deliver_answer(response, post)
         except FAILURES:
-            # With an event id the stream is resumed; without one the server may have done the work unnoticed.
+            # A stream with event ids is resumed below. Without an id the answer is lost, and the server may have
+            # carried out the request.
             if events is None or not events.last_id:
                 raise
-        if events is not None and events.last_id and not post.answered:
+        if events is not None and events.last_id and not post.is_answered:
             await self._streams.follow(events, post)
 
     async def _listen(self) -> None:
-        """Read the messages that belong to no request, while the server offers a stream for them."""
+        """Read the stream of messages that belong to no request, as long as the server offers it. Ends the transport
+        if the stream was lost."""
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
-            # Pending requests, and new ones, have their own answers: a server that forgot the session answers that it
-            # did not carry them out.
+            # Pending and new requests get their own answers first, because a server that has forgotten the session
+            # says so, and thereby that it did not carry them out.
             with anyio.move_on_after(CLOSING_SECONDS):
                 while pending_tasks := [post.task for post in self._posts.values() if post.task is not None]:
                     await asyncio.wait(pending_tasks)

@@ -1,8 +1,8 @@
-"""POSTs on connections of the pool, which take half the time of POSTs in an aiohttp session.
+"""POSTs that use the connections of an aiohttp session directly, in half the time of the session's own POSTs.
 
-For each request, a session recomputes values that are the same for all requests of a client: cookies, redirects,
-proxies, traces, the encoding of the URL and of the body. Here the head is built once; connections and their parsing
-are aiohttp's.
+For each request, the session handles cookies, redirects, proxies and traces, and encodes the URL and the body, with
+the same result for all requests of a client. Here the head is built once; aiohttp opens the connections and parses
+the responses.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
-from .pool import HEADER_BYTES, TIMEOUT
+from .pool import MAX_HEADER_BYTES, TIMEOUT
 
 
 class Reply(Protocol):
@@ -42,11 +42,12 @@ class Reply(Protocol):
 
 
 ReplyContext = AbstractAsyncContextManager[Reply]
-"""An exchange: a block that begins it, yields the response when its headers arrive, and ends it."""
+"""A context manager that sends a request, yields the reply when its headers have arrived, and releases the connection
+at the end."""
 
 
 class DirectPosts:
-    """POSTs to `url` on connections of `session`. `headers`, in lower case, are sent with each."""
+    """POSTs to `url` on connections of `session`. `headers`, whose names are in lower case, are sent with each."""
 
     def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
         self._session = session
@@ -57,9 +58,9 @@ class DirectPosts:
         self._fixed_head = f"{self._request_line}{_format_headers(self._fixed_headers)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
-        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace the headers of
-        `DirectPosts`."""
-        # The head of all requests without credentials is the same text.
+        """Send a short `body` with `headers`, which must consist of visible ASCII and spaces, and which replace
+        headers of `DirectPosts` with the same names."""
+        # Usually no header is replaced, and the encoded part of the head is used unchanged.
         if self._fixed_headers.keys().isdisjoint(headers):
             head_start = f"{self._fixed_head}{_format_headers(headers)}"
         else:
@@ -73,7 +74,7 @@ def _format_headers(headers: Mapping[str, str]) -> str:
 
 
 class _Exchange:
-    """One request, and its reply during the block."""
+    """A context manager that sends one request, and yields itself as the reply."""
 
     def __init__(self, session: aiohttp.ClientSession, request: aiohttp.ClientRequest, data: bytes) -> None:
         self._session = session
@@ -93,12 +94,14 @@ class _Exchange:
             protocol = connection.protocol
             if protocol is None or protocol.transport is None:
                 raise aiohttp.ServerDisconnectedError
-            protocol.set_response_params(read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES)
+            protocol.set_response_params(
+                read_until_eof=True, max_line_size=MAX_HEADER_BYTES, max_field_size=MAX_HEADER_BYTES
+            )
             protocol.transport.write(self._data)
             while True:
                 message, self.content = await protocol.read()
-                # Informational responses come before the answer (RFC 9110, section 15.2); 101 ends HTTP on the
-                # connection.
+                # Skip informational responses, which precede the final response (RFC 9110, section 15.2). 101 is
+                # final, since it ends HTTP on the connection.
                 if message.code >= 200 or message.code == 101:
                     break
             self.status, self.reason, self.headers = message.code, message.reason, message.headers
@@ -111,7 +114,7 @@ class _Exchange:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A connection whose reply was not read to its end is closed by this.
+        # aiohttp closes the connection if the reply was not read to its end.
         if self._connection is not None:
             self._connection.release()
 
@@ -123,8 +126,8 @@ class _Exchange:
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:
             connection = await connector.connect(self._request, [], TIMEOUT)
-            # A response that nobody requested: treating it as the answer to this request would shift each answer to
-            # the next request.
+            # `connection.protocol` is truthy if data has arrived without a request. Read as the answer to this
+            # request, it would shift every later answer to the next request.
             while connection.protocol:
                 connection.close()
                 connection = await connector.connect(self._request, [], TIMEOUT)

@@ -1,4 +1,4 @@
-"""The messages from several streams of one server, until its client takes them."""
+"""A queue of the messages that arrive on several streams of one server, from which the client takes them."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ class Inbox:
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._end: BaseException | None = None
-        self._news = Signal()
-        self._room = Signal()
+        self._has_messages = Signal()
+        self._has_room = Signal()
 
     @property
     def has_ended(self) -> bool:
@@ -30,27 +30,27 @@ class Inbox:
         if self._end is not None:
             return
         self._messages.append(message)
-        self._news.wake()
+        self._has_messages.wake()
         while len(self._messages) >= MAX_WAITING:
-            await self._room.wait()
+            await self._has_room.wait()
 
     def end(self, error: BaseException) -> None:
         """End the queue: `take` raises `error` once the queue is empty. Only the first end takes effect."""
         self._end = self._end or error
-        self._news.wake()
+        self._has_messages.wake()
 
     async def take(self) -> Sequence[Message]:
         """Return all messages; waits for at least one."""
         while not self._messages:
             if self._end is not None:
                 raise self._end
-            await self._news.wait()
+            await self._has_messages.wait()
         messages, self._messages = self._messages, []
-        self._room.wake()
+        self._has_room.wake()
         return messages
 
     def close(self) -> None:
         """Drop all messages, and end the queue cleanly."""
         self._messages = []
-        self._room.wake()
+        self._has_room.wake()
         self.end(anyio.EndOfStream())

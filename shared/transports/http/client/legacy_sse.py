@@ -1,6 +1,6 @@
 """The client transport of 2024-11-05: one event stream from the server, and POSTs to it (HTTP+SSE).
 
-    GET url ──▶ event: endpoint, the URL for POSTs ──▶ event: message, again and again
+    GET url ──▶ event: endpoint, the URL for POSTs ──▶ event: message, for each message
     POST endpoint ──▶ 202; the answer arrives on the stream
 
 The stream can't be resumed: the session ends with the stream. The endpoint must have the origin of the URL, or a
@@ -35,13 +35,14 @@ from .pool import FAILURES, MAX_PENDING_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool,
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
 CLOSING_SECONDS = 2.0
-"""Seconds to finish sending messages at the end."""
+"""Seconds for sending the remaining messages when the transport is closed."""
 ACCEPT_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 
 
 class SseTransport:
-    """The messages from one server's `stream` at `url`, and to the endpoint that it names."""
+    """The messages from a server, on the `stream` at `url`, and to the server, at the endpoint that the stream
+    names."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class SseTransport:
                 case Notification("notifications/initialized") as message:
                     await self._post_message(message)
                 case Response() | Failure() if len(self._background_posts) >= MAX_PENDING_POSTS:
-                    pass  # dropped: the server asks, and accepts no answers
+                    pass  # dropped: the server sends requests, but does not accept the answers
                 case Notification() | Response() | Failure() as message:
                     self._background_posts.start(self._post_message(message))
 
@@ -161,13 +162,13 @@ class SseTransport:
 def _endpoint(url: URL, data: bytes) -> URL:
     try:
         endpoint = url.join(URL(data.decode()))
-        other_origin = endpoint.origin() != url.origin()
+        has_other_origin = endpoint.origin() != url.origin()
     except ValueError:
         raise ConnectionError("the server names an endpoint that is not a URL") from None
     # The server chooses the path, but not the origin: the client's headers, including a token, are sent there.
-    if other_origin:
+    if has_other_origin:
         raise ConnectionError("the server names an endpoint of another origin")
-    # The user chose the name and the password in `url`: a server must not replace them.
+    # The user name and the password in `url` come from the user: a server must not replace them.
     return endpoint.with_user(url.user).with_password(url.password)
 
 
@@ -179,46 +180,50 @@ async def open_sse(
     credentials: Credentials | None = None,
     dialect: str | None = None,
     *,
-    seconds: float = ENDPOINT_SECONDS,
+    endpoint_timeout: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
     """Open the event stream at `url` during the block. `headers`, and the headers from `credentials`, are sent with
-    every request; `dialect` is as in `ClientOptions`. The server may take `seconds` to open the stream, and as long
-    again to name its endpoint; credentials may take longer, for example if someone logs in.
+    every request; `dialect` is as in `ClientOptions`. The server may take `endpoint_timeout` seconds to open the
+    stream, and as many again to name its endpoint; obtaining credentials, for example by a login, does not count.
 
     Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.
     """
     async with AsyncExitStack() as stack:
         parsed_url = parse_url(url)
-        stream = await _get(parsed_url, headers, pool.session, credentials, seconds)
+        stream = await _get(parsed_url, headers, pool.session, credentials, endpoint_timeout)
         transport = SseTransport(parsed_url, stream, pool.session, headers, credentials, dialect)
         stack.push_async_callback(transport.aclose)
         if credentials is not None:
-            # Credentials count their refusals, and so must be notified of a success.
+            # Credentials count how often they are refused, so they must learn that they were accepted.
             await credentials.answered("GET", str(parsed_url), stream.status, stream.headers)
-        async with _limit_time(seconds):
+        async with _limit_time(endpoint_timeout):
             await transport.open()
         yield transport
 
 
 @asynccontextmanager
-async def _limit_time(seconds: float) -> AsyncIterator[None]:
+async def _limit_time(endpoint_timeout: float) -> AsyncIterator[None]:
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(endpoint_timeout):
             yield
     except TimeoutError:
-        raise TimeoutError(f"the server did not announce its endpoint within {seconds:g} s") from None
+        raise TimeoutError(f"the server did not announce its endpoint within {endpoint_timeout:g} s") from None
 
 
 async def _get(
-    url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession, credentials: Credentials | None, seconds: float
+    url: URL,
+    headers: Mapping[str, str],
+    http: aiohttp.ClientSession,
+    credentials: Credentials | None,
+    endpoint_timeout: float,
 ) -> aiohttp.ClientResponse:
-    sent = 0
+    attempts = 0
     while True:
-        sent += 1
+        attempts += 1
         credential_headers = {} if credentials is None else await credentials.headers("GET", str(url))
         sent_headers = {**headers, **credential_headers, "accept": EVENT_STREAM}
-        async with _limit_time(seconds):
+        async with _limit_time(endpoint_timeout):
             try:
                 response = await http.get(url, headers=sent_headers, allow_redirects=False, timeout=TIMEOUT)
             except FAILURES as error:
@@ -227,6 +232,8 @@ async def _get(
             return response
         response.close()
         status, data = response.status, retry_after_data(response)
-        again = credentials is not None and await credentials.answered("GET", str(url), status, response.headers)
-        if not again or sent == MAX_ATTEMPTS:
+        has_new_credentials = credentials is not None and await credentials.answered(
+            "GET", str(url), status, response.headers
+        )
+        if not has_new_credentials or attempts == MAX_ATTEMPTS:
             raise PeerError(f"HTTP {status}: not an event stream of HTTP+SSE", code=status, data=data)

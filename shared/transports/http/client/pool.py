@@ -1,7 +1,7 @@
 """The HTTP connections of a client: one pool for each client, kept alive between calls.
 
 No connection outlives the client, no cookie is stored, and no redirect is ever followed, so that another server can't
-get the token. The proxy of the environment is looked up once.
+get the token. The proxy that is set in the environment is looked up once.
 """
 
 import os
@@ -29,13 +29,13 @@ request on a connection that is being closed may or may not have been carried ou
 MAX_POSTS_AT_ONCE = 100
 """Maximum number of notifications and answers that are sent at the same time, each on its own connection."""
 MAX_PENDING_POSTS = 1_000
-"""Number of pending notifications and answers from which answers are dropped, since a server could ask endlessly and
-accept no answer."""
+"""Number of pending notifications and answers from which further answers are dropped: a server could send requests
+endlessly and never accept an answer."""
 PROBE_SECONDS = 30
-"""Seconds of silence before the system probes a connection: the reader of a stream would not notice that a router on
-the way has forgotten the connection."""
-HEADER_BYTES = 32_768
-"""The maximum length of one header, and of the first line."""
+"""Seconds of silence before the system probes a connection. Without probes, the reader of a silent stream would not
+notice that a router on the way has dropped the connection."""
+MAX_HEADER_BYTES = 32_768
+"""The maximum length in bytes of one header, and of the status line."""
 
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 """No time limit on the total: a stream is silent while nothing happens, and requests have their own limits."""
@@ -59,7 +59,8 @@ class Pool:
 
     session: aiohttp.ClientSession
     is_plain: bool = False
-    """True if the session sends requests unchanged: without a proxy or custom settings."""
+    """True if the session adds nothing to requests: it has neither a proxy nor custom settings, so `exchange` may
+    bypass it."""
 
 
 @asynccontextmanager
@@ -74,14 +75,14 @@ async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         yield Pool(http)
         return
     proxy = _find_proxy(parse_url(url))
-    # Simultaneous calls are limited elsewhere: a stream that is only read does not count.
+    # `limit=0`: `client` limits the simultaneous requests, and does not count streams that are only read.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"user-agent": f"mcp-server-bundle/{__version__}", "accept-encoding": "gzip, deflate"},
-        max_line_size=HEADER_BYTES,
-        max_field_size=HEADER_BYTES,
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
         proxy=proxy,
         timeout=TIMEOUT,
     ) as session:
@@ -115,22 +116,23 @@ def _find_proxy(url: URL) -> URL | None:
 
 
 def failed_exchange(id: RequestId, error: Exception) -> Unanswered:
-    """Return the outcome of the request `id`, whose exchange failed with `error`."""
+    """Return the message that the client gets instead of an answer to the request `id`, whose exchange failed with
+    `error`."""
     if isinstance(error, AuthError):
         return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
     return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _CONNECT_ERRORS) else "unknown")
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a failure, without the URL, whose query may be secret."""
+    """Return the reason of a failure as text, without the URL, whose query may contain a secret."""
     match error:
         case AuthError():
             return str(error)
         case aiohttp.ClientConnectorCertificateError():
             return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
-            # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names
-            # and TLS errors have their own numbers.
+            # For a system error, asyncio's text says what was attempted instead of what failed, so the text for its
+            # number is used. Name resolution and TLS have numbers of their own, which `os.strerror` does not know.
             has_own_text = isinstance(cause, socket.gaierror | ssl.SSLError) or not cause.errno
             reason = cause.strerror or str(cause) if has_own_text else os.strerror(cause.errno or 0)
             return f"no connection to {error.host}:{error.port}: {reason}"

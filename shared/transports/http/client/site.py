@@ -1,4 +1,4 @@
-"""One endpoint of Streamable HTTP: the three kinds of requests to it, each with its headers."""
+"""One endpoint of Streamable HTTP as a client sees it: POST, GET and DELETE requests with their headers."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,12 +14,12 @@ from .authorized import AuthorizedRequest
 from .exchange import DirectPosts, Reply, ReplyContext
 from .pool import TIMEOUT, Pool, parse_url
 
-_MAX_PIECE_BYTES = 65_536
-"""The maximum length of a body that is written in one piece, whether or not the server reads it."""
+_MAX_DIRECT_BYTES = 65_536
+"""The maximum length of a body that is written at once, without waiting for the server to read it."""
 
 
 class Site:
-    """The endpoint at `url`. The `fixed_headers` headers, and the headers from the `credentials`, are sent with every
+    """The endpoint at `url`. The `fixed_headers`, and the headers from the `credentials`, are sent with every
     request."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Site:
         self._http = pool.session
         self._fixed_headers = dict(fixed_headers)
         self._credentials = credentials
-        self._direct = (
+        self._direct_posts = (
             DirectPosts(self._url, self._http, fixed_headers) if pool.is_plain and self._url.user is None else None
         )
 
@@ -54,7 +54,7 @@ class Site:
         return self._authorize("POST", self._credentials, partial(self._post, data, headers))
 
     def get(self, last_id: str | None) -> ReplyContext:
-        """Open a stream, after the event `last_id` if given."""
+        """Open a stream of the server's messages; it resumes after the event `last_id`, if given."""
         resume = {LAST_EVENT_ID: last_id} if last_id else {}
         return self._request("GET", {"accept": EVENT_STREAM, **self.headers.session_headers(), **resume})
 
@@ -63,15 +63,17 @@ class Site:
         return self._request("DELETE", self.headers.session_headers())
 
     def _post(self, data: bytes, headers: Mapping[str, str], credential_headers: Mapping[str, str]) -> ReplyContext:
-        if self._direct is not None and len(data) <= _MAX_PIECE_BYTES:
-            return self._direct.post(data, {**headers, **credential_headers} if credential_headers else headers)
-        sent = {**self._fixed_headers, **headers, **credential_headers}
-        return self._http.post(self._url, data=BytesIO(data), headers=sent, allow_redirects=False, timeout=TIMEOUT)
+        if self._direct_posts is not None and len(data) <= _MAX_DIRECT_BYTES:
+            return self._direct_posts.post(data, {**headers, **credential_headers} if credential_headers else headers)
+        all_headers = {**self._fixed_headers, **headers, **credential_headers}
+        return self._http.post(
+            self._url, data=BytesIO(data), headers=all_headers, allow_redirects=False, timeout=TIMEOUT
+        )
 
     def _request(self, method: str, headers: Mapping[str, str]) -> ReplyContext:
         def send(credential_headers: Mapping[str, str]) -> ReplyContext:
-            sent = {**self._fixed_headers, **headers, **credential_headers}
-            return self._http.request(method, self._url, headers=sent, allow_redirects=False, timeout=TIMEOUT)
+            all_headers = {**self._fixed_headers, **headers, **credential_headers}
+            return self._http.request(method, self._url, headers=all_headers, allow_redirects=False, timeout=TIMEOUT)
 
         return send({}) if self._credentials is None else self._authorize(method, self._credentials, send)
 

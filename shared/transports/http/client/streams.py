@@ -1,5 +1,5 @@
-"""The messages of a server over Streamable HTTP: the answer to a request, in the body or on its own stream, and the
-streams that are reopened if they end too early."""
+"""The messages of a server over Streamable HTTP: in the body or the event stream that answers a POST, and on streams
+opened by GET. A stream that ends too early is opened again."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ from .site import Site
 log = logging.getLogger("shared.transports.http.client")
 
 RETRY_SECONDS = 1.0
-"""Seconds before a stream is reopened, if the server specifies no pause."""
+"""Seconds before a stream is opened again, if the server specifies no pause."""
 MIN_PAUSE_SECONDS = 0.01
 """The shortest pause that a server can request."""
 MAX_RETRIES = 5
-"""Consecutive attempts to reopen a stream before the client gives up."""
+"""Maximum number of consecutive failed attempts to open a stream again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,44 +37,49 @@ class Post:
     task: asyncio.Task[None] | None = None
     is_sent: bool = False
     """True if the server may have received the request."""
-    answered: bool = False
+    is_answered: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class _FollowedStream:
-    """A stream that is opened by GET, until it has delivered the answer to `post`, if given."""
+class _GetStream:
+    """A stream that is opened by GET as often as needed: to resume the answer to `post`, or, without `post`, for
+    messages that belong to no request."""
 
     events: EventStream
     post: Post | None
     was_open: bool = False
+    """True if the stream was open at least once."""
     is_offered: bool = True
-    failed: int = 0
-    """Consecutive failed attempts."""
-    wait: float = 0.0
+    """False if the server has refused to open the stream."""
+    failures: int = 0
+    """The number of consecutive failed attempts."""
+    requested_pause: float = 0.0
     """The pause that the server requests, in seconds."""
 
     @property
     def should_continue(self) -> bool:
-        is_answered = self.post is not None and self.post.answered
-        return self.is_offered and self.failed < MAX_RETRIES and not is_answered
+        is_answered = self.post is not None and self.post.is_answered
+        return self.is_offered and self.failures < MAX_RETRIES and not is_answered
 
     @property
     def pause(self) -> float:
         retry_ms = self.events.retry
-        return max(self.wait, RETRY_SECONDS if retry_ms is None else max(MIN_PAUSE_SECONDS, retry_ms / 1000))
+        return max(
+            self.requested_pause, RETRY_SECONDS if retry_ms is None else max(MIN_PAUSE_SECONDS, retry_ms / 1000)
+        )
 
 
 class Streams:
-    """The reading of messages from `site` into `inbox`."""
+    """Reads messages from `site` into `inbox`."""
 
     def __init__(self, site: Site, inbox: Inbox) -> None:
         self._site = site
         self._inbox = inbox
 
     async def deliver_answer(self, response: Reply, post: Post) -> None:
-        """Deliver the answer in a body, or the fact that the session is over."""
+        """Deliver the answer in a body, or `Unanswered` if the server has forgotten the session."""
         if not claims_envelope(post.request.params) and self._site.check_forgotten(response):
-            post.answered = True
+            post.is_answered = True
             await drain(response)
             await self._inbox.put(Unanswered(post.request.id, "the server has forgotten the session", "session over"))
             return
@@ -82,49 +87,50 @@ class Streams:
         await self._deliver(answer, post, response.headers.get(SESSION_ID))
 
     async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:
-        """Deliver the events of a stream, to its end or to the answer to `post`."""
+        """Deliver the messages of a stream until it ends or has delivered the answer to `post`."""
         session_id, content = response.headers.get(SESSION_ID), response.content
         while chunk := await content.readany():
             for event in events.feed(chunk):
-                # An event without data only carries its id (2025-11-25, Streamable HTTP).
+                # An event without data is no message: it only gives the client an id to resume from (2025-11-25,
+                # Streamable HTTP).
                 if isinstance(event, Oversized):
                     await self._inbox.put(Gap())
                 elif event.data and event.event == "message":
                     await self._deliver(self._site.codec.decode_body(event.data), post, session_id)
-            if post is not None and post.answered:
+            if post is not None and post.is_answered:
                 await drain(response)
                 return
 
     async def follow(self, events: EventStream, post: Post | None) -> bool:
         """Open a stream repeatedly until it has delivered the answer to `post`, is no longer offered, or has failed
         `MAX_RETRIES` times in a row. Returns True if the stream was ever open."""
-        followed = _FollowedStream(events, post)
+        stream = _GetStream(events, post)
         if post is not None:
-            await asyncio.sleep(followed.pause)
+            await asyncio.sleep(stream.pause)
         while True:
             try:
-                await self._get(followed)
+                await self._get(stream)
             except FAILURES:
-                followed.failed += 1
-            if not followed.should_continue:
-                return followed.was_open
-            await asyncio.sleep(followed.pause)
+                stream.failures += 1
+            if not stream.should_continue:
+                return stream.was_open
+            await asyncio.sleep(stream.pause)
 
-    async def _get(self, followed: _FollowedStream) -> None:
-        events, followed.wait = followed.events, 0.0
+    async def _get(self, stream: _GetStream) -> None:
+        events, stream.requested_pause = stream.events, 0.0
         async with self._site.get(events.last_id) as response:
             if is_stream(response):
-                if followed.post is None and followed.was_open and not events.last_id:
+                if stream.post is None and stream.was_open and not events.last_id:
                     await self._inbox.put(Gap())
-                followed.failed, followed.was_open = 0, True
+                stream.failures, stream.was_open = 0, True
                 events.restart()
-                await self.read(response, events, followed.post)
+                await self.read(response, events, stream.post)
             elif response.status in RETRYABLE:
-                followed.failed += 1
-                followed.wait = (retry_after_data(response) or {}).get("retryAfter", 0.0)
+                stream.failures += 1
+                stream.requested_pause = (retry_after_data(response) or {}).get("retryAfter", 0.0)
             else:
-                followed.is_offered = False
-                if followed.was_open:  # otherwise a 404 may also mean that the server offers no such stream
+                stream.is_offered = False
+                if stream.was_open:  # otherwise a 404 may mean that the server offers no such stream
                     self._site.check_forgotten(response)
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:
@@ -132,7 +138,7 @@ class Streams:
             message = attribute_answer(message, post.request)
             if isinstance(message, Response | Failure) and message.id == post.request.id:
                 self._site.headers.learn(post.request, message, session_id)
-                post.answered = True
+                post.is_answered = True
                 if isinstance(message, Response) and post.request.method == "tools/list":
                     message = _drop_unusable_tools(message, post.request)
             elif isinstance(message, Notification | Request):

@@ -1,6 +1,6 @@
-"""The number of connections of a process, and of one address.
+"""The limits on the connections of a process, and of one address.
 
-Each connection uses a descriptor. Once descriptors run out, no connection is accepted, so a thousand idle connections
+Each connection uses a file descriptor. Once they run out, no connection is accepted, so a thousand idle connections
 from one address would lock out all other clients.
 """
 
@@ -20,9 +20,9 @@ except ImportError:  # on Windows, where there is no such limit
 log = logging.getLogger("shared.transports.http")
 
 _MAX_DESCRIPTORS = 65_536
-"""The number of descriptors that a process requests from the system."""
+"""The number of file descriptors that a process requests from the system."""
 _RESERVED_DESCRIPTORS = 256
-"""Descriptors reserved for files, databases and other programs."""
+"""File descriptors reserved for files, databases and other programs."""
 _LOG_SECONDS = 60.0
 """Seconds between two log records of refused connections."""
 
@@ -61,15 +61,17 @@ class Capacity:
 
 
 def max_connections() -> int:
-    """Raise the soft limit of descriptors, and return the number of connections that this process may hold."""
+    """Raise the soft limit of file descriptors, and return the number of connections that this process may hold."""
     descriptors = _MAX_DESCRIPTORS
     if sys.platform != "win32" and resource is not None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         target = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < target:
-            with suppress(OSError, ValueError):  # macOS has its own limit below
+            with suppress(
+                OSError, ValueError
+            ):  # macOS refuses more than a limit of its own, which `hard` does not show
                 resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         descriptors = _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MAX_DESCRIPTORS)
-    # If there are few descriptors, connections get half of them: macOS gives a process 256.
+    # Connections get at least half of the descriptors: macOS, for example, gives a process only 256.
     return max(descriptors - _RESERVED_DESCRIPTORS, descriptors // 2)

@@ -1,10 +1,10 @@
 """uvicorn's connection with additional limits and batched writes.
 
 It limits the size of a request's head, the framing around its body (the sizes of chunks, their extensions, and
-trailers, whose fields are ignored), and the time for head and body to arrive; the limits apply before the sender is
-known. Without them a peer could occupy memory and connections by never finishing a request. Answers are sent in one
-write: the head and the body of a short answer fit into one packet. The date is computed on demand, so that an idle
-server sleeps.
+trailers, whose fields are ignored), and the time for head and body to arrive. These limits apply before the sender is
+known: without them a peer could occupy memory and connections by never finishing a request. Head and body of an
+answer are sent in one write, so that a short answer fits into one packet. The `date` header is computed when a
+request arrives instead of every second, so that an idle server sleeps.
 """
 
 import asyncio
@@ -24,27 +24,27 @@ from ....protocol.wire.codec import encode
 from .capacity import Capacity
 from .write_backlog import Unread, UpgradedProtocol, backlog
 
-MAX_HEAD = 65_536
-"""The maximum length of a request's line and headers; data in the packet that completes them may exceed it."""
+MAX_HEAD_BYTES = 65_536
+"""The maximum length in bytes of a request's line and headers. It is not checked if one packet completes them."""
 MAX_HEADERS = 200
 """The maximum number of headers of one request."""
 HEAD_SECONDS = 30.0
 """Seconds for the line and headers of a request to arrive."""
 
-_FRAMING = 65_536, 8
-"""Bytes of framing allowed with a body: a fixed number, and a number for each byte of the body. Some clients send
-each word of JSON as a chunk."""
+_FRAMING_BYTES = 65_536, 8
+"""The number of bytes of framing allowed with a body, and how many more are allowed for each byte of the body. Some
+clients send each word of JSON as a chunk."""
 _ABSOLUTE_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _MAX_UNREAD_BYTES = 16 * 1_048_576
-"""Bytes of a body that may still arrive after the request is answered, most likely with a refusal. A client that
-still sends would lose the answer if the connection closed."""
+"""Maximum number of bytes, of a body that is still arriving, that are read after the request has been answered, most
+likely with a refusal. If the connection were closed, a client that is still sending would lose the answer."""
 _LINGER_SECONDS = 30.0
-"""Seconds that a client has to read the data written before its connection was closed."""
+"""Seconds after the close of a connection in which the client can read the remaining data."""
 _READ_SECONDS = 60.0
-"""Seconds in which a client must read something while there is no room for more. Otherwise the end of a stream would
-wait for it forever."""
+"""Seconds within which a client must read something while the buffer is full. Without this limit, the end of a stream
+would wait for the client forever."""
 _MAX_CORKED_BYTES = 65_536
-"""The maximum number of bytes held back for the next write."""
+"""The maximum number of bytes that are collected for one write."""
 
 
 class Connection(HttpToolsProtocol):
@@ -53,11 +53,12 @@ class Connection(HttpToolsProtocol):
     body_seconds = 30.0
     """Seconds for the body of a request to arrive."""
     capacity: Capacity | None = None
-    """The limit of connections; None if a proxy holds all connections."""
+    """The limits on connections; None if all connections come from a proxy."""
     unread: Unread
     """The bytes that wait for slow clients of the listener."""
     all_closed: asyncio.Event | None = None
-    """Set when the last connection has ended; None unless each connection is to end with its next answer."""
+    """Set when the last connection has ended. It exists only while the server retires, when each connection ends with
+    its next answer; otherwise None."""
 
     _counted_address = ""
     _head_bytes = 0
@@ -70,7 +71,7 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _reading_timer: asyncio.TimerHandle | None = None
     _on_read: tuple[Callable[[], None], ...] = ()
-    _is_ending = False
+    _closes_after_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
@@ -88,7 +89,7 @@ class Connection(HttpToolsProtocol):
         """Called when the client reads too slowly."""
         super().pause_writing()
         self.unread.add(self._raw_transport)
-        self._await_reading()
+        self._check_reading()
 
     def resume_writing(self) -> None:
         """Called when the client has read most of the sent data."""
@@ -104,7 +105,8 @@ class Connection(HttpToolsProtocol):
         self._awaited_part = None
         self._set_timer()
         super().connection_lost(exc)
-        # uvicorn leaves this timer running if the peer has reset the connection, and with it the last request.
+        # uvicorn leaves its keep-alive timer running, which keeps the last request in memory, if the peer has reset
+        # the connection.
         self._unset_keepalive_if_required()
         if self.all_closed is not None and not self.connections:
             self.all_closed.set()
@@ -118,8 +120,8 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called for a header, or a field of the trailers. Raises ValueError, which ends the connection, if there are
         too many."""
-        # Trailers are not passed to the application: it decides by the headers, and has begun to (RFC 9110, section
-        # 6.5.1).
+        # Later fields are trailers, which are not passed to the application: it has already acted on the headers (RFC
+        # 9110, section 6.5.1).
         if self._awaited_part == "head":
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
@@ -135,21 +137,21 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = self._body_bytes = self._framed_bytes = 0
         self.server_state.default_headers = _date_header(int(time.time()))
         if not self.url.startswith(b"/"):
-            # A target that names a host, as sent to proxies, replaces the header (RFC 9112, section 3.2.2). Several
-            # headers are kept: they are refused.
+            # The host in an absolute URL, as sent to proxies, replaces the `host` header (RFC 9112, section 3.2.2).
+            # Several `host` headers are left as they are, because such a request is refused.
             target = _ABSOLUTE_URL.match(self.url)
-            hosts = [number for number, (name, _) in enumerate(self.headers) if name == b"host"]
-            if target is not None and len(hosts) == 1:
-                self.headers[hosts[0]] = (b"host", target[1])
+            host_indexes = [index for index, (name, _) in enumerate(self.headers) if name == b"host"]
+            if target is not None and len(host_indexes) == 1:
+                self.headers[host_indexes[0]] = (b"host", target[1])
         super().on_headers_complete()
         if self.all_closed is not None:
             self.end_with_answer()
 
     def end_with_answer(self) -> None:
-        """End the connection with the pending answer, which announces the end. A connection that waits for a request
-        stays open, and so does a connection whose answer has already begun."""
+        """Close the connection after the pending answer, which announces this with `connection: close`. A connection
+        without a pending answer stays open, and so does one whose answer has already begun."""
         cycle: RequestResponseCycle | None = self.cycle
-        # The header `connection: close` is among the first bytes of an answer.
+        # After the start of an answer it is too late for the header.
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
 
@@ -162,7 +164,7 @@ class Connection(HttpToolsProtocol):
         """Called for the last byte of a body."""
         self._awaited_part = None
         super().on_message_complete()
-        if self._is_ending:
+        if self._closes_after_body:
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -171,21 +173,23 @@ class Connection(HttpToolsProtocol):
         try:
             super().data_received(data)
         except HttpParserUpgrade as upgrade:
-            # A client may send its first frames with the request: they belong to the protocol that takes over.
+            # A client may send its first WebSocket frames with the request: they belong to the protocol that takes
+            # over.
             self._early_data = data[upgrade.args[0] :]
             self.flow.pause_reading()
         if previous_part is None and not self._has_begun:
-            self._awaited_part = "head"  # blank lines may precede it (RFC 9112, section 2.2)
+            self._awaited_part = "head"  # of blank lines, which may precede a request (RFC 9112, section 2.2)
         if self._awaited_part != self._timed_part:  # most requests arrive as a whole, and need no timer
             self._set_timer()
         if self._awaited_part == "head":
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD:
+            if self._head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response("The request head is too large.")
         elif self._awaited_part == "body" == previous_part:
             self._framed_bytes += len(data)
-            free_bytes, bytes_per_body_byte = _FRAMING
-            # In proportion to the body, as each small chunk has its own line; a body of only framing is an attack.
+            free_bytes, bytes_per_body_byte = _FRAMING_BYTES
+            # In proportion to the body, because each chunk, however small, has a line of its own. A body that is
+            # almost only framing is an attack.
             if self._framed_bytes > free_bytes + (1 + bytes_per_body_byte) * self._body_bytes:
                 self.send_400_response("The chunks or trailers of the request are too large.")
             elif self._framed_bytes > _MAX_UNREAD_BYTES and self.cycle.response_complete:
@@ -199,13 +203,17 @@ class Connection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def _may_close(self) -> bool:
-        """Return False if the answer ends the connection while the client still sends its body: closing now would
-        reset the connection, and the client would lose the answer (RFC 9112, section 9.6)."""
+        """Return False if the connection is to close after the answer while the client is still sending the body:
+        closing now would reset the connection, and the client would lose the answer (RFC 9112, section 9.6).
+        `on_message_complete` then closes it."""
         cycle: RequestResponseCycle | None = self.cycle
-        is_early = (
+        is_body_pending = (
             cycle is not None and cycle.response_complete and not cycle.keep_alive and self._awaited_part == "body"
         )
-        may_close, self._is_ending = self._is_ending or not is_early, self._is_ending or is_early
+        may_close, self._closes_after_body = (
+            self._closes_after_body or not is_body_pending,
+            self._closes_after_body or is_body_pending,
+        )
         return may_close
 
     def _may_answer(self) -> bool:
@@ -224,11 +232,13 @@ class Connection(HttpToolsProtocol):
         super()._unsupported_upgrade_warning()
 
     def hand_over(self, protocol: UpgradedProtocol, answer: bytes) -> None:
-        """Pass the connection to `protocol`, after `answer` to the current request."""
-        self.cycle.disconnected = True  # uvicorn then expects no answer, and only waits for the task at shutdown
+        """Send `answer` to the current request, and pass the connection to `protocol`."""
+        self.cycle.disconnected = (
+            True  # then uvicorn does not miss an answer, and at shutdown only waits for the task
+        )
         self._unset_keepalive_if_required()
         self.connections.discard(self)
-        self._release_place()  # connections that are passed on have their own limit
+        self._release_place()  # WebSockets have a limit of their own
         self.parser = None  # type: ignore[assignment]
         self.transport.write(answer)
         transport, early_data = self.transport.uncork(), self._early_data  # type: ignore[attr-defined]
@@ -248,11 +258,12 @@ class Connection(HttpToolsProtocol):
             self.capacity.release(self._counted_address)
             self._counted_address = ""
 
-    def _await_reading(self, previous: float = math.inf) -> None:
-        """Abort the connection if as many bytes are unread as `previous`; otherwise check again later."""
+    def _check_reading(self, previous: float = math.inf) -> None:
+        """Abort the connection if its client has read nothing since `previous` bytes were unread; otherwise check
+        again later."""
         unread = backlog(self._raw_transport)
         if unread < previous:
-            self._reading_timer = self.loop.call_later(_READ_SECONDS, self._await_reading, unread)
+            self._reading_timer = self.loop.call_later(_READ_SECONDS, self._check_reading, unread)
         else:
             self._raw_transport.abort()
 
@@ -286,7 +297,8 @@ class Connection(HttpToolsProtocol):
 
     def _on_timeout(self) -> None:
         self._timer = self._timed_part = None
-        # While an answer is being sent, only the next, pipelined head is late: uvicorn's own timer handles that.
+        # While an answer is being sent, only the head of the next, pipelined request can be late: uvicorn's own timer
+        # handles that.
         cycle: RequestResponseCycle | None = self.cycle
         if self._awaited_part == "body" and cycle is not None and not cycle.response_started:
             self.transport.write(_TIMEOUT_RESPONSE)
@@ -296,9 +308,9 @@ class Connection(HttpToolsProtocol):
 
 
 def abort_answer(receive: Callable[..., Any]) -> None:
-    """Abort the answer to the request of this `receive`, and its connection if that is a `Connection`: the client
-    reads the rest elsewhere, or not at all. uvicorn would report an incomplete answer as a fault of the
-    application."""
+    """Abort the answer to the request of this `receive`, and close its connection if that is a `Connection`. Used if
+    the client reads the rest of the answer elsewhere, or not at all; without this, uvicorn would report an incomplete
+    answer as a fault of the application."""
     cycle = getattr(receive, "__self__", None)
     if isinstance(cycle, RequestResponseCycle):
         cycle.disconnected = True
@@ -306,8 +318,8 @@ def abort_answer(receive: Callable[..., Any]) -> None:
 
 
 def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
-    """Send an answer with `headers`, which are not checked, its length, and `body` in one step. Returns False if that
-    needs more than a write: then nothing is sent."""
+    """Send an answer with `headers`, which are not checked, its length, and `body` in one write. Returns False, and
+    sends nothing, if one write does not suffice."""
     cycle = getattr(send, "__self__", None)
     if not isinstance(cycle, RequestResponseCycle) or cycle.response_started or cycle.disconnected:
         return False
@@ -325,8 +337,8 @@ def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[by
 
 
 def unread_bytes(receive: Callable[..., Any]) -> int:
-    """Return the bytes of the answer to the request of this `receive` that its client has not read; 0 if the
-    connection is not a `Connection`, or nothing has been written."""
+    """Return the number of bytes that the client has not read, of the answer to the request of this `receive`; 0 if
+    the connection is not a `Connection`, or nothing has been written."""
     cycle = getattr(receive, "__self__", None)
     return backlog(cycle.transport) if isinstance(cycle, RequestResponseCycle) else 0
 
@@ -361,8 +373,8 @@ def _encode_head(status: int, *headers: tuple[bytes, bytes]) -> bytes:
 
 @lru_cache(1)
 def _date_header(now: int) -> list[tuple[bytes, bytes]]:
-    # Not by `email.utils`, which queries a time zone: that leaves the name of a method in the interpreter's cache,
-    # one more every second (see `request_ids`).
+    # `email.utils` would query a time zone, which adds an entry to an interpreter cache every second (see
+    # `request_ids`).
     return [(b"date", format_date_time(now).encode())]
 
 
@@ -372,7 +384,7 @@ class _CorkedTransport:
     def __init__(
         self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, may_close: Callable[[], bool]
     ) -> None:
-        """A `close` before `may_close` returns True only writes what is delayed."""
+        """While `may_close` returns False, `close` only writes the delayed data."""
         self._may_close = may_close
         self._transport = transport
         self._loop = loop
@@ -407,7 +419,7 @@ class _CorkedTransport:
         if not self._may_close():
             return
         self._transport.close()
-        # Unread data would otherwise be buffered for as long as the other side likes.
+        # Without a limit, a client that reads nothing would keep the data in memory.
         if self._transport.get_write_buffer_size():
             self._loop.call_later(_LINGER_SECONDS, self._transport.abort)
 
@@ -419,8 +431,8 @@ class _CorkedTransport:
     def _flush(self) -> None:
         if self._corked:
             chunks, self._corked, self._size = self._corked, [], 0
-            # A client may hang up between a write and the turn of the loop: uvloop raises in a case that asyncio
-            # ignores.
+            # A client may disconnect between the write and this turn of the loop: asyncio then ignores writes, but
+            # uvloop raises an error.
             if not self._transport.is_closing():
                 self._transport.write(b"".join(chunks))
 

@@ -1,5 +1,5 @@
-"""The number of written bytes that a peer has not read, which distinguishes a slow peer from a dead peer, and a limit
-on this number over all peers."""
+"""The number of bytes that were written to a peer and that it has not read. It shows whether a peer is slow or dead.
+The sum over all peers is limited."""
 
 import asyncio
 import logging
@@ -23,19 +23,19 @@ else:
 log = logging.getLogger("shared.transports.http")
 
 MAX_UNREAD_BYTES = 64 * 1_048_576
-"""Number of bytes that may wait for all clients of a listener, except for small answers, which systems buffer. Above
-it, clients that do not read are cut off."""
-PAUSE_SECONDS = 2.0
-"""Seconds for which a client may read too little while more than `MAX_UNREAD_BYTES` bytes wait."""
+"""Maximum number of bytes that wait in this process for all clients of a listener. Beyond it, clients that do not
+read are disconnected. Small answers wait in the system's buffers, and do not count."""
+CHECK_SECONDS = 2.0
+"""Seconds between two checks of how much clients read, while more than `MAX_UNREAD_BYTES` bytes wait."""
 _MIN_READ_BYTES = 65_536
-"""Bytes that a client must read in that time."""
+"""Bytes that a client must read between two checks."""
 _LOG_SECONDS = 60.0
-"""Seconds between two log records of connections that were cut off."""
+"""Seconds between two log records of disconnected clients."""
 
 
 def backlog(transport: asyncio.Transport) -> int:
-    """Return the number of bytes waiting in the process's buffer and, if available, in the system's, which may be
-    megabytes. The number falls as the peer reads, whether or not there is room for more."""
+    """Return the number of bytes that wait for the peer in the process's buffer and, if available, in the system's,
+    which may contain megabytes. The number falls whenever the peer reads."""
     socket, size = transport.get_extra_info("socket"), transport.get_write_buffer_size()
     if socket is None or socket.fileno() < 0 or _IOCTL is None or _OUTQ is None:
         return size
@@ -47,7 +47,8 @@ def backlog(transport: asyncio.Transport) -> int:
 
 @dataclass(slots=True)
 class _WaitingBytes:
-    """The bytes that wait for the client of one connection."""
+    """The bytes that wait for the client of one connection. `copies` and `size` are the number of copies in memory,
+    and their total size."""
 
     address: str
     copies: int
@@ -55,7 +56,7 @@ class _WaitingBytes:
     unread: int
     """The bytes that the client had not read when they were last counted."""
     counted_at: float
-    """The time of that count, by the clock of the event loop."""
+    """The time of that count, on the event loop's clock."""
 
 
 class Unread:
@@ -71,8 +72,7 @@ class Unread:
         self._logged_at = -_LOG_SECONDS
 
     def add(self, transport: asyncio.Transport, copies: int = 1) -> None:
-        """Count the bytes in the buffer of `transport`, of which there are as many `copies` in memory, until
-        `remove`."""
+        """Count the bytes in the buffer of `transport` until `remove`. They are in memory `copies` times."""
         self.remove(transport)
         peer, loop = transport.get_extra_info("peername"), asyncio.get_running_loop()
         address = network_of(peer[0]) if isinstance(peer, tuple) else ""
@@ -80,7 +80,7 @@ class Unread:
         self._waiting[transport] = _WaitingBytes(address, copies, size, backlog(transport), loop.time())
         self._by_address[address] += size
         if self._timer is None and self._exceeds_limit:
-            self._timer = loop.call_later(PAUSE_SECONDS, self._abort_stalled)
+            self._timer = loop.call_later(CHECK_SECONDS, self._abort_stalled)
 
     def remove(self, transport: asyncio.Transport) -> None:
         """Stop counting the bytes, which were read or dropped."""
@@ -98,7 +98,7 @@ class Unread:
         return self._by_address.total() > self._limit
 
     def _abort_stalled(self) -> None:
-        """Cut off clients that have read too little since they were last looked at, while too much waits."""
+        """Disconnect clients that have read too little since the last check, until the limit is met."""
         self._timer, loop = None, asyncio.get_running_loop()
         stalled = [transport for transport in self._waiting if self._has_stalled(transport, loop.time())]
         size_by_address = self._by_address.copy()
@@ -115,11 +115,11 @@ class Unread:
                     self._logged_at = now
                     log.warning("connections from %s are closed: it has not read %d bytes", address, size)
         if self._exceeds_limit:
-            self._timer = loop.call_later(PAUSE_SECONDS, self._abort_stalled)
+            self._timer = loop.call_later(CHECK_SECONDS, self._abort_stalled)
 
     def _has_stalled(self, transport: asyncio.Transport, now: float) -> bool:
         waiting = self._waiting[transport]
-        if now - waiting.counted_at < PAUSE_SECONDS:
+        if now - waiting.counted_at < CHECK_SECONDS:
             return False  # its client has not had time to read
         previous, waiting.unread, waiting.counted_at = waiting.unread, backlog(transport), now
         size = waiting.copies * transport.get_write_buffer_size()

@@ -1,26 +1,27 @@
 """HTTP+SSE, the transport of 2024-11-05, next to the current endpoint: at /sse and /messages if the endpoint is at
 /mcp.
 
-    GET /sse          opens a stream. Its first event, `endpoint`, has the address for POSTs, which nobody can
-                      guess, and which is relative, as a proxy may serve both under another path. All messages
-                      from the server are `message` events, including answers.
+    GET /sse          opens a stream. Its first event, `endpoint`, has the URL for POSTs. Nobody can guess this URL,
+                      and it is relative, because a proxy may serve both under another path. All messages from the
+                      server are `message` events, including answers.
     POST /messages    one message from the client. It is answered with 202, and with an event on the stream.
 
-An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its
-address is unknown. No client returns to it, so its events are not stored, and have no ids.
+An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its URL
+for POSTs becomes unknown. No client can resume the stream, so its events are not stored, and have no ids.
 
-It stays on the replica that holds the connection, which its id names. Another replica forwards a POST unchanged: only
-the replica with the stream knows the owner of the session, and how to decode the message. So the forwarding replica
-answers 202 to every POST that it could deliver, and errors are reported on the stream.
+A session stays on the replica with its stream, and its id contains the number of that replica. Another replica
+forwards a POST unchanged, because only the replica with the stream knows the owner of the session, and how to decode
+the message. So the forwarding replica answers 202 to every POST that it could forward, and errors are reported on the
+stream.
 
 `initialize` negotiates any version with a handshake, not only 2024-11-05: the official SDKs negotiate over this
 transport as over every other, and a host whose URL ends in /sse would otherwise lose the later features. 2026-07-28
-has no such transport: its requests are answered with an error, on the stream, after which a client that begins with
-them continues with `initialize`.
+has no such transport: a request in that version is answered with an error on the stream. A client that first tries
+2026-07-28 then continues with `initialize`.
 
-A stream counts towards the limit of sessions, and is idle until its client has initialized it: a client that opens
-thousands and never posts has its share of them, for as long as a session may be idle. (2024-11-05, Transports, HTTP
-with SSE.)
+A stream counts towards the limit of sessions, and counts as idle until its client has initialized it. So a client
+that opens thousands of streams and never posts holds only its share of sessions, and only for as long as a session
+may be idle. (2024-11-05, Transports, HTTP with SSE.)
 """
 
 from collections.abc import Iterable
@@ -57,7 +58,7 @@ _UNKNOWN = refuse(404, "there is no such session; open a new stream")
 
 
 def sse_paths(path: str) -> tuple[str, str]:
-    """Return the paths of streams and of posted messages, beside an endpoint at `path`."""
+    """Return the paths for streams and for POSTs that belong to an endpoint at `path`."""
     base = path.removesuffix("/mcp").rstrip("/")
     return f"{base}/sse", f"{base}/{MESSAGES}"
 
@@ -81,7 +82,7 @@ class LegacySse:
         self._sessions = sessions
         self._bodies = bodies
         self._limits = limits
-        self._allowances = sessions.allowances
+        self._quotas = sessions.quotas
         self._sse, _ = sse_paths(path)
         self._by_id: dict[str, LegacySession] = {}
         sessions.on_post = self._receive_forwarded
@@ -101,10 +102,10 @@ class LegacySse:
             if orderly:
                 self._tasks.start_soon(session.finish, self._running.calls.limits.drain_seconds)
             else:
-                session.cut()
+                session.cancel()
 
     async def handle(self, method: str, http: HttpExchange) -> Refusal | None:
-        """Serve one request. Returns the refusal to answer with, or None once it is answered."""
+        """Serve one request. Returns the refusal to send, or None if the request has already been answered."""
         is_stream = http.path == self._sse
         allowed_method = "GET" if is_stream else "POST"
         if method != allowed_method:
@@ -112,7 +113,7 @@ class LegacySse:
         return await (self._open(http) if is_stream else self._post(http))
 
     async def _open(self, http: HttpExchange) -> Refusal | None:
-        # A client without this header accepts anything: that version of the protocol requires none.
+        # A client without this header accepts anything: that version of the protocol does not require the header.
         refusal = check_accept(http.headers, EVENT_STREAM) if http.headers.get("accept") else None
         refusal = refusal or check_version_header(http.headers, None)
         refusal = refusal or self._sessions.shares.make_room(http.client)
@@ -136,21 +137,21 @@ class LegacySse:
         if refusal is not None:
             return refusal
         ids = parse_qs(http.query.decode("latin-1")).get(ID, ())
-        named = ids[0] if len(ids) == 1 else ""
-        session = self._find(named, http.principal)
+        session_id = ids[0] if len(ids) == 1 else ""
+        session = self._find(session_id, http.principal)
         if session is not None:
             return await self._receive(session, http)
-        owner = replica_of(named)
+        owner = replica_of(session_id)
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
-        # Pass the message on to the replica that has the stream, if it exists.
+        # Forward the message to the replica that has the stream, if that replica exists.
         body = await self._bodies.read(http, _read_unchanged)
         if isinstance(body, Refusal):
             return body
-        # Not decoded: only the replica with the stream knows the owner of the session and its version.
+        # The body is not decoded, because only the replica with the stream knows the version of the session.
         post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
         try:
-            if not await self._sessions.replica.bus.deliver(owner, Notice(named, post=post)):
+            if not await self._sessions.replica.bus.deliver(owner, Notice(session_id, post=post)):
                 return _UNKNOWN
         except OSError:
             return MAY_HAVE_RUN  # it may have been delivered
@@ -161,9 +162,9 @@ class LegacySse:
         messages = await self._bodies.read(http, session.codec.feed_body_steps)
         if isinstance(messages, Refusal):
             return messages
-        more = _count_requests(messages) - 1  # one was taken with the POST
-        if more > 0 and self._allowances is not None:
-            error = await self._allowances.check(http.client, more)
+        more_requests = _count_requests(messages) - 1  # admission has counted one for the POST
+        if more_requests > 0 and self._quotas is not None:
+            error = await self._quotas.check(http.client, more_requests)
             if error is not None:
                 return limit_exceeded(error)
         if session.is_ending:
@@ -184,11 +185,11 @@ class LegacySse:
         session = self._find(id, post.principal)
         if session is not None and not session.is_ending:
             self._sessions.shares.use(session)
-            more = _count_requests(session.process_forwarded(post)) - 1
-            if more > 0 and self._allowances is not None:  # the other replica could not count them
-                self._allowances.charge(session.client, more)
+            more_requests = _count_requests(session.process_forwarded(post)) - 1
+            if more_requests > 0 and self._quotas is not None:  # the other replica could not count them
+                self._quotas.charge(session.client, more_requests)
 
-    # Changes of the replicas
+    # Notifications of changes among the replicas
 
     def on_lost(self) -> None:
         """End all streams because no other replica can deliver messages to them anymore; their clients open new

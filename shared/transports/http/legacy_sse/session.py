@@ -1,4 +1,4 @@
-"""One stream of HTTP+SSE, which is a session, and its peer."""
+"""A session of HTTP+SSE: one stream, and the connection with its peer."""
 
 import asyncio
 import logging
@@ -40,27 +40,27 @@ log = logging.getLogger("shared.transports.http")
 
 MESSAGES = "messages"
 ID = "session_id"
-"""The last part of the address for POSTs, and the parameter in it that contains the session id."""
+"""The last part of the path for POSTs, and the query parameter that contains the session id."""
 STALL_SECONDS = 2.0
-"""Seconds without reading after which a client that is too far behind is disconnected."""
+"""Seconds after which a client that is too far behind is disconnected if it has read nothing meanwhile."""
 _TOO_NEW = "this protocol version is not supported over HTTP+SSE"
 
 
 class LegacySession:
-    """One stream, and its peer, from `run` to `close`."""
+    """One session, from `run` to `close`."""
 
     __slots__ = (
         "_connection",
         "_idle_timer",
         "_limit",
         "_opened_at",
-        "_ready",
         "_receive",
         "_stall_timer",
         "_unread_bytes",
         "_unsent",
         "_unsent_bytes",
-        "_writing",
+        "_wakeup",
+        "_write_scope",
         "client",
         "codec",
         "id",
@@ -75,7 +75,9 @@ class LegacySession:
         if running.replication.replica is not None:
             self.id = f"{running.replication.replica.number}-{self.id}"
         self.client = http.client
-        self.uses = -1  # the `initialize` that opens other sessions is a request to this one
+        self.uses = (
+            -1
+        )  # `initialize` is also counted here; in other sessions it comes before the first counted request
         self.codec = codec
         self.is_ending = False
         """True once the session has stopped accepting messages."""
@@ -85,8 +87,8 @@ class LegacySession:
         self._unsent_bytes = 0
         self._unread_bytes: int | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
-        self._ready = Signal()
-        self._writing = CancelScope()
+        self._wakeup = Signal()
+        self._write_scope = CancelScope()
         self._opened_at = loop.time()
         self._idle_timer = loop.call_later(limits.idle_seconds, self._end_if_idle)
         self._connection = running.connect(http.principal, self._deliver, http.client)
@@ -118,7 +120,7 @@ class LegacySession:
                 if not isinstance(message, Request):
                     return refuse(400, _TOO_NEW)
                 self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
-                self._ready.wake()
+                self._wakeup.wake()
                 return None
             refusal = check_session_message(headers, message, version)
             if refusal is not None:
@@ -136,27 +138,27 @@ class LegacySession:
         if refusal is not None:
             for id_ in request_ids(messages[0]):
                 self._put(replace(refusal.failure, id=id_))
-            self._ready.wake()
+            self._wakeup.wake()
         return messages
 
-    async def run(self, http: HttpExchange, pause: float) -> None:
-        """Write the stream until it ends or its client is gone; after each `pause` in seconds without a message, a
-        comment keeps the connection open."""
+    async def run(self, http: HttpExchange, keep_alive_seconds: float) -> None:
+        """Write the stream until it ends or its client is gone. Every `keep_alive_seconds`, a comment keeps the
+        connection open."""
         session = self._connection.session
         with (
             end_with_token(http.principal, partial(newest_reader, session), self.end),
-            Watch(http.receive, http.reply.comment, pause, gone=self.cut),
-            self._writing,
+            Watch(http.receive, http.reply.comment, keep_alive_seconds, on_gone=self.cancel),
+            self._write_scope,
         ):
             await http.reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
             while self._unsent or not self.is_ending:
                 if self._unsent:
                     events, size, self._unsent, self._unsent_bytes = self._unsent, self._unsent_bytes, [], 0
-                    self._unread_bytes = None  # it grows by the current write
+                    self._unread_bytes = None  # unknown until the next check, because this write adds to it
                     self._deliver()
                     await self._write(http, events, size)
                 else:
-                    await self._ready.wait()
+                    await self._wakeup.wait()
             await http.reply.end()
         if not self.is_ending:
             log.warning("a stream was closed: its client is %d bytes behind", self._unsent_bytes)
@@ -174,25 +176,26 @@ class LegacySession:
         finally:
             call_when_read(http.receive, partial(room.remove, self.client, size))
 
-    def cut(self) -> None:
-        """End the session at once: its client is gone, or the server has failed."""
+    def cancel(self) -> None:
+        """End the session at once, because its client is gone or the server has failed."""
         self.is_ending = True
-        self._writing.cancel()
+        self._write_scope.cancel()
 
-    def end(self, seconds: float = CATCH_UP_SECONDS) -> None:
-        """End the session once pending messages are sent, for which the client has `seconds`."""
+    def end(self, drain_seconds: float = CATCH_UP_SECONDS) -> None:
+        """End the session once the client has read the pending messages, for which it has `drain_seconds`."""
         self.is_ending = True
-        self._writing.deadline = asyncio.get_running_loop().time() + seconds
-        self._ready.wake()
+        self._write_scope.deadline = asyncio.get_running_loop().time() + drain_seconds
+        self._wakeup.wake()
 
     def _end_if_idle(self) -> None:
         if self.is_idle:
             self.end()
 
-    async def finish(self, seconds: float) -> None:
-        """Finish pending calls, within limits, and end the session."""
+    async def finish(self, drain_seconds: float) -> None:
+        """Finish pending calls, within limits, and end the session; its client has `drain_seconds` to read the
+        rest."""
         await self._connection.drain()
-        self.end(seconds)
+        self.end(drain_seconds)
 
     async def close(self) -> None:
         """Cancel pending calls, wait for their end, and cancel the subscriptions."""
@@ -203,18 +206,18 @@ class LegacySession:
         await self._connection.close()
 
     def _deliver(self) -> None:
-        """Put pending messages on the stream. If its client is too far behind, they wait, and delay their calls,
-        while the client continues to read."""
-        # A message that can't be encoded ends the stream: its client would wait for it forever.
+        """Put pending messages on the stream. If its client is too far behind, messages wait until it has read more,
+        and calls that send messages wait too."""
+        # A message that can't be encoded ends the stream, because the client would wait for the message forever.
         with log_errors(self.end):
             while self._unsent_bytes <= self._limit and (outgoing := self._connection.outgoing()):
                 for message in [item.message for item in outgoing if item.message is not None]:
                     self._put(message)
-        self._ready.wake()
+        self._wakeup.wake()
 
     def _put(self, message: Message) -> None:
         data = self.codec.encode(message)
-        if not data:  # a dialect may have no form of it
+        if not data:  # the dialect has no such message
             return
         self._unsent.append(ServerSentEvent(data))
         self._unsent_bytes += len(data)
@@ -226,17 +229,18 @@ class LegacySession:
         self._stall_timer = None
         if self._unsent_bytes <= self._limit:
             return
-        before, self._unread_bytes = self._unread_bytes, unread_bytes(self._receive)
-        if before is not None and self._unread_bytes >= before:
-            self._writing.cancel()
+        previous, self._unread_bytes = self._unread_bytes, unread_bytes(self._receive)
+        if previous is not None and self._unread_bytes >= previous:
+            self._write_scope.cancel()
         else:
             self._stall_timer = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall)
 
 
 def replica_of(id: str) -> int | None:
-    """Return the replica that holds the stream of the session `id`; None if the id names no replica."""
-    named = re.match(r"([0-9]{1,7})-", id)
-    return None if named is None else int(named[1])
+    """Return the number of the replica that holds the stream of the session `id`; None if the id contains no
+    number."""
+    match = re.match(r"([0-9]{1,7})-", id)
+    return None if match is None else int(match[1])
 
 
 def _key(principal: Principal | None) -> str | None:

@@ -1,10 +1,9 @@
-"""The shares of clients in the sessions and requests of an endpoint, so that no client takes all of them.
+"""The shares of clients in the sessions of an endpoint, so that no client takes all of them.
 
-If all places are taken, a new session replaces a session of the client that holds the most; a request without a
-session is refused.
+If the maximum number of sessions is open, a new session replaces a session of the client that holds the most.
 
-A client is an address together with a principal. Behind a proxy, and with one token for all, all clients are the same
-client: they can only replace each other's handshakes, which expire first.
+A client is identified by its address and its principal. Behind a proxy with one token for all, all clients count as
+one: a new session can then only replace a session that was opened but never used.
 """
 
 from collections import Counter
@@ -14,14 +13,14 @@ from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, Protocol
 
 from ....protocol.http.rules import Refusal, refuse
-from .rate_limits import Allowances, account_of
+from .rate_limits import ClientQuotas, account_of
 
 TOO_MANY_SESSIONS = refuse(503, "too many sessions are open", Retry_After="60")
 
 UNUSED_SECONDS = 60.0
 """Seconds for which an unused session is protected before the same client can replace it."""
 _HANDSHAKE = 1
-"""Requests after `initialize` that do not count as use: the notification that the client is ready."""
+"""The number of messages after `initialize` that do not count as use: the notification that the client is ready."""
 
 
 @lru_cache(1_024)
@@ -32,11 +31,11 @@ def client_name(principal: str | None, host: str) -> str:
 
 @lru_cache(1_024)
 def network_of(host: str) -> str:
-    """Return the address under which `host` is counted: for IPv6, the 64-bit network, since a host chooses the
-    rest."""
+    """Return the address or network under which the address `host` is counted: for IPv6 the 64-bit network, within
+    which a machine chooses its own addresses."""
     try:
         address = ip_address(host)
-    except ValueError:  # a name that a proxy has sent
+    except ValueError:  # a host name, which a proxy may have sent
         return host
     if isinstance(address, IPv4Address):
         return host
@@ -54,7 +53,7 @@ class CountedSession(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if the session may be replaced before sessions that are in use."""
+        """True if the session is not in use: it may be replaced before sessions that are in use."""
 
     @property
     def idle_seconds(self) -> float:
@@ -62,11 +61,11 @@ class CountedSession(Protocol):
 
 
 Evict = Callable[[Any], None]
-"""Ends a session, which is no longer counted afterwards."""
+"""Ends the session that it receives, and removes it from the `Shares`."""
 
 
 class _Share:
-    """The sessions of one client, the most recently used last."""
+    """The sessions of one client in the order of their use, the most recently used last."""
 
     __slots__ = ("unused", "used")
 
@@ -81,10 +80,11 @@ class _Share:
 class Shares:
     """The sessions of an endpoint by client."""
 
-    def __init__(self, limit: int, allowances: Allowances | None = None) -> None:
-        """`limit` is the maximum number of sessions; `allowances` contains the limit of one principal."""
+    def __init__(self, limit: int, quotas: ClientQuotas | None = None) -> None:
+        """`limit` is the maximum number of sessions of all clients; `quotas` contains the maximum of one
+        principal."""
         self._limit = limit
-        self._allowances = allowances
+        self._quotas = quotas
         self._count = 0
         self._by_account: Counter[str] = Counter()
         self._by_client: dict[str, _Share] = {}
@@ -121,15 +121,15 @@ class Shares:
     def make_room(self, client: str) -> Refusal | None:
         """Make room for a new session of `client`, possibly by ending another session. Returns a refusal if that is
         impossible."""
-        allowances, account = self._allowances, account_of(client)
-        if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
+        quotas, account = self._quotas, account_of(client)
+        if quotas is not None and self._by_account[account] >= quotas.limits.sessions:
             # A client that has reached its own limit ends one of its unused sessions.
-            for other, share in self._by_client.items():
-                session = _find_first(share.unused, _is_abandoned) if account_of(other) == account else None
+            for other_client, share in self._by_client.items():
+                session = _find_first(share.unused, _is_abandoned) if account_of(other_client) == account else None
                 if session is not None:
                     share.unused[session](session)
                     return None
-            return allowances.too_many_sessions()
+            return quotas.too_many_sessions()
         if self._count < self._limit:
             return None
         share, session = self._choose_evicted(client)
@@ -144,8 +144,8 @@ class Shares:
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _find_first(share.unused, _is_abandoned)
-        # With the new session, the new client would have as many as this one: the two would replace each other's
-        # sessions in turn.
+        # With the new session, the new client would have at least as many as the holder: the two would replace each
+        # other's sessions in turn.
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
         session = _find_first(share.unused, _is_idle) or _find_first(share.used, _is_idle)

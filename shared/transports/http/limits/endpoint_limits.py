@@ -15,7 +15,7 @@ class SessionLimits(ReplayLimits):
 
     sessions: int = 10_000
     idle_seconds: float = 1_800.0
-    """Seconds without a request or an open stream until a session ends."""
+    """Seconds without a request or an open stream after which a session ends."""
     retry_ms: int = 1_000
     """Milliseconds that a client should wait before it reconnects."""
 
@@ -27,13 +27,14 @@ class ClientLimits:
     per_second: float = 1_000.0
     """Requests per second, in the long run."""
     burst: float = 10_000.0
-    """Requests at once when the allowance is full."""
+    """Requests that may arrive at once, after a pause."""
     calls: int = 512
     """Simultaneous requests, over all connections."""
     sessions: int = 10_000
     """Simultaneous sessions at one server."""
     day_bytes: int = 100 * 1024**3
-    """Bytes of bodies and messages per day, in both directions. The allowance is restored evenly."""
+    """Bytes of bodies and messages per day, in both directions. Used bytes become available again evenly over the
+    day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ class EndpointLimits:
     keep_alive_seconds: float = 15.0
     """Seconds after which a comment is sent on a stream, and a ping on a WebSocket."""
     requests: int = 1_024
-    """Simultaneous requests without a session. Those for a listen stream, which remains open, are counted separately:
-    there may be as many of them as sessions. One client may hold at most half of each kind."""
+    """Simultaneous requests without a session. Requests for a listen stream, which remains open, are counted
+    separately: there may be as many of them as sessions. One client may hold at most half of either."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
     clients: ClientLimits | None = None
-    """The limits of one principal; None for no such limits."""
+    """The limits of one principal; None if principals have no limits."""
     dialects: bool = False
-    """True if a POST may speak a dialect of `protocol/wire/dialects`."""
+    """True if the message of a POST may be in a dialect of `protocol/wire/dialects`."""
 
 
 class SharedSessionState:

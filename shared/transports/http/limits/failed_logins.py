@@ -1,8 +1,8 @@
 """The limit of failed authentications from one address, beyond which unknown tokens are not checked.
 
-Checking a token may be costly, for this server and for its issuer. Senders who guess tokens, or send none, are
-limited by address. Other senders at the same address, as behind a proxy, are served as usual if their tokens were
-accepted before.
+Checking a token may be costly, for this server and for the token's issuer, so senders who guess tokens, or send none,
+are limited by address. Other senders at the same address, for example behind the same proxy, are served as usual if
+their tokens were accepted before.
 """
 
 import math
@@ -13,49 +13,50 @@ from ....contracts import Authenticator, CachingAuthenticator, Rate
 from ....protocol.http.rules import Denial, HttpRequest, Refusal, limit_exceeded
 from ....protocol.identity import Principal
 from .client_shares import client_name
-from .rate_limits import Allowances
+from .rate_limits import ClientQuotas
 
 TOO_MANY_REQUESTS = 429
 """RFC 6585, section 4."""
 
 _UNAVAILABLE = 503
-"""The status of a denial because the issuer can't be reached."""
+"""The status of a denial if the issuer can't be reached."""
 
 RATE = Rate(per_second=50, burst=200)
 """The rate of invalid tokens from one address."""
 
 
 class FailedLogins:
-    """The failed attempts at one listener, whose senders `authenticator` determines."""
+    """Authenticates the requests of one listener with `authenticator`, and limits the failed attempts from each
+    address."""
 
-    def __init__(self, authenticator: Authenticator, allowances: Allowances) -> None:
+    def __init__(self, authenticator: Authenticator, quotas: ClientQuotas) -> None:
         self._authenticator = authenticator
         self._knows = authenticator.knows if isinstance(authenticator, CachingAuthenticator) else _knows_nobody
-        self._allowances = allowances
+        self._quotas = quotas
         self._pending: Counter[str] = Counter()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Return the sender of `request`; a denial with status 429 after too many failures."""
         headers, is_known = request.headers, self._knows(request)
-        # Nothing was guessed: a client first sends no token, to learn from the challenge where to get one. This
-        # counts as a request.
+        # A request without credentials is no guess: a client sends one to learn from the challenge where to get a
+        # token. It counts as a request.
         if headers.get("authorization") is None and headers.get("x-api-key") is None:
             sender = await self._authenticator.authenticate(request)
             if not isinstance(sender, Denial):
                 return sender
-            error = await self._allowances.check(client_name(None, request.address))
+            error = await self._quotas.check(client_name(None, request.address))
             return sender if error is None else _deny(error.seconds)
-        # Before any limit: a proxy has one address for all its clients, and valid tokens must pass even if others
-        # fail.
+        # Known tokens are checked before any limit, because the clients of a proxy share its address, and their valid
+        # tokens must pass even if other clients fail.
         sender = await self._authenticator.authenticate(request) if is_known else None
         if is_known and not isinstance(sender, Denial):
             return sender
-        key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
-        # Pending checks count as well: otherwise ten thousand simultaneous ones would all start before the first has
-        # failed.
+        key, limiter = f"attempts {client_name(None, request.address)}", self._quotas.limiter
+        # Pending checks count as well: otherwise ten thousand simultaneous checks would all start before the first
+        # has failed.
         wait = 0.0
         with suppress(OSError):
-            # Nothing is taken yet: a valid token costs nothing.
+            # A cost of 0 only asks whether there is a wait: a valid token costs nothing.
             wait = await limiter.take(key, RATE, 0.0)
         wait = wait or float(self._pending[key] >= RATE.burst)
         if not is_known:
@@ -80,9 +81,9 @@ class FailedLogins:
                 del self._pending[key]
 
     async def refuse(self, refusal: Refusal, address: str) -> Refusal:
-        """Return `refusal` for a request that was not authenticated; 429 for an address with too many such
-        requests."""
-        error = await self._allowances.check(client_name(None, address))
+        """Return `refusal`, or 429 if the address has sent too many requests that were refused before
+        authentication."""
+        error = await self._quotas.check(client_name(None, address))
         return refusal if error is None else limit_exceeded(error)
 
 
@@ -91,5 +92,5 @@ def _knows_nobody(_request: HttpRequest) -> bool:
 
 
 def _deny(seconds: float) -> Denial:
-    after = (("retry-after", str(max(1, math.ceil(seconds)))),)
-    return Denial("too many unauthenticated requests from this address", "", TOO_MANY_REQUESTS, after)
+    headers = (("retry-after", str(max(1, math.ceil(seconds)))),)
+    return Denial("too many unauthenticated requests from this address", "", TOO_MANY_REQUESTS, headers)

@@ -1,7 +1,8 @@
-"""The allowances of one principal on a listener: requests per second, simultaneous calls, sessions, bytes per day.
+"""The quotas of each principal on a listener: requests per second, simultaneous calls, sessions, bytes per day.
 
-Senders without a principal are counted by address. Rates and bytes are counted for all replicas combined, calls and
-sessions in each process. A refusal says when to try again. Calls that have begun continue, regardless of their use.
+Senders without a principal are counted by address. Requests and bytes are counted over all replicas together, calls
+and sessions in each process. A refusal says when to try again. Calls that have begun are never stopped, however many
+bytes they send.
 """
 
 import math
@@ -19,7 +20,7 @@ from .endpoint_limits import ClientLimits
 
 _DAY_SECONDS = 86_400
 _CALLS_SECONDS, _SESSIONS_SECONDS = 1.0, 60.0
-"""Seconds before another attempt if other calls, or other sessions, must end first."""
+"""The seconds after which a refused client should try again: other calls, or other sessions, must end first."""
 _REASONS = {
     "rate": "too many requests",
     "bytes": "the daily byte limit is used up",
@@ -30,20 +31,21 @@ _REASONS = {
 
 @lru_cache(1_024)
 def account_of(client: str) -> str:
-    """Return the account of a `client`, which is an address and a principal: the principal at any address, or the
-    address without a principal."""
-    # From the right: a principal may have an @ in its name, an address never.
+    """Return the account that the quotas of a `client` (see `client_name`) are counted for: the principal, whatever
+    its address, or without a principal `@` and the address."""
+    # The last @ is the separator: a principal may have an @ in its name, an address never.
     return client.rpartition("@")[0] or client
 
 
 @lru_cache(1_024)
 def _bytes_key(client: str) -> str:
-    """Return the name under which the bytes of that account are counted."""
+    """Return the key under which the bytes of the client's account are counted."""
     return f"bytes {account_of(client)}"
 
 
-class Allowances:
-    """The allowances of one server; `for_server` returns the allowances of another server of the same listener."""
+class ClientQuotas:
+    """The quotas of all clients at one server. The servers of a listener have quotas from `for_server`, which share
+    their counts."""
 
     def __init__(self, limits: ClientLimits, limiter: Limiter | None = None) -> None:
         self.limits = limits
@@ -54,41 +56,41 @@ class Allowances:
         self._bytes = Rate(limits.day_bytes / _DAY_SECONDS, limits.day_bytes)
         self._calls: dict[str, int] = {}
 
-    def for_server(self) -> "Allowances":
-        """Return the same allowances with a separate count of refusals."""
+    def for_server(self) -> "ClientQuotas":
+        """Return the same quotas with a separate count of refusals."""
         other = copy(self)
         other.refused = Counter()
         return other
 
     async def check(self, client: str, requests: float = 1.0) -> LimitExceeded | None:
-        """Take `requests` from the allowance of `client`. Returns an error if they may not be served now."""
+        """Count a number of `requests` of `client`. Returns an error if they may not be served now."""
         try:
             wait = await self.limiter.take(account_of(client), self._rate, requests)
             if wait:
                 return self.refuse("rate", wait)
-            # Nothing is taken: the number of bytes is known when they are sent, and `spend` takes them then.
+            # A cost of 0 only checks: the number of bytes is known once they are sent, and `spend` then counts them.
             wait = await self.limiter.take(_bytes_key(client), self._bytes, 0.0)
         except OSError:
             return None  # the other replicas can't be reached, but this one can serve the request
         return self.refuse("bytes", wait) if wait else None
 
     async def check_message(self, client: str, message: Message) -> LimitExceeded | None:
-        """Take the requests in `message` of `client`, like `check`. A message without requests, such as a
+        """Count the requests in `message` of `client`, like `check`. A message without requests, such as a
         cancellation, always passes."""
         requests = sum(isinstance(part, Request) for part in messages_of(message))
         return await self.check(client, requests) if requests else None
 
     def charge(self, client: str, requests: float) -> None:
-        """Take `requests` that have already been served from the allowance of `client`."""
+        """Count a number of `requests` of `client` that have already been served."""
         self.limiter.spend(account_of(client), self._rate, requests)
 
     def spend(self, client: str, size: int) -> None:
-        """Record `size` bytes, received or sent, of `client`."""
+        """Count `size` bytes that were received from or sent to `client`."""
         self.limiter.spend(_bytes_key(client), self._bytes, size)
 
     @property
     def pending_calls(self) -> Mapping[str, int]:
-        """The number of calls by account: a principal, or an address after an `@`."""
+        """The number of pending calls by account, see `account_of`."""
         return self._calls
 
     def begin(self, client: str) -> LimitExceeded | None:
@@ -110,7 +112,7 @@ class Allowances:
             del self._calls[account]
 
     def too_many_sessions(self) -> Refusal:
-        """Return the refusal of a session."""
+        """Return the refusal of one more session of a client, and count it."""
         return limit_exceeded(self.refuse("sessions", _SESSIONS_SECONDS))
 
     def refuse(self, limit: str, seconds: float) -> LimitExceeded:
@@ -120,10 +122,10 @@ class Allowances:
 
 
 def refuse_message(message: Message, error: LimitExceeded) -> Message:
-    """Return a replacement for a message whose requests may not be served now: the answers to these requests, and the
-    other parts of the message."""
+    """Return a replacement for a message whose requests may not be served now: in place of the requests it contains
+    the errors that answer them."""
     requests = [part for part in messages_of(message) if isinstance(part, Request)]
-    # A malformed request is answered by the session with its id, also within a batch.
+    # A session answers a `Malformed` request with the given error and the id of the request, also within a batch.
     answers = tuple(Malformed(failure(part.id, error), is_call=True) for part in requests)
     others = tuple(part for part in messages_of(message) if not isinstance(part, Request))
     return Batch((*answers, *others)) if isinstance(message, Batch) else answers[0]

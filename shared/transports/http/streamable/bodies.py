@@ -1,4 +1,5 @@
-"""The bodies of requests, read within limits; large bodies are decoded one after another, in steps."""
+"""Reads the bodies of requests within limits. Large bodies are decoded one after another, in steps between which
+other tasks run."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,10 +16,11 @@ from .reply import Asgi, ClientGone, HttpExchange
 T = TypeVar("T")
 
 _LARGE_BODY_BYTES = 65_536
-"""The length in bytes of a body that takes a millisecond to decode, and longer if a tool validates it."""
+"""The length in bytes from which a body is large: it takes a millisecond to decode, and longer if a tool validates
+it."""
 _MAX_BODIES_BYTES = 64 * 1_048_576
-"""The maximum memory in bytes of all bodies being read or waiting to be decoded; it is larger if one body may exceed
-a quarter of it."""
+"""The maximum size in bytes of all bodies that are being read or wait to be decoded, unless one body may exceed a
+quarter of it: then the maximum is four times the limit of one body."""
 _FULL = refuse(429, "too many bytes of your requests are being read; send less at once", Retry_After="1")
 
 
@@ -26,7 +28,7 @@ class Bodies:
     """Reads the bodies of one endpoint."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the maximum length of a body in bytes, inflated if it is gzipped."""
+        """`limit` is the maximum length of a body in bytes, after decompression if it is gzipped."""
         self._limit = limit
         self._memory = Portions(max(_MAX_BODIES_BYTES, 4 * limit))
         self._turns = Turns(1)
@@ -35,8 +37,8 @@ class Bodies:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
         429 if too much data from this client is being read. The time limit of the connection applies. Raises
         ClientGone if the client disconnects."""
-        # The connection stays open: closing it while the client is still sending would reset it, and this answer
-        # would be lost.
+        # After a refusal the connection stays open: closing it while the client is still sending would reset it, and
+        # the refusal would be lost.
         refusal = check_length(http.headers, self._limit)
         if refusal is not None:
             return refusal
@@ -45,7 +47,7 @@ class Bodies:
             data: bytes = event.get("body", b"")
             if len(data) <= min(self._limit, _LARGE_BODY_BYTES):
                 _count(http, len(data))
-                return complete(decode(data))  # complete, as most are
+                return complete(decode(data))  # most bodies are short and arrive as a whole
         share = _Share(self._memory, http.client)
         try:
             body = await self._gather(http, event, share)
@@ -69,7 +71,7 @@ class Bodies:
         raise ClientGone
 
     async def decode(self, client: str, decode: Callable[[bytes], Steps[T]], body: bytes) -> T:
-        """Return a body decoded by `decode`."""
+        """Return `body` decoded by `decode`, in turn if it is large."""
         if len(body) < _LARGE_BODY_BYTES:
             return complete(decode(body))
         # Large bodies are decoded one after another, client by client: many at once would delay all other clients.
@@ -99,4 +101,4 @@ class _Share:
 
 def _count(http: HttpExchange, size: int) -> None:
     count_bytes(size)
-    http.reply.unspent += size
+    http.reply.unreported_bytes += size

@@ -1,7 +1,8 @@
-"""The arguments of tools that are repeated in headers, for checking a request before it is served.
+"""The arguments of tools that clients repeat in HTTP headers (see `routing_headers`), with which a request is checked
+before it is served.
 
-A server's own tools declare these arguments. For the tools of other servers, as behind a gateway, they are known from
-the lists.
+The input schemas of tools declare these arguments. The schemas of a server's own tools are known; those of tools
+behind a gateway are learned from the lists of tools that it passes on.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ from ....server.run import Run
 from ....server.tools import RegisteredTool
 
 MAX_LISTED = 10_000
-"""The maximum number of remembered tools of other servers; beyond it, the first listed are dropped."""
+"""The maximum number of remembered tools of other servers; beyond it, the tools that were listed first are
+dropped."""
 
 
 class HeaderArguments:
-    """The repeated arguments of the tools of one running server."""
+    """The arguments that headers repeat, for the tools of one running server."""
 
     def __init__(self, running: Run[Any]) -> None:
         self._running = running
@@ -28,7 +30,7 @@ class HeaderArguments:
         self._listed: dict[str, Sequence[Parameter]] = {}
 
     def find(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
-        """Return the arguments of that tool that headers repeat; empty if the tool is unknown, or hidden from
+        """Return the arguments of the tool `name` that headers repeat; empty if the tool is unknown, or hidden from
         `principal`."""
         running = self._running.parts.for_principal(principal)
         for extension in running.extensions:
@@ -45,7 +47,7 @@ class HeaderArguments:
 
     def learn(self, result: dict[str, Any]) -> None:
         """Remember the tools in a result of `tools/list` before it is sent, except for the server's own."""
-        # All the tools that it lists are its own.
+        # A server that has tools of its own lists no others.
         if self._running.features.tools:
             return
         for name, tool in named_tools(result):

@@ -1,5 +1,5 @@
-"""One HTTP exchange over ASGI: a reply that becomes JSON or an event stream depending on its first message, and the
-watch over a client that may go away. The module `bodies` reads the body.
+"""One HTTP exchange over ASGI: the reply, as JSON or as an event stream, and a watch that notices when the client
+disconnects. The module `bodies` reads the body of the request.
 
 A reply begins once and ends once. Writing waits while the client is slow.
 """
@@ -60,12 +60,12 @@ class Reply:
     """The answer to one HTTP request."""
 
     def __init__(self, send: Send, *, gzip: bool = False) -> None:
-        """`gzip` is true if the client accepts it."""
+        """`gzip` is true if the client accepts compressed answers."""
         self.stage = Stage.NEW
         self.spend: Callable[[int], None] | None = None
-        """Called with the number of received and sent bytes of bodies, if bytes are counted."""
-        self.unspent = 0
-        """Received bytes that are reported with the next sent ones."""
+        """Called with the number of bytes of bodies that were received and sent; None if bytes are not counted."""
+        self.unreported_bytes = 0
+        """The number of received bytes that have yet to be passed to `spend`, together with the next sent bytes."""
         self._send = send
         self._gzip = gzip
         self._writing = asyncio.Lock()
@@ -81,26 +81,27 @@ class Reply:
         """Answer with one JSON text, or with only a status if `body` is empty."""
         self.stage = Stage.ENDED
         count_bytes(len(body))
-        sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        all_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
-            sent.append(_JSON_HEADER)
+            all_headers.append(_JSON_HEADER)
         if len(body) > MIN_COMPRESSED_BYTES:
-            # Here and not in a middleware, which would have to buffer streams to recognize them. Level 1 keeps the
-            # event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
-            sent.append(_VARY_HEADER)
+            # Compression is done here because a middleware would have to buffer an answer to know that it is not a
+            # stream. Level 1 keeps the event loop free: a megabyte takes milliseconds, and higher levels save little
+            # on JSON.
+            all_headers.append(_VARY_HEADER)
             if self._gzip:
-                sent.append(_GZIP_HEADER)
+                all_headers.append(_GZIP_HEADER)
                 body = zlib.compress(body, 1, wbits=_GZIP_WBITS)
         if self.spend is not None:
             self._count(len(body))
-        if not headers and send_whole(self._send, status, sent, body):
+        if not headers and send_whole(self._send, status, all_headers, body):
             return
-        sent.append((b"content-length", b"%d" % len(body)))
-        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        all_headers.append((b"content-length", b"%d" % len(body)))
+        await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
         await self._send({"type": "http.response.body", "body": body})
 
     async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
-        """Send events, all at once, and begin the stream if necessary; `last` ends it."""
+        """Send events in one write, and begin the stream if necessary; `last` ends the stream."""
         data = b"".join(map(encode_event, events))
         async with self._writing:
             if self.stage is Stage.ENDED:
@@ -109,11 +110,11 @@ class Reply:
                 await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
             self.stage = Stage.STREAMING
             await self._body(data, more=not last)
-            if last:  # only now: if the write is cancelled, the stream has not ended
+            if last:  # set after the write: if the write is cancelled, the stream has not ended
                 self.stage = Stage.ENDED
 
     async def comment(self) -> None:
-        """Send a comment to keep the stream alive; does nothing before it has begun."""
+        """Send a comment to keep the stream alive; does nothing before the stream has begun."""
         async with self._writing:
             if self.stage is Stage.STREAMING:
                 await self._body(b":\n\n", more=True)
@@ -122,13 +123,13 @@ class Reply:
         """End the stream, which may have been empty."""
         await self.events((), last=True)
 
-    def settle(self) -> None:
-        """Report received bytes that had no answer, at the end of the request."""
-        if self.unspent:
+    def report_bytes(self) -> None:
+        """Report the received bytes that no answer has reported, at the end of the request."""
+        if self.unreported_bytes:
             self._count(0)
 
     def _count(self, size: int) -> None:
-        size, self.unspent = size + self.unspent, 0
+        size, self.unreported_bytes = size + self.unreported_bytes, 0
         if self.spend is not None and size:
             self.spend(size)
 
@@ -140,34 +141,39 @@ class Reply:
 
 @record
 class HttpExchange:
-    """One HTTP request and the way to answer it."""
+    """One HTTP request and its reply."""
 
     headers: Headers
     principal: Principal | None
     client: str
-    """The name of the sender: an address and a principal."""
+    """The name of the sender, from `client_name`: its principal and its address."""
     receive: Receive
     reply: Reply
     path: str
     query: bytes
     resource: ProtectedResource | None = None
-    """The resource at `path`, for issuers of tokens; None if only the operator issues them."""
+    """The OAuth resource at `path`, for which tokens must be issued; None if only the operator issues tokens."""
 
 
 class Watch:
-    """Watches a client while its request is served, after a moment: most requests are answered before watching is
-    worthwhile.
+    """Watches the client while its request is served. It begins after a short delay, because most requests are
+    answered by then.
 
-    Calls `keep_alive` every `seconds`, and `gone` when the client has disconnected.
+    Calls `keep_alive` every `interval` seconds, and `on_gone` when the client has disconnected.
     """
 
     def __init__(
-        self, receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
+        self,
+        receive: Receive,
+        keep_alive: Callable[[], Awaitable[None]],
+        interval: float,
+        *,
+        on_gone: Callable[[], None],
     ) -> None:
         self._receive = receive
         self._keep_alive = keep_alive
-        self._seconds = seconds
-        self._on_gone = gone
+        self._interval = interval
+        self._on_gone = on_gone
         self._scope: CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -184,15 +190,15 @@ class Watch:
         self._task = asyncio.get_running_loop().create_task(self._watch(self._scope))
 
     async def _watch(self, scope: CancelScope) -> None:
-        # The scope is inside the task: a cancelled task leaves its frames, and everything they refer to, to the
-        # garbage collector.
+        # The watch is ended by this scope instead of cancelling the task: the frames of a cancelled task, and
+        # everything that they refer to, stay in memory until the garbage collector runs.
         with scope:
             while await self._wait_connected():
                 await self._keep_alive()
             self._on_gone()
 
     async def _wait_connected(self) -> bool:
-        """Wait for a pause. Returns False as soon as the client has disconnected."""
-        with anyio.move_on_after(self._seconds):
+        """Wait for `interval` seconds. Returns False as soon as the client has disconnected."""
+        with anyio.move_on_after(self._interval):
             return bool((await self._receive())["type"] != "http.disconnect")
         return True

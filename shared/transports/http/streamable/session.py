@@ -1,10 +1,12 @@
-"""One session of the handshake era over HTTP: many POSTs and at most one GET form one peer.
+"""One session of the handshake era over HTTP: many POSTs, and streams opened by GET, that belong to one peer.
 
-It drives the connection with that peer: messages of POSTs are processed at once, and outgoing messages go to the
-streams that HTTP responses read. An idle session is a few objects, without a task or a timer.
+The session connects them with the `Connection` to that peer: messages of POSTs are processed at once, and outgoing
+messages go to streams, which HTTP responses read. An idle session consists of a few objects, without a task or a
+timer.
 
-If several replicas serve one server, each replica that received a request for the session holds it: all know the
-client's identity, while calls and questions stay where they arrived.
+If several replicas serve one server, each replica that has received a request for the session has such an object: all
+know the state of the handshake, while a call, and the requests that it sends to the client, stay on the replica where
+the call arrived.
 """
 
 import asyncio
@@ -32,11 +34,11 @@ from .streams import Reader, Streams
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
 MAY_HAVE_RUN = Refusal(503, failure(None, Unavailable(may_have_run=True)))
-"""The answer to a request whose state can't be sent to the other replicas, or after this replica was separated from
-them."""
+"""The answer to a request that may have been carried out, if its effects on the session can't be sent to the other
+replicas, or if this replica was separated from them."""
 CATCH_UP_SECONDS = 0.5
-"""Seconds that a session waits for a reader that is too far behind before disconnecting it. A burst does not make a
-client slow."""
+"""Seconds that a session waits for a reader that is too far behind, before disconnecting it: a burst of messages
+alone must not disconnect a client."""
 
 
 class HttpSession:
@@ -45,6 +47,7 @@ class HttpSession:
     __slots__ = (
         "_adopting",
         "_answer",
+        "_catch_up",
         "_connection",
         "_ended",
         "_held_back",
@@ -54,7 +57,6 @@ class HttpSession:
         "_received_id",
         "_shared_state",
         "_streams",
-        "_waiting",
         "changes",
         "client",
         "id",
@@ -62,30 +64,33 @@ class HttpSession:
     )
 
     def __init__(self, running: Run[Any], record: SessionRecord, shared_state: SharedSessionState) -> None:
-        """`record` is the record in the store, or the initial state. `shared_state` is the state that all sessions
-        share."""
+        """`record` is the session's record in the store, or the initial one. `shared_state` is the state that all
+        sessions share."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)
         """The number of the session's requests known to this replica; a session from another replica begins with
-        one."""
+        1."""
         self._shared_state = shared_state
         self._published = NEW
-        serving = running.parts.for_principal(record.principal)
+        server_run = running.parts.for_principal(record.principal)
         events = shared_state.event_log.session(record.id)
-        retry_ms, room = shared_state.limits.retry_ms, serving.calls.room
+        retry_ms, room = shared_state.limits.retry_ms, server_run.calls.room
         self._streams = Streams(record.id, events, shared_state.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
-        self.changes = serving.changes
+        self.changes = server_run.changes
         """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
-        """The resources that this replica begins to report instead of other replicas, by the id of the subscribing
-        request."""
+        """The resources whose changes this replica begins to report in place of a lost replica, by the id of the
+        request that subscribes to them."""
         self._held_back: Sequence[Outgoing] = ()
+        """The messages that wait for a reader that is too far behind."""
         self._received_id: RequestId | None = None
-        """The request that is being received, if it has no stream yet."""
+        """The id of the request that `post_request` is processing, until the request is answered or has a stream."""
         self._answer: Reader | bytes | None = None
-        """The encoded answer to it, or the reader of its stream."""
-        self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
+        """The encoded answer to that request, or the reader of its stream."""
+        self._catch_up: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
+        """While messages are held back: the timer that ends the wait, and a function that stops watching the
+        reader."""
         self._open_streams = 0
         self._is_closed = self._ended = False
         if record.snapshot is not NEW:
@@ -105,23 +110,24 @@ class HttpSession:
         return self._connection
 
     async def publish(self) -> None:
-        """Inform other replicas of the changes to its persistent state. Raises Unavailable."""
-        session, before = self._connection.session, self._published
-        if session.has_state(before):
+        """Inform other replicas of changes to the session's state. Raises Unavailable."""
+        session, previous = self._connection.session, self._published
+        if session.has_state(previous):
             return
-        with ExitStack() as undoing:
-            # If the store can't be reached, the others keep their state, and the next message updates it.
-            undoing.callback(self._set_published, before)
+        with ExitStack() as rollback:
+            # If the store can't be reached, the other replicas keep the previous state, and the next message tries
+            # again.
+            rollback.callback(self._set_published, previous)
             self._set_published(session.snapshot())
-            await self._shared_state.store.update(self.id, before, self._published)
-            undoing.pop_all()
+            await self._shared_state.store.update(self.id, previous, self._published)
+            rollback.pop_all()
 
     def _set_published(self, snapshot: Snapshot) -> None:
         self._published = snapshot
 
     async def publish_needed_scopes(self) -> None:
-        """Inform other replicas of the scopes that its calls have required, which readers there require as well.
-        Raises the same errors as `publish`."""
+        """Inform other replicas of the scopes that calls of this session have required: readers of its streams there
+        need these scopes too. Raises the same errors as `publish`."""
         if self._connection.session.needed_scopes != self._published.needed_scopes:
             await self.publish()
 
@@ -137,19 +143,20 @@ class HttpSession:
         return SessionRecord(self.id, self.principal, self.client, seconds, self._published)
 
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
-        """Process a message from `principal`, the owner of the session, with the rights of this token. Returns the
-        reader of the answers to the requests `ids` in it, or None if there are no requests."""
-        # The same principal, but this token may allow less or more than the one before.
+        """Process a message from `principal`, the owner of the session, with the rights of the token that it was sent
+        with. Returns the reader of the answers to the requests in it, whose ids are `ids`; None if there are no
+        requests."""
+        # It is the same principal, but this token may have other rights than the previous one.
         self._connection.session.principal = principal
         reader = self._streams.post(ids) if ids else None
         self._connection.receive(message)
         if reader is None:
-            self.rest()
+            self.mark_idle()
         return reader
 
     def post_request(self, message: Message, id: RequestId, principal: Principal | None) -> Reader | bytes:
-        """Process a message with one request like `post`, but without a stream if the request is answered meanwhile
-        by a result. Returns the encoded answer, or its reader."""
+        """Process a message with one request like `post`, but without a stream if a result answers the request at
+        once. Returns the encoded answer, or the reader of the stream."""
         self._connection.session.principal = principal
         self._received_id = id
         self._connection.receive(message)
@@ -158,7 +165,7 @@ class HttpSession:
         if answer is None:
             return self._streams.post((id,))
         if isinstance(answer, bytes):
-            self.rest()
+            self.mark_idle()
         return answer
 
     @property
@@ -175,11 +182,11 @@ class HttpSession:
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Report resources instead of a lost replica. Their changes since then are unknown, so the client is asked to
-        read them again."""
+        """Report changes of resources in place of a lost replica. Changes that happened meanwhile are unknown, so the
+        client is notified that all of them have changed."""
         for uri in uris:
-            # As a request of the client's own, so that all checks of a subscription apply. No client knows the id, so
-            # no client's id can collide with it.
+            # The subscription is made as if the client requested it, so that all checks apply. The id is random, so
+            # that no id of the client can be the same.
             id_ = f"adopted {secrets.token_urlsafe(8)}"
             self._adopting = {**(self._adopting or {}), id_: uri}
             self._connection.receive(Request(id_, "resources/subscribe", {"uri": uri}))
@@ -190,7 +197,7 @@ class HttpSession:
         return self._streams.is_listening
 
     def process_forwarded(self, message: Message) -> None:
-        """Process a message that another replica received for a call that is here."""
+        """Process a message that another replica has received, for a call on this replica."""
         self._connection.receive(message)
 
     async def listen(self) -> Reader | Refusal:
@@ -203,11 +210,13 @@ class HttpSession:
         return await self._streams.resume(event_id)
 
     def missing_scope_failure(self, reader: Reader) -> Failure | None:
-        """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
+        """Return the answer that waits for `reader` if it is the error that the request's token lacks a scope;
+        otherwise None."""
         return self._streams.missing_scope_failure(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
-        """Return the first events of the response of `reader`; from now on its client may reconnect."""
+        """Return the first events of the response that sends the messages of `reader`. From now on its client may
+        reconnect."""
         return self._streams.begin(reader, sends_position=self.version is not None and self.version.priming_events)
 
     @property
@@ -231,20 +240,21 @@ class HttpSession:
         self._shared_state.idle.stop(self)
 
     def on_stream_closed(self, reader: Reader) -> None:
-        """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
+        """Record that a response no longer sends the messages of `reader`. Remaining messages wait for the next
+        reader, or are lost."""
         self._open_streams -= 1
-        self.rest()
+        self.mark_idle()
         self._streams.leave(reader)
         if self._ended:
             reader.stream.forget()
         self.on_caught_up()
 
     def release_room(self, size: int) -> None:
-        """Record that the client has read large answers of `size` bytes, or never will."""
+        """Stop counting `size` bytes of large answers, which the client has read or will never read."""
         self._connection.calls.room.remove(self.client, size)
 
     def on_caught_up(self) -> None:
-        """Record that a reader has caught up: messages that any replica held back for it can be sent."""
+        """Record that a reader has caught up: messages that were held back for it, on any replica, can be sent."""
         self._streams.notify_taken()
 
     @property
@@ -254,16 +264,17 @@ class HttpSession:
 
     async def finish(self, *, orderly: bool, continues_elsewhere: bool = False) -> None:
         """End the session: pending calls are finished within limits if `orderly`, otherwise cancelled. Its streams
-        end, those without an answer with a refusal. If the session `continues_elsewhere` on other replicas, only its
-        local part ends."""
+        end, and requests without an answer are refused. If the session `continues_elsewhere`, on other replicas, only
+        its part on this replica ends."""
         refusal = _STOPPING if orderly else MAY_HAVE_RUN if continues_elsewhere else _ENDED
         try:
             if orderly:
-                await self._connection.drain(still_answers=continues_elsewhere)  # through other replicas
+                # Other replicas forward the client's answers to this one.
+                await self._connection.drain(still_answers=continues_elsewhere)
         finally:
             try:
                 await self._connection.close()
-            finally:  # clients do not wait for the server's own code
+            finally:  # clients get the refusal even if the server's own code raises an error
                 self._close(refusal, continues_elsewhere=continues_elsewhere)
 
     def leave(self, *, continues_elsewhere: bool = False) -> bool:
@@ -288,8 +299,8 @@ class HttpSession:
     # Outgoing messages
 
     def _deliver(self) -> None:
-        # A sent message may cause more: an answer makes room for a call that waited.
-        while self._waiting is None and (outgoing := self._connection.outgoing()):
+        # Sending a message may produce more messages: for example, an answer lets a waiting call begin.
+        while self._catch_up is None and (outgoing := self._connection.outgoing()):
             if self._received_id is not None and self._take_answer(self._received_id, outgoing):
                 continue
             self._send(outgoing if self._adopting is None else self._replace_adopted(outgoing))
@@ -297,8 +308,8 @@ class HttpSession:
             self._streams.compact()
 
     def _take_answer(self, id: RequestId, outgoing: Sequence[Outgoing]) -> bool:
-        """Take the result of the request that is being received, if it is sent alone. Otherwise open its stream, and
-        return False."""
+        """Store the result of the request `id` for `post_request`, if `outgoing` contains nothing else. Otherwise
+        open a stream for the request, and return False."""
         self._received_id, first = None, outgoing[0]
         if len(outgoing) > 1 or first.related_request_id != id or not isinstance(first.message, Response):
             self._answer = self._streams.post((id,))
@@ -310,7 +321,8 @@ class HttpSession:
         return True
 
     def _replace_adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
-        """Return `outgoing`, with a notification instead of each answer to an adopted subscription."""
+        """Return `outgoing`, in which a notification that the resource has changed replaces each answer to a
+        subscription by `adopt`."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
             uri = None if item.related_request_id is None else adopting.pop(str(item.related_request_id), None)
@@ -320,27 +332,27 @@ class HttpSession:
         self._adopting = adopting or None
         return replaced
 
-    def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
-        self._held_back = self._streams.send(outgoing, patient=patient)
+    def _send(self, outgoing: Sequence[Outgoing], *, may_wait: bool = True) -> None:
+        self._held_back = self._streams.send(outgoing, may_wait=may_wait)
         if self._held_back:
             timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._resume_sending)
-            self._waiting = timer, self._streams.watch_taken(self._resume_sending)
+            self._catch_up = timer, self._streams.watch_taken(self._resume_sending)
 
     def _resume_sending(self) -> None:
         self._stop_waiting()
-        self._send(self._held_back, patient=False)
+        self._send(self._held_back, may_wait=False)
         self._deliver()
 
     def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            timer, stop_watching = self._waiting
+        if self._catch_up is not None:
+            timer, stop_watching = self._catch_up
             timer.cancel()
             stop_watching()
-            self._waiting = None
+            self._catch_up = None
 
-    # The time
+    # Idleness
 
-    def rest(self) -> None:
+    def mark_idle(self) -> None:
         """Mark the session as idle, unless a stream is being read."""
         if not self._open_streams and not self._is_closed:
             self._streams.compact()

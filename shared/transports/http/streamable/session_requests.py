@@ -1,6 +1,6 @@
 """Requests to the sessions of the handshake era, up to 2025-11-25: POST, GET and DELETE at one endpoint.
 
-Each method returns the refusal to answer with, or None once it has answered.
+Each method returns the refusal to send, or None if it has already answered.
 """
 
 import logging
@@ -24,63 +24,64 @@ from ....protocol.http.rules import (
 )
 from ....protocol.session.batches import MAX_BATCH
 from ....protocol.wire.jsonrpc import Message, Request, failure
-from ..limits.rate_limits import Allowances
+from ..limits.rate_limits import ClientQuotas
 from .reply import HttpExchange, Stage
 from .session import MAY_HAVE_RUN, HttpSession
 from .sessions import STORE_UNREACHABLE, Sessions
-from .stream_response import follow, send_answer
+from .stream_response import send_answer, send_stream
 from .streams import Reader
 from .token_expiry import end_with_token, may_read, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
 _RETRY_MS = 1_000
-"""Milliseconds after which a client reconnects if its token has expired."""
+"""Milliseconds after which a client may reconnect if its stream was ended because its token has expired."""
 
 
 class SessionRequests:
     """The requests to the sessions of one running server."""
 
-    def __init__(self, sessions: Sessions, allowances: Allowances | None, keep_alive_seconds: float) -> None:
+    def __init__(self, sessions: Sessions, quotas: ClientQuotas | None, keep_alive_seconds: float) -> None:
         self.sessions = sessions
-        self._allowances = allowances
+        self._quotas = quotas
         self._keep_alive_seconds = keep_alive_seconds
 
     async def post(self, http: HttpExchange, message: Message) -> Refusal | None:
         """Process a body for a session, and answer its requests."""
         sessions = self.sessions
         is_opening = isinstance(message, Request) and message.method == "initialize"
-        # A request that names a session is for that session, which refuses to be initialized again.
+        # An `initialize` with a session id is passed to that session, which refuses to be initialized again.
         if is_opening and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
         if len(ids) > MAX_BATCH:
-            ids = ()  # it is refused below, and exceeds the number that a store can claim at once
+            ids = ()  # the message is refused below, and a store can't claim so many ids at once
         entry = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
         if isinstance(entry, Refusal):
             return entry
-        # Claimed in the same step in which the session was found: two replicas must not serve one id.
-        session, is_free = entry
-        # After the session is found, as it has the negotiated version.
+        # `enter` claims the ids while it finds the session, so that two replicas can't serve requests with the same
+        # id.
+        session, ids_are_free = entry
+        # Checked after the session is found, because the check depends on the negotiated version.
         refusal = check_session_message(http.headers, message, session.version)
-        if len(ids) > 1 and refusal is None and self._allowances is not None:
-            error = await self._allowances.check(http.client, len(ids) - 1)  # one was taken with the request
+        if len(ids) > 1 and refusal is None and self._quotas is not None:
+            error = await self._quotas.check(http.client, len(ids) - 1)  # admission has counted one for the POST
             refusal = None if error is None else limit_exceeded(error)
-        if refusal is not None and is_free:
+        if refusal is not None and ids_are_free:
             sessions.leave(session, ids)
-        if refusal is not None or not is_free:
+        if refusal is not None or not ids_are_free:
             return refusal or refuse(400, "this id is in use by a request that has not been answered yet")
         if sessions.is_alone and len(ids) == 1:
             answer = session.post_request(message, ids[0], http.principal)
             if isinstance(answer, bytes):
                 await send_answer(http, session, answer)
             else:
-                await follow(http, session, answer, self._keep_alive_seconds)
+                await send_stream(http, session, answer, self._keep_alive_seconds)
             return None
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
             return MAY_HAVE_RUN if ids else STORE_UNREACHABLE  # a call that has begun must not be sent again
-        await follow(http, session, reader, self._keep_alive_seconds)
+        await send_stream(http, session, reader, self._keep_alive_seconds)
         if not sessions.is_alone:
             sessions.take_over(session, message)
         return None
@@ -89,24 +90,24 @@ class SessionRequests:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
-        # After the checks: a refused request opens no session, and its answer has no id.
+        # Opened after the checks: a refused request opens no session, and its answer has no session id.
         session = self.sessions.open(http.principal, http.client)
         if isinstance(session, Refusal):
             return session
 
         async def open_headers() -> tuple[tuple[str, str], ...]:
             if session.version is None:
-                return ()  # the id is sent with a successful answer only
+                return ()  # only a successful answer contains the session id
             await self.sessions.confirm(session)
             return ((SESSION_ID, session.id),)
 
         try:
             reader = session.post(message, request_ids(message), http.principal)
-            await follow(http, session, reader, self._keep_alive_seconds, open_headers)
+            await send_stream(http, session, reader, self._keep_alive_seconds, open_headers)
         except OSError:  # the other replicas can't be informed
             return STORE_UNREACHABLE
         finally:
-            # Nobody else would end it: its client never learned the id, or may not have.
+            # The client has not received the id, or perhaps not, so it can't end the session.
             if session.version is None or http.reply.stage is not Stage.ENDED:
                 self.sessions.end(session)
         return None
@@ -120,7 +121,8 @@ class SessionRequests:
         if isinstance(session, Refusal):
             return session
         peer = session.connection.session
-        # A token needs the scopes of the session's calls, whose answers and changes it would read.
+        # The token needs the scopes that the session's calls have required, because its stream may contain their
+        # answers and messages.
         if not may_read(http.principal, peer):
             answer = failure(None, InsufficientScope(peer.needed_scopes))
             return Refusal(403, answer, insufficient_scope(answer, http.resource) or ())
@@ -134,12 +136,12 @@ class SessionRequests:
         if isinstance(reader, Refusal):
             return reader
         self.sessions.adopt(session)
-        # A later call may need more scopes than this token has.
+        # Checked again while the stream is read: a later call may need more scopes than this token has.
         reader.may_read = partial(may_read, http.principal, peer)
-        # The stream itself continues for a client that reconnects with a valid token.
+        # When the token expires, the response ends but not the stream: the client may reconnect with a valid token.
         pause = partial(reader.pause, _RETRY_MS)
         with end_with_token(http.principal, partial(newest_reader, peer), pause):
-            await follow(http, session, reader, self._keep_alive_seconds)
+            await send_stream(http, session, reader, self._keep_alive_seconds)
         return None
 
     async def delete(self, http: HttpExchange) -> Refusal | None:
@@ -149,7 +151,7 @@ class SessionRequests:
             return session
         self.sessions.end(session)
         try:
-            # A client that has deleted a session relies on its id being unknown everywhere.
+            # Wait until every replica knows: after DELETE, a client relies on the id being unknown everywhere.
             await self.sessions.settle()
         except OSError:  # the other replicas may not know
             return MAY_HAVE_RUN
@@ -166,8 +168,8 @@ class SessionRequests:
 
 
 async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
-    """Share the effects of a processed message with other replicas. Returns False if that fails; then its answer is
-    never read."""
+    """Share the effects of a processed message with other replicas. Returns False if that fails; then the answer that
+    waits for `reader` is dropped."""
     try:
         await sessions.share(session, message)
     except OSError as error:

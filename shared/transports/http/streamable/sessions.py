@@ -1,12 +1,12 @@
 """The sessions of one endpoint: their opening, their lookup by id and principal, and their end.
 
-A store, which other replicas may share, records the owner of each session. A session is present here once it has had
-a local request: it was opened here, or was restored from its record. Changes to it are also sent to the other
-replicas that hold it.
+A store, which other replicas may share, records the owner of each session. A session is present on this replica once
+it has had a request here: it was opened here, or was restored from its record. Changes to a session are sent to all
+replicas on which it is present.
 
-A session that is being opened can't be found until its client has been sent its id. One that ends in the middle of a
-call needs a task, in the task group of the endpoint; all others end at once. Ten thousand tasks at once would need
-more memory than the sessions did.
+A session that is being opened can't be found until its id has been sent to the client. A session that ends in the
+middle of a call needs a task, in the task group of the endpoint, to wait for the end of the call. All other sessions
+end without a task: ten thousand tasks at once would need more memory than the sessions did.
 """
 
 import logging
@@ -32,16 +32,16 @@ from ....stores.memory import Stores
 from ....telemetry.footprint import return_memory
 from ..limits.client_shares import Shares
 from ..limits.endpoint_limits import SessionLimits, SharedSessionState
-from ..limits.rate_limits import Allowances
+from ..limits.rate_limits import ClientQuotas
 from .session import HttpSession
 
 log = logging.getLogger("shared.transports.http")
 
-BURST = 100
-"""Sessions that must have ended before their memory is returned to the system; fewer are not worth the time."""
+MEMORY_RETURN_SESSIONS = 100
+"""The number of ended sessions from which memory is returned to the system; for fewer it is not worth the time."""
 QUIET_SECONDS = 1.0
-"""Seconds without the end of a session after which a burst is over."""
-_SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
+"""Seconds in which no session may end before memory is returned."""
+_SUBSCRIPTION_METHODS = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
 STORE_UNREACHABLE = refuse(
     503, "the store shared by the replicas can't be reached; try again in a moment", Retry_After="2"
@@ -53,7 +53,7 @@ class Sessions:
     """The sessions of one endpoint."""
 
     def __init__(
-        self, running: Run[Any], tasks: TaskGroup, limits: SessionLimits, allowances: Allowances | None = None
+        self, running: Run[Any], tasks: TaskGroup, limits: SessionLimits, quotas: ClientQuotas | None = None
     ) -> None:
         self._running = running
         self._tasks = tasks
@@ -64,21 +64,22 @@ class Sessions:
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
         self._shared_state = SharedSessionState(limits, replica, self._on_unused)
-        self.allowances = allowances
+        self.quotas = quotas
         """The limits of one principal."""
-        self.shares = Shares(limits.sessions, allowances)
-        """The shares of clients in the sessions, including those found in the store."""
+        self.shares = Shares(limits.sessions, quotas)
+        """The shares of clients in the sessions that are present on this replica."""
         self._on_evict = self._evict  # one object for thousands of sessions
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
-        self._lapsed: list[HttpSession] = []
-        self._ended = 0
+        self._unused: list[HttpSession] = []
+        self._ended_count = 0
         self._entering: Counter[str] = Counter()
         self._ended_while_entering: set[str] = set()
         """Ids of sessions that ended while they were being looked up in the store."""
         self._is_ending = False
+        """True if all sessions are being ended."""
         self._is_leaving = False
-        """True if new requests must go to the other replicas."""
+        """True if this replica is stopping and clients must send new requests to the other replicas."""
         self.on_post: Callable[[str, Post], None] = _ignore
         """Handles messages from other replicas for the local streams of HTTP+SSE, by session id."""
         self._bus.receive(self._on_notice)
@@ -96,8 +97,8 @@ class Sessions:
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
-        """Open a session whose id is not known to anyone yet. Returns a refusal if there are too many sessions and
-        none can be ended to make room."""
+        """Open a session, which can't be found by its id before `confirm`. Returns a refusal if there are too many
+        sessions and none can be ended to make room."""
         refusal = self.shares.make_room(client)
         if refusal is not None:
             return refusal
@@ -118,34 +119,36 @@ class Sessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[HttpSession, bool] | Refusal:
-        """Return the session with that id, and True if the requests `ids` are served here from now on, because none
-        of them is being served. Someone else's session is treated as unknown."""
+        """Return the session with that id, and whether the requests `ids` are now claimed by this replica, which is
+        possible only if no replica is serving a request with one of these ids. Another principal's session is treated
+        as unknown."""
         try:
-            # Without other replicas nothing can change while the store in memory answers, so no ends need to be
-            # recorded.
+            # Without other replicas the store is in memory, and no session can end while it answers, so ends need not
+            # be recorded.
             entry = await (self._store.enter if self.is_alone else self._enter_store)(id, principal, ids)
         except OSError:
             return STORE_UNREACHABLE
         if entry is None:
             return _STOPPING if self._is_leaving else _UNKNOWN
-        record, is_free = entry
+        record, ids_are_free = entry
         session = self._by_id.get(id)
         if session is None:
             refusal = self.shares.make_room(record.client)
             if refusal is not None:
-                # The store has recorded that this replica has the session and serves the ids, but it does neither.
-                self._store.leave(id, ids if is_free else ())
+                # The store has recorded that the session is present here and that its requests are served here. Undo
+                # both.
+                self._store.leave(id, ids if ids_are_free else ())
                 self._store.release(id)
                 return refusal
             session = self._by_id[id] = self._add(record)
         self.shares.use(session)
-        return session, is_free
+        return session, ids_are_free
 
     async def _enter_store(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId]
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the answer of the store for a session; None if the session has ended in the meantime, or if this
-        replica stops."""
+        """Return the record of a session from the store, and whether the requests `ids` are now claimed; None if the
+        session is unknown or has ended in the meantime, or if this replica is stopping."""
         self._entering[id] += 1
         try:
             entry = await self._store.enter(id, principal, ids)
@@ -159,18 +162,19 @@ class Sessions:
                 self._ended_while_entering.discard(id)
 
     def leave(self, session: HttpSession, ids: Sequence[RequestId]) -> None:
-        """Record that the requests `ids` are not served after all."""
+        """Release the requests `ids`, which were claimed by `enter` but are not served."""
         self._store.leave(session.id, ids)
 
     async def share(self, session: HttpSession, message: Message) -> None:
-        """Inform other replicas of the changes that `message` makes, and forward the message to the replicas that it
-        concerns: the one that asked a question, or the one that serves a cancelled request."""
+        """Inform other replicas of changes to the session, and forward the parts of `message` that concern them: an
+        answer goes to the replica that sent the request, a cancellation to the replica that serves the cancelled
+        request."""
         await session.publish()
         for part in messages_of(message):
             owner = None
             if isinstance(part, Response | Failure):
-                # Our ids of questions contain the number of the replica, so an answer finds its replica without
-                # asking the store.
+                # The ids of requests to the client contain the number of the sending replica, so the store is not
+                # needed.
                 owner = find_asker(normalize_id(part).id)
             elif (id_ := cancelled_id(part)) is not None:
                 owner = await self._store.owner(session.id, id_)
@@ -178,18 +182,18 @@ class Sessions:
                 await self._bus.deliver(owner, Notice(session.id, part))
 
     def take_over(self, session: HttpSession, message: Message) -> None:
-        """Stop all other replicas from reporting a resource to which the client has subscribed here with `message`,
-        or from which it has unsubscribed."""
+        """Stop all other replicas from reporting the changes of a resource, after the client has subscribed to it
+        here, or has unsubscribed from it, with `message`."""
         for part in messages_of(message):
-            if isinstance(part, Request) and part.method in _SUBSCRIBING:
+            if isinstance(part, Request) and part.method in _SUBSCRIPTION_METHODS:
                 uri = part.params.get("uri")
-                is_watched = part.method == _SUBSCRIBING[0]
-                # Only if it took effect: the request may have been refused, or undone since.
+                is_watched = part.method == _SUBSCRIPTION_METHODS[0]
+                # Only if the request took effect: it may have been refused, or undone by a later request.
                 if isinstance(uri, str) and session.is_subscribed(uri) is is_watched:
                     self._store.watch(session.id, uri, is_watched=is_watched)
 
     def end(self, session: HttpSession) -> None:
-        """End one session at once, everywhere: its id is unknown from now on, and pending calls are cancelled."""
+        """End a session at once, on all replicas: its id is unknown from now on, and pending calls are cancelled."""
         self._store.delete(session.id)
         self._note_end(session.id)
         self._end(session)
@@ -199,8 +203,8 @@ class Sessions:
         await self._store.settle()
 
     def end_all(self, *, orderly: bool) -> None:
-        """End every session, or if there are other replicas, its local part; pending calls are finished if `orderly`,
-        otherwise cancelled."""
+        """End every session, or if there are other replicas, its part on this replica. Pending calls are finished if
+        `orderly`, otherwise cancelled."""
         self._is_ending, self._is_leaving = True, not self.is_alone
         for session in (*self._opening, *self._by_id.values()):
             self._tasks.start_soon(
@@ -220,17 +224,18 @@ class Sessions:
             self._tasks.start_soon(self._release, session)
 
     async def _release(self, session: HttpSession) -> None:
-        """Release a session that has made room; it ends if no other replica holds it."""
+        """End the part on this replica of a session that was evicted; the session itself ends if it is present on no
+        other replica."""
         is_back = session.id in self._by_id
         continues_elsewhere = is_back or not await self._store.lapse(session.id, is_busy=False)
         await self._finish(session, orderly=False, continues_elsewhere=continues_elsewhere)
 
     def _on_notice(self, notice: Notice) -> None:
-        """Handle a notice from another replica about a session."""
+        """Handle a message about a session from another replica."""
         if notice.post is not None:
             self.on_post(notice.session, notice.post)
             return
-        # A notice with only a session means that the session has ended.
+        # A notice that contains nothing but the session means that the session has ended.
         if notice == Notice(notice.session):
             self._note_end(notice.session)
         session = self._by_id.get(notice.session)
@@ -246,14 +251,15 @@ class Sessions:
             self._end(session)
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
-        """Handle a subscription, or the end of a subscription, that the client made on another replica."""
+        """Stop reporting a resource: the client has subscribed to it, or unsubscribed from it, on another replica."""
         with log_errors():
             await session.changes.unsubscribe(session.unsubscribe(uri), session.client)
 
-    # Changes of the replicas
+    # Notifications of changes among the replicas
 
     def on_lost(self) -> None:
-        """End the local part of all sessions, which the other replicas have taken over."""
+        """End the part of all sessions on this replica: it was separated from the others, which have taken over the
+        sessions."""
         for session in (*self._opening, *self._by_id.values()):
             self._end(session, continues_elsewhere=True)
 
@@ -266,8 +272,7 @@ class Sessions:
             self.adopt(session)
 
     def adopt(self, session: HttpSession) -> None:
-        """Notify the client of `session`, if it listens here, of the resources to which it has subscribed on lost
-        replicas."""
+        """Take over the subscriptions of `session` on lost replicas, if its client listens on this replica."""
         if session.is_listening and not self.is_alone:
             self._tasks.start_soon(self._adopt, session)
 
@@ -282,42 +287,44 @@ class Sessions:
             self._ended_while_entering.add(id)
 
     def _on_unused(self, session: HttpSession) -> None:
-        """Handle a session that has been unused here for too long."""
-        self._lapsed.append(session)
-        if len(self._lapsed) == 1:
-            self._tasks.start_soon(self._end_lapsed)
+        """Handle a session that has been unused on this replica for too long."""
+        self._unused.append(session)
+        if len(self._unused) == 1:
+            self._tasks.start_soon(self._end_all_unused)
 
-    async def _end_lapsed(self) -> None:
-        while self._lapsed:
+    async def _end_all_unused(self) -> None:
+        while self._unused:
             try:
-                await self._end_unused(self._lapsed[0])
+                await self._end_unused(self._unused[0])
             except OSError as error:
-                # All of them wait for the same store: trying each would cause as many failures.
-                unreleased, self._lapsed = self._lapsed, []
+                # All sessions need the same store, which can't be reached: the others are not tried.
+                unreleased, self._unused = self._unused, []
                 log.warning("%d unused sessions can't be released; trying again later: %s", len(unreleased), error)
                 for session in unreleased:
-                    session.rest()
+                    session.mark_idle()
             else:
-                del self._lapsed[0]
+                del self._unused[0]
 
     async def _end_unused(self, session: HttpSession) -> None:
         if session.streams or session in self._shared_state.idle:
             return  # it has been used in the meantime
-        # The store is asked now, and the session may be used until it answers.
+        # The session may be used again before the store has answered, which increases this number.
         uses = session.uses
         if session.id in self._entering:
-            session.rest()
+            session.mark_idle()
         elif await self._store.lapse(session.id, is_busy=session.is_busy):
             self._end(session)
         elif session.uses != uses:
-            await self._store.enter(session.id, session.principal)  # it was used here while the store was asked
+            await self._store.enter(
+                session.id, session.principal
+            )  # used meanwhile, so it must be recorded as present again
         elif session.is_busy:
-            session.rest()
+            session.mark_idle()
         else:
             self._end(session, continues_elsewhere=True)
 
     def _end(self, session: HttpSession, *, continues_elsewhere: bool = False) -> None:
-        """End the local part of a session."""
+        """End the part of a session on this replica."""
         if not self._forget(session):
             return
         if session.leave(continues_elsewhere=continues_elsewhere):
@@ -329,8 +336,8 @@ class Sessions:
 
     def _forget(self, session: HttpSession) -> bool:
         is_present = session in self._opening or self._by_id.get(session.id) is session
-        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or a notice from
-        # another replica.
+        # Called again, this does nothing: a session may be ended by a DELETE, by its time limit and by another
+        # replica, and the first of these counts.
         if is_present:
             self.shares.remove(session)
             self._opening.discard(session)
@@ -348,29 +355,32 @@ class Sessions:
             self.count_ended()
 
     def count_ended(self) -> None:
-        """Count the end of a session, here or elsewhere. After many ends, the memory is returned to the system."""
-        self._ended += 1
-        if self._ended == BURST and not self._is_ending:  # otherwise the tasks may have ended
+        """Count the end of a session of any transport. After many ends, memory is returned to the system."""
+        self._ended_count += 1
+        if (
+            self._ended_count == MEMORY_RETURN_SESSIONS and not self._is_ending
+        ):  # once all sessions are being ended, the task group may be closed
             self._tasks.start_soon(self._release_memory)
 
     async def _release_memory(self) -> None:
-        """Return the memory of many sessions to the system when none has ended for a while, at the end of a burst."""
+        """Wait until no session has ended for `QUIET_SECONDS`, and return the memory of the ended sessions to the
+        system."""
         previous = 0
-        while previous != self._ended:
-            previous = self._ended
+        while previous != self._ended_count:
+            previous = self._ended_count
             await anyio.sleep(QUIET_SECONDS)
-        self._ended = 0
+        self._ended_count = 0
         return_memory()
 
 
 def _ignore(_id: str, _post: Post) -> None:
-    """Ignore a message: there are no streams of HTTP+SSE."""
+    """Ignore a message for a stream of HTTP+SSE: there are no such streams."""
 
 
 @contextmanager
 def log_errors(on_failure: Callable[[], None] | None = None) -> Iterator[None]:
-    """Log errors in the block, which concerns one session: a failure of the server's own code affects no other
-    session. `on_failure` is called then."""
+    """Log errors in the block, which concerns one session, so that a failure of the server's own code affects no
+    other session. After an error, `on_failure` is called."""
     try:
         yield
     except Exception:

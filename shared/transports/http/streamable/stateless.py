@@ -1,10 +1,10 @@
 """The requests of 2026-07-28: each POST is a separate peer, served inside its HTTP request.
 
-If the answer is the first message to send, the reply is JSON with the status of the answer; if a notification comes
-first, it is an event stream. A client that goes away cancels its request.
+If the first message to send is the answer, the reply is JSON with the status of the answer; if it is a notification,
+the reply is an event stream. A client that disconnects cancels its request.
 
-A request of a dialect is served in the same way. Its client may accept only one of the two forms, and the status is
-200, the only status that the documents of the dialects define for an answer.
+A request in a dialect is served in the same way, with two differences: its client may accept only one of the two
+forms, and the status is always 200, the only status that the descriptions of the dialects define for an answer.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class StatelessRequests:
         self._header_arguments: HeaderArguments
         self._limits = limits
         self._count_refusal = count_refusal
-        self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
+        self._request_slots, self._listen_slots = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._pending: set[_StatelessRequest] = set()
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class StatelessRequests:
         self._header_arguments = HeaderArguments(running)
 
     def end(self) -> None:
-        """Stop with the server: listen streams end, and calls have some time to finish."""
+        """End all requests because the server stops: listen streams end, and calls have some time to finish."""
         for request in self._pending:
             request.end()
 
@@ -74,21 +74,21 @@ class StatelessRequests:
             request.cancel()
 
     async def post(self, http: HttpExchange, message: Message, codec: Codec) -> Refusal | None:
-        """Serve one body. Returns the refusal to answer with, or None once it is answered."""
+        """Serve one message. Returns the refusal to send, or None if the message has already been answered."""
         refusal = check_stateless_body(message)
         if refusal is not None:
             return refusal
-        if not isinstance(message, Request):  # a notification, for which nothing waits here
+        if not isinstance(message, Request):  # a notification, for which no request is pending here
             await http.reply.json(202, b"")
             return None
-        # Only the tools that this principal sees have marked arguments here.
+        # A tool that is hidden from this principal is treated as unknown.
         refusal = check_stateless(
             http.headers, message, partial(self._header_arguments.find, principal=http.principal)
         )
         return refusal or await self._serve(http, message, codec)
 
     async def post_dialect(self, http: HttpExchange, message: Message, codec: Codec) -> Refusal | None:
-        """Serve a body of the dialect that `codec` has detected; its refusals have the form of the dialect."""
+        """Serve a message in the dialect that `codec` has detected. Refusals have the form of the dialect."""
         form = dialect_form(http.headers)
         match message:
             case Request(id_, "subscriptions/listen") if form == JSON:
@@ -107,9 +107,9 @@ class StatelessRequests:
     async def _serve(
         self, http: HttpExchange, request: Request, codec: Codec, required_type: str | None = None
     ) -> Refusal | None:
-        # Streams that are silent for hours must not take the room of calls.
-        portions = self._listening if request.method == "subscriptions/listen" else self._requests
-        if not portions.reserve(http.client):
+        # Listen streams have their own limit: they may last for hours, and must not take the place of calls.
+        slots = self._listen_slots if request.method == "subscriptions/listen" else self._request_slots
+        if not slots.reserve(http.client):
             return _BUSY
         learn = self._header_arguments.learn if request.method == "tools/list" else None
         exchange = _StatelessRequest(self._running, http, codec, required_type, learn)
@@ -118,7 +118,7 @@ class StatelessRequests:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
             self._pending.discard(exchange)
-            portions.release(http.client)
+            slots.release(http.client)
         return None
 
 
@@ -133,32 +133,32 @@ class _StatelessRequest:
         required_type: str | None = None,
         learn: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`codec` has decoded the request. `required_type` is the media type of the answer, if the client accepts no
-        other. `learn` receives the result before it is sent."""
+        """`codec` has decoded the request, and encodes the answer. `required_type` is the media type of the answer,
+        if the client accepts no other. `learn` receives the result before it is sent."""
         self._codec = codec
         self._required_type = required_type
         self._learn = learn
         self._reply = http.reply
         self._resource = http.resource
-        self._ready = Signal()
-        self._is_over = False
+        self._wakeup = Signal()
+        self._is_answered = False
         self._large_bytes = 0
         self._is_receiving = True
         self._connection = running.connect(http.principal, self._on_waiting, http.client)
         self._drain_seconds = running.calls.limits.drain_seconds
         self._drain_timer: asyncio.TimerHandle | None = None
 
-    async def run(self, http: HttpExchange, request: Request, pause: float) -> None:
-        """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
-        served."""
+    async def run(self, http: HttpExchange, request: Request, keep_alive_seconds: float) -> None:
+        """Answer `request`; after each `keep_alive_seconds` in seconds without a message, a comment shows that it is
+        being served."""
         try:
             self._connection.receive(request)
             self._is_receiving = False
             if outgoing := self._connection.outgoing():
                 await self._write(outgoing)
-            # Most requests are answered by now, and their clients need no watch.
-            if not self._is_over:
-                with Watch(http.receive, self._reply.comment, pause, gone=self.cancel):
+            # Most requests are answered by now, so their clients need not be watched.
+            if not self._is_answered:
+                with Watch(http.receive, self._reply.comment, keep_alive_seconds, on_gone=self.cancel):
                     await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
             if self._drain_timer is not None:
@@ -167,7 +167,8 @@ class _StatelessRequest:
                 call_when_read(
                     http.receive, partial(self._connection.calls.room.remove, http.client, self._large_bytes)
                 )
-            # Most likely the client has disconnected, which cancels the call (2026-07-28, Streamable HTTP).
+            # If the call is still running, most likely the client has disconnected, which cancels the call
+            # (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
@@ -175,15 +176,15 @@ class _StatelessRequest:
     def _on_waiting(self) -> None:
         if self._is_receiving:  # `run` writes the answer next
             return
-        # The room is taken before the answer is written: the calls of many requests may end in one turn of the event
+        # The size of the answer is counted before it is written, because many calls may end in one turn of the event
         # loop.
         waiting = self._connection.session.waiting
         answer = waiting[-1].message if waiting else None
         if isinstance(answer, Response):
-            self._take_room(weigh_texts(answer.result) or 0)
-        self._ready.wake()
+            self._count_large_answer(weigh_texts(answer.result) or 0)
+        self._wakeup.wake()
 
-    def _take_room(self, size: int) -> None:
+    def _count_large_answer(self, size: int) -> None:
         if size >= LARGE_RESULT_BYTES and not self._large_bytes:
             self._large_bytes = size
             self._connection.calls.room.add(self._connection.client, size)
@@ -193,44 +194,44 @@ class _StatelessRequest:
             await self._send_all()
 
     async def _send_all(self) -> None:
-        while not self._is_over:
+        while not self._is_answered:
             outgoing = self._connection.outgoing()
             if outgoing:
                 await self._write(outgoing)
             else:
-                await self._ready.wait()
+                await self._wakeup.wait()
 
     def end(self) -> None:
-        """Stop with the server: a listen stream ends, and a call has some time to finish."""
+        """End the request because the server stops: a listen stream ends, and a call has some time to finish."""
         self._connection.finish()
         self._drain_timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.cancel)
 
     def cancel(self) -> None:
-        """End the request at once: the client has disconnected, or time is up, or the server has failed."""
-        self._is_over = True
-        self._ready.wake()
+        """End the request at once, because the client has disconnected, the time is up, or the server has failed."""
+        self._is_answered = True
+        self._wakeup.wake()
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
         """Write messages into the reply, the answer last."""
-        # One request has one answer, and nothing follows it.
+        # A request has one answer, which is the last message.
         answer = next((item.message for item in outgoing if isinstance(item.message, (Response, Failure))), None)
         if self._learn is not None and isinstance(answer, Response):
             self._learn(answer.result)
         encode = self._codec.encode
-        # JSON if nothing came before it, unless the client accepts only one form.
+        # The answer is JSON if no message came before it, unless the client accepts only one form.
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
         if answer is not None and (is_json if self._required_type is None else self._required_type == JSON):
             status_and_headers = find_kind_status(answer, self._resource) if isinstance(answer, Failure) else None
-            if status_and_headers is None:  # dialects have no other status
+            if status_and_headers is None:  # 200 is the only status in dialects
                 status_and_headers = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             data = encode(answer)
-            self._take_room(len(data))
+            self._count_large_answer(len(data))
             await self._reply.json(status_and_headers[0], data, status_and_headers[1])
         elif self._required_type != JSON:
-            written = [encode(item.message) for item in outgoing if item.message is not None]
-            events = [ServerSentEvent(data) for data in written if data]
+            texts = [encode(item.message) for item in outgoing if item.message is not None]
+            events = [ServerSentEvent(data) for data in texts if data]
             if events:
-                self._take_room(sum(map(len, written)))
+                self._count_large_answer(sum(map(len, texts)))
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
-            self._is_over = True
+            self._is_answered = True

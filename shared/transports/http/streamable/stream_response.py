@@ -1,7 +1,9 @@
-"""One HTTP response that follows a stream of a session: JSON if the answer comes first, otherwise an event stream.
+"""An HTTP response that sends the messages of a session's stream: as JSON if the answer comes first, otherwise as an
+event stream.
 
-A call that is silent for long begins its event stream on its own, to show that the connection is alive, and so that
-the client may reconnect if it is lost. Otherwise the stream begins with the first message before the answer.
+The event stream begins with the first message before the answer. If a call is silent for long, its event stream
+begins without a message, to show that the connection is alive, and to let the client reconnect if the connection is
+lost.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,56 +18,65 @@ from .reply import HttpExchange, Reply, Stage, Watch
 from .session import MAY_HAVE_RUN, HttpSession
 from .streams import Reader
 
-SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
-"""Returns the headers of a JSON answer when it is sent."""
+MakeHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
+"""Returns additional headers of a JSON answer; called when the answer is sent."""
 
 
 async def send_answer(http: HttpExchange, session: HttpSession, answer: bytes) -> None:
-    """Send the encoded answer to a request that needed no stream."""
+    """Send the encoded answer to a request without a stream."""
     try:
         await session.publish_needed_scopes()
         await http.reply.json(200, answer)
     finally:
-        # As in `follow`.
+        # Large answers count towards the limits of the client until it has read them.
         if len(answer) >= LARGE_RESULT_BYTES:
             call_when_read(http.receive, partial(session.release_room, len(answer)))
 
 
-async def follow(
-    http: HttpExchange, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
+async def send_stream(
+    http: HttpExchange,
+    session: HttpSession,
+    reader: Reader | None,
+    keep_alive_seconds: float,
+    headers: MakeHeaders | None = None,
 ) -> None:
-    """Send the messages of `reader` until it ends or the client goes away; a comment every `pause` seconds keeps the
-    connection open. Without a reader, answer 202."""
+    """Send the messages of `reader` until they end or the client disconnects. Every `keep_alive_seconds`, a comment
+    keeps the connection open. Without a reader, the response is 202."""
     if reader is None:
         await http.reply.json(202, b"")
         return
 
     async def keep_alive() -> None:
-        # The answer to `initialize` carries the session's id, so it can't arrive on a stream that has begun.
+        # A header of the answer to `initialize` contains the session's id, so this answer can't follow on an event
+        # stream that has begun.
         if http.reply.stage is Stage.NEW and session.version is not None:
             reader.begin()
         await http.reply.comment()
 
     session.on_stream_opened()
     try:
-        # Most requests are answered by now, and their clients need no watch.
+        # Most requests are answered by now, so their clients need not be watched.
         is_answered = reader.stream.sole_answer is not None
-        with nullcontext() if is_answered else Watch(http.receive, keep_alive, pause, gone=reader.cut):
+        with (
+            nullcontext()
+            if is_answered
+            else Watch(http.receive, keep_alive, keep_alive_seconds, on_gone=reader.cancel)
+        ):
             await _write(http, session, reader, headers)
     finally:
         session.on_stream_closed(reader)
-        # Large answers count towards the limits of their client until it has read them.
+        # Large answers count towards the limits of the client until it has read them.
         if reader.large_answer_bytes:
             call_when_read(http.receive, partial(session.release_room, reader.large_answer_bytes))
-    # A chunked response that ended cleanly would look complete: the client must see that it was not.
-    if reader.is_cut and http.reply.stage is not Stage.ENDED:
+    # The connection is aborted, because a chunked response that ends cleanly would look complete to the client.
+    if reader.is_cancelled and http.reply.stage is not Stage.ENDED:
         abort_answer(http.receive)
 
 
-async def _write(http: HttpExchange, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
+async def _write(http: HttpExchange, session: HttpSession, reader: Reader, headers: MakeHeaders | None) -> None:
     stream, reply = reader.stream, http.reply
     await reader.wait()
-    if reader.is_cut:
+    if reader.is_cancelled:
         return
     try:
         await session.publish_needed_scopes()
@@ -82,37 +93,39 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
         await reply.refuse(stream.refusal)
     else:
         try:
-            with reader.cancelled_by_cut():
+            with reader.writing_scope():
                 await _write_events(reply, session, reader)
-        except Unavailable:  # the other replicas do not know of the stream that was to begin
+        except Unavailable:  # the other replicas could not be informed of the stream
             await _abort(reply, reader)
 
 
 async def _abort(reply: Reply, reader: Reader) -> None:
-    """End the response because the other replicas can't be told what its client would see."""
+    """End the response because the other replicas could not be informed of what the client is about to receive."""
     if reply.stage is Stage.NEW:
         await reply.refuse(MAY_HAVE_RUN)
     else:
-        reader.cut()
+        reader.cancel()
 
 
 async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
     stream, events = reader.stream, session.begin(reader)
-    while not (reader.is_cut or reply.stage is Stage.ENDED):
+    while not (reader.is_cancelled or reply.stage is Stage.ENDED):
         if not reader.may_read():
-            # Its token no longer allows it to read the stream: the next messages wait for a reader with another.
-            reader.cut()
+            # The token of this response may no longer read the stream. Later messages wait for a reader with another
+            # token.
+            reader.cancel()
             return
         events += stream.take()
         if reader.retry_ms is not None and not stream.is_over:
             events.append(stream.position_event(reader.retry_ms))
         last = reader.is_ending
-        session.on_caught_up()  # which may put messages on the stream that were held back for this reader
-        # Before the bytes are sent: a client that reconnects at another replica must find the same messages there.
+        session.on_caught_up()  # this may put messages on the stream that were held back for this reader
+        # The other replicas are informed before the bytes are sent: a client that reconnects to another replica must
+        # find the same messages there.
         await session.publish_needed_scopes()
-        settled = stream.pending_replication()
-        if settled is not None:
-            await settled
+        replicated = stream.pending_replication()
+        if replicated is not None:
+            await replicated
         await reply.events(events, last=last)
         await reader.wait()
         events = []

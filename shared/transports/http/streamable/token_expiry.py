@@ -1,7 +1,7 @@
-"""The tokens that may read a stream, and the end of long-lived streams with the token that opened them, unless a
-newer token has arrived since.
+"""Decides which tokens may read a stream, and ends long-lived streams when the token that opened them expires, unless
+a newer token has arrived since.
 
-A pending call is finished: it was allowed when it began, and its duration is limited.
+A pending call is not ended: it was allowed when it began, and its duration is limited.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from ....protocol.identity import Principal
 from ....protocol.session.server import ServerSession
 
 CHECK_SECONDS = 3_600.0
-"""Seconds for which the clock of the event loop is trusted, which may stop while the machine sleeps."""
+"""Maximum number of seconds between two checks, because the event loop's clock may stop while the machine sleeps."""
 REVOKED_SECONDS = 5.0
-"""Seconds between two checks of whether a token was revoked."""
+"""Seconds between two checks for tokens that can be revoked."""
 
 
 def may_read(principal: Principal | None, session: ServerSession) -> bool:
-    """Return True if the token of `principal` has the scopes of the session's calls, whose answers and changes it
-    would read."""
+    """Return True if the token of `principal` has all scopes that the session's calls have required. A reader would
+    see the answers to these calls, and their messages."""
     needed = session.needed_scopes
     return not needed or principal is None or principal.scopes is None or grants(principal.scopes, needed)
 
@@ -36,8 +36,8 @@ def newest_reader(session: ServerSession) -> Principal | None:
 def end_with_token(
     opening_principal: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
 ) -> Iterator[None]:
-    """Call `end` during a stream that `opening_principal` has opened, when neither that token nor the newest one of
-    the same principal is valid anymore."""
+    """Call `end` during the block, which serves a stream that `opening_principal` has opened, once neither that token
+    nor the newest one of the same principal (returned by `newest`) is valid anymore."""
     if opening_principal is None or (opening_principal.expires is None and opening_principal.is_revoked is None):
         yield
         return

@@ -1,12 +1,12 @@
 """The server side of one WebSocket: messages to and from an upgraded connection (RFC 6455).
 
-`websockets` has the state machine, which parses frames and answers pings and closes; this module limits a peer in its
-use of resources. Reading pauses while received data is unconsumed, or while the peer has not read sent data: a peer
-that pings and never reads delays only itself. A message has the length limit and the time limit of the body of a
-request, in any number of fragments. A peer that is silent for two ping intervals is disconnected, and so is a peer
-that does not read.
+The library `websockets` contains the state machine, which parses frames and answers pings and close frames. This
+module limits the resources that a peer can use. Reading pauses while much received data is unprocessed, or while the
+peer does not read: a peer that sends pings and never reads delays only itself. A message, in any number of fragments,
+has the limits of length and time of a request's body. A peer that is silent for two ping intervals is disconnected,
+and so is a peer that does not read.
 
-No extension is offered: compression would need more memory for each connection than everything else.
+No extension is offered: compression would need more memory for each connection than everything else together.
 """
 
 import asyncio
@@ -24,20 +24,21 @@ from ....telemetry.footprint import count_bytes
 from ..engine.write_backlog import UpgradedProtocol, backlog
 
 CLOSE_SECONDS = 0.8
-"""Seconds that a peer has to answer a close frame, and to read the data before it: less than the second for which a
-stopping listener waits for its connections, once its servers have drained."""
+"""Seconds that a peer has to read the remaining data and to answer a close frame. It is less than the second for
+which a stopping listener waits for its connections after the calls of its servers have ended."""
 _COPIES = 3
-"""The copies of a message that is being written: the result, its JSON, and the data that the peer has not read."""
-_MAX_UNREAD_BYTES = 65_536
-"""Maximum number of bytes of unread messages; beyond it, reading is paused."""
-_FRAME_BYTES = 64
-"""Bytes counted for a message in addition to its text, which may be empty."""
-_READ_BYTES = 4_096
-"""Number of bytes parsed at once: at most 700 frames, which take some milliseconds."""
+"""The number of copies of a message in memory while it is written: the result, its JSON, and the data that the peer
+has not read."""
+_MAX_UNPROCESSED_BYTES = 65_536
+"""Maximum number of bytes of received messages that have not been processed; beyond it, reading is paused."""
+_MESSAGE_OVERHEAD_BYTES = 64
+"""Bytes counted for each message in addition to its text, because many empty messages use memory too."""
+_PARSED_BYTES = 4_096
+"""Number of bytes parsed at once. They contain at most 700 frames, which take a few milliseconds."""
 _MAX_FRAMES = 200
-"""Frames after which parsing waits for the next turn of the event loop."""
-_MAX_SILENT_PAUSES = 2
-"""Consecutive silent pauses after which the peer is considered dead."""
+"""Number of frames after which parsing waits for the next turn of the event loop."""
+_MAX_SILENT_INTERVALS = 2
+"""Consecutive ping intervals without a sign of life after which the peer is considered dead."""
 
 frames_log = logging.getLogger("shared.transports.http.websocket.frames")
 """The logger of `websockets`, which would record every connection, and the contents of its frames."""
@@ -45,21 +46,21 @@ frames_log.setLevel(logging.WARNING)
 
 
 class WebSocket(UpgradedProtocol):
-    """One connection, after the handshake of `protocol`. It ends with `close`."""
+    """One connection, whose handshake `protocol` has completed. It ends with `close`."""
 
-    def __init__(self, protocol: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
-        """`pauses` is shared by all connections: at the end of each pause, the peer is pinged. `message_seconds` is
-        the time limit for a message to arrive."""
+    def __init__(self, protocol: ServerProtocol, ping_timers: ExpiryQueue, message_seconds: float) -> None:
+        """`ping_timers` is shared by all connections, and calls `check_alive` at the end of each ping interval.
+        `message_seconds` is the time limit for a message to arrive."""
         self._protocol = protocol
-        self._pauses = pauses
+        self._ping_timers = ping_timers
         self._message_seconds = message_seconds
         self._messages: list[bytes] = []
-        self._unconsumed_bytes = 0
+        self._unprocessed_bytes = 0
         self._fragments: bytearray | None = None
         self._unparsed: memoryview | None = None
         self._state_changed = Signal()
         self._is_peer_slow = self._has_read_or_sent = self._is_finishing = self._is_lost = False
-        self._silent_pauses = self._backlog = 0
+        self._silent_intervals = self._backlog = 0
         self._message_began: float | None = None
         self._close_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
@@ -67,20 +68,21 @@ class WebSocket(UpgradedProtocol):
     # For the session
 
     async def receive(self) -> Sequence[bytes]:
-        """Return the received messages, at least one, once the peer reads the sent data. Raises EndOfStream after
-        `finish`, BrokenResourceError once it is closed."""
+        """Return the received messages, at least one. Waits while the peer does not read the sent data. Raises
+        EndOfStream after `finish`, BrokenResourceError once the connection is closed."""
         while self._is_peer_slow or not self._messages:
             if self.is_closed:
                 raise anyio.BrokenResourceError
             if self._is_finishing:
                 raise anyio.EndOfStream
             await self._state_changed.wait()
-        messages, self._messages, self._unconsumed_bytes = self._messages, [], 0
+        messages, self._messages, self._unprocessed_bytes = self._messages, [], 0
         self._update_reading()
         return messages
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send messages; waits while the peer does not read them. Raises BrokenResourceError once it is closed."""
+        """Send messages. Waits while the peer does not read them. Raises BrokenResourceError once the connection is
+        closed."""
         if self.is_closed:
             raise anyio.BrokenResourceError
         for message in messages:
@@ -118,15 +120,15 @@ class WebSocket(UpgradedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take over the connection."""
         self._transport = cast("asyncio.Transport", transport)
-        self._pauses.start(self)
+        self._ping_timers.start(self)
 
     def data_received(self, data: bytes) -> None:
         """Parse received frames."""
         self._has_read_or_sent = True
         count_bytes(len(data))
-        if len(data) > _READ_BYTES:
-            # A part waits for the next turn of the event loop: a hundred thousand empty frames would delay all other
-            # connections.
+        if len(data) > _PARSED_BYTES:
+            # The data is parsed in several turns of the event loop: otherwise a hundred thousand empty frames would
+            # delay all other connections.
             self._unparsed = memoryview(data)
             self._parse_more()
         else:
@@ -143,7 +145,7 @@ class WebSocket(UpgradedProtocol):
         self._protocol.receive_eof()
         self._is_lost, self._is_peer_slow = True, False
         self._stop_counting_unread()
-        self._pauses.stop(self)
+        self._ping_timers.stop(self)
         if self._close_timer is not None:
             self._close_timer.cancel()
         self._state_changed.wake()
@@ -169,13 +171,13 @@ class WebSocket(UpgradedProtocol):
     # Frames
 
     def _parse_more(self) -> None:
-        """Parse more of the remaining data, and let the event loop turn before anything is read: uvloop reads up to
-        32 times in a turn."""
+        """Parse more of the remaining data. Reading resumes one turn of the event loop later, because uvloop may read
+        32 times in one turn."""
         if self._unparsed and not self._is_lost:
             frames = 0
             while self._unparsed and frames < _MAX_FRAMES:
-                frames += self._parse(self._unparsed[:_READ_BYTES])
-                self._unparsed = self._unparsed[_READ_BYTES:]
+                frames += self._parse(self._unparsed[:_PARSED_BYTES])
+                self._unparsed = self._unparsed[_PARSED_BYTES:]
             asyncio.get_running_loop().call_soon(self._parse_more)
         else:
             self._unparsed = None
@@ -203,7 +205,8 @@ class WebSocket(UpgradedProtocol):
         self._update_reading()
 
     def _process_text(self, frame: Frame) -> None:
-        """Process a message, or a part of one. `websockets` enforces the limit of all parts combined."""
+        """Process a message, or a fragment of one. `websockets` enforces the limit on the length of all fragments
+        together."""
         # Nearly every message is one frame.
         if self._fragments is None and frame.fin:
             text = bytes(frame.data)
@@ -214,23 +217,25 @@ class WebSocket(UpgradedProtocol):
                 return
             text, self._fragments = bytes(self._fragments), None
         try:
-            # `websockets` leaves that to its callers; RFC 6455, section 8.1, requires the connection to fail.
+            # `websockets` leaves the check of UTF-8 to its callers. RFC 6455, section 8.1, requires the connection to
+            # fail.
             text.decode()
         except UnicodeDecodeError:
             self._protocol.fail(CloseCode.INVALID_DATA, "a message must be UTF-8 text")
             return
         if not self._is_finishing:
             self._messages.append(text)
-            self._unconsumed_bytes += _FRAME_BYTES + len(text)
+            self._unprocessed_bytes += _MESSAGE_OVERHEAD_BYTES + len(text)
             self._message_began = None
             self._state_changed.wake()
 
     def _write(self) -> None:
-        """Write pending frames; if they end the connection, wait for its end, but not for long."""
+        """Write pending frames. If they close the connection, abort it after `CLOSE_SECONDS` unless the peer closes
+        it before."""
         pieces = self._protocol.data_to_send()
         if pieces and not self._transport.is_closing():
             self._transport.write(b"".join(pieces))
-            # An empty piece is how `websockets` says that the sending side ends.
+            # `websockets` returns an empty piece at the end of what it sends.
             if not pieces[-1] and self._transport.can_write_eof():
                 self._transport.write_eof()
         if self.is_closed and self._close_timer is None:
@@ -239,11 +244,12 @@ class WebSocket(UpgradedProtocol):
             self._update_reading()
 
     def _update_reading(self) -> None:
-        """Resume reading unless data remains, or too much is unconsumed. Data after a close frame is read and
-        dropped: a peer that still sends would lose the close frame if the connection closed."""
-        is_paused = self._is_peer_slow or self._unconsumed_bytes > _MAX_UNREAD_BYTES
+        """Pause reading while received data has not been parsed, too much is unprocessed, or the peer does not read;
+        otherwise resume. After a close frame, data is read and dropped: if the connection closed while the peer is
+        still sending, the peer would lose the close frame."""
+        is_paused = self._is_peer_slow or self._unprocessed_bytes > _MAX_UNPROCESSED_BYTES
         if is_paused:
-            self._message_began = None  # time in which this side does not read does not count against the peer
+            self._message_began = None  # the time in which this side does not read is not counted
         if self._unparsed is not None or (is_paused and not self.is_closed):
             self._transport.pause_reading()
         else:
@@ -256,9 +262,9 @@ class WebSocket(UpgradedProtocol):
         unread_bytes = backlog(self._transport)
         # A peer that reads is alive, even if it has no time to answer a ping.
         is_alive = self._has_read_or_sent or unread_bytes < self._backlog
-        self._silent_pauses = 0 if is_alive else self._silent_pauses + 1
+        self._silent_intervals = 0 if is_alive else self._silent_intervals + 1
         self._has_read_or_sent, self._backlog = False, unread_bytes
-        if self._silent_pauses >= _MAX_SILENT_PAUSES:
+        if self._silent_intervals >= _MAX_SILENT_INTERVALS:
             self._transport.abort()
             return
         if (
@@ -269,4 +275,4 @@ class WebSocket(UpgradedProtocol):
         elif not (self.is_closed or self._is_peer_slow):
             self._protocol.send_ping(b"")
             self._write()
-        self._pauses.start(self)
+        self._ping_timers.start(self)

@@ -1,5 +1,5 @@
-"""The WebSockets of one endpoint. Each counts towards the limit of sessions, and is idle until its peer has sent a
-message."""
+"""The WebSockets of one endpoint. Each counts towards the limit of sessions, and counts as idle until its peer has
+sent a message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Message
 from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
-from ..limits.rate_limits import Allowances, refuse_message
+from ..limits.rate_limits import ClientQuotas, refuse_message
 from ..streamable.bodies import Bodies
 from ..streamable.reply import HttpExchange
 from ..streamable.sessions import Sessions
@@ -27,7 +27,7 @@ OnLimited = Callable[[LimitExceeded], None]
 
 
 def _ignore(_error: LimitExceeded) -> None:
-    """Ignore the refusal of a message."""
+    """Ignore the refusal of a message by a quota."""
 
 
 class WebSocketSessions:
@@ -39,17 +39,18 @@ class WebSocketSessions:
         sessions: Sessions,
         bodies: Bodies,
         limits: EndpointLimits,
-        allowances: Allowances | None = None,
+        quotas: ClientQuotas | None = None,
     ) -> None:
-        """The WebSockets count towards `sessions`; `bodies` decodes messages; `allowances` limit their number."""
+        """The WebSockets count towards `sessions`; `bodies` decodes messages; `quotas` limits the messages of each
+        client."""
         self.on_limited: OnLimited = _ignore
-        """Called for each refused message."""
-        self._allowances = allowances
+        """Called for each message that a quota refuses."""
+        self._quotas = quotas
         self._running = running
         self._sessions = sessions
         self._bodies = bodies
         self._limits = limits
-        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("check_alive"))
+        self._ping_timers = ExpiryQueue(limits.keep_alive_seconds, methodcaller("check_alive"))
         self._open: set[WebSocketSession] = set()
 
     def __len__(self) -> int:
@@ -72,7 +73,7 @@ class WebSocketSessions:
         if refusal is not None:
             return refusal
         protocol, answer = negotiated
-        socket = WebSocket(protocol, self._pauses, self._limits.body_seconds)
+        socket = WebSocket(protocol, self._ping_timers, self._limits.body_seconds)
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
         session = WebSocketSession(socket, http.client, *self._make_codecs(http, codec), self._use)
         self._open.add(session)
@@ -88,37 +89,38 @@ class WebSocketSessions:
             self._sessions.count_ended()
 
     def _make_codecs(self, http: HttpExchange, codec: Codec) -> tuple[Decode, Encode]:
-        """Return functions that decode the texts of a client, within its allowance, and that encode messages."""
-        client, allowances = http.client, self._allowances
+        """Return a function that decodes the texts of a client, and one that encodes messages to it. Both apply the
+        client's quotas."""
+        client, quotas = http.client, self._quotas
         decode = partial(self._bodies.decode, client, codec.feed_body_steps)
-        if allowances is None:
+        if quotas is None:
             return decode, codec.encode
 
         async def decode_counted(text: bytes) -> Sequence[Message]:
-            allowances.spend(client, len(text))
-            return [await self._admit(client, allowances, message) for message in await decode(text)]
+            quotas.spend(client, len(text))
+            return [await self._admit(client, quotas, message) for message in await decode(text)]
 
         def encode_counted(message: Message) -> bytes:
             text = codec.encode(message)
-            allowances.spend(client, len(text))
+            quotas.spend(client, len(text))
             return text
 
         return decode_counted, encode_counted
 
-    async def _admit(self, client: str, allowances: Allowances, message: Message) -> Message:
-        error = await allowances.check_message(client, message)
+    async def _admit(self, client: str, quotas: ClientQuotas, message: Message) -> Message:
+        error = await quotas.check_message(client, message)
         if error is None:
             return message
         self.on_limited(error)
         return refuse_message(message, error)
 
     def _use(self, session: WebSocketSession) -> None:
-        if session in self._open:  # one that gave way may have received a message before
+        if session in self._open:  # an evicted session may have received a message before it was closed
             self._sessions.shares.use(session)
 
     def _evict(self, session: WebSocketSession) -> None:
         self._forget(session)
-        session.make_room()
+        session.evict()
 
     def _forget(self, session: WebSocketSession) -> None:
         if session in self._open:

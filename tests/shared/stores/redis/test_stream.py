@@ -64,7 +64,7 @@ async def test_news_for_a_former_reader_are_ignored_by_the_next(redis_server: Re
         other.do("pause", "s", stream.name, 5)
         other.close()
         await rest(here)
-        assert (first.told[-1:], second.told) == (["cut"], ["wake"])
+        assert (first.told[-1:], second.told) == (["cancel"], ["wake"])
         assert texts(stream) == [b"m"]
 
 
@@ -79,7 +79,7 @@ async def test_two_concurrent_resumes_do_not_expire_the_event(redis_server: Redi
         first, second = await asyncio.gather(streams.resume(event), streams.resume(event))
         assert isinstance(first, Reader)
         assert isinstance(second, Reader)
-        assert (first.is_cut, second.is_cut, texts(shown)) == (True, False, [b"a"])
+        assert (first.is_cancelled, second.is_cancelled, texts(shown)) == (True, False, [b"a"])
 
 
 async def test_a_resume_while_the_replica_is_lost_is_to_be_retried(redis_server: RedisServer) -> None:

@@ -97,7 +97,7 @@ def test_reading_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.
 @pytest.mark.parametrize("use_uvloop", [False, True])
 def test_writing_to_an_ended_child_fails(use_uvloop: bool) -> None:
     async def write_on() -> None:
-        child = await Child.start(python(""), env={}, cwd=None, has_stderr=True)
+        child = await Child.start(python(""), env={}, cwd=None, captures_stderr=True)
         with anyio.fail_after(30):
             while child.write(b"x"):
                 await anyio.lowlevel.checkpoint()

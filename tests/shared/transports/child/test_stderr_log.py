@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.transports.child.stderr_log import LINE_BYTES, MAX_LINES_PER_SECOND, StderrLog
+from shared.transports.child.stderr_log import MAX_LINE_BYTES, MAX_LINES_PER_SECOND, StderrLog
 from tests.clock import Clock
 
 
@@ -24,9 +24,9 @@ def test_lines_are_logged_whole_whatever_the_chunk_size(size: int, caplog: pytes
 def test_a_long_line_is_truncated(caplog: pytest.LogCaptureFixture) -> None:
     lines = StderrLog("server")
     for _ in range(3):
-        lines.feed(b"x" * LINE_BYTES)
+        lines.feed(b"x" * MAX_LINE_BYTES)
     lines.feed(b"\nnext\n")
-    assert caplog.messages == [f"server: {'x' * LINE_BYTES} ...", "server: next"]
+    assert caplog.messages == [f"server: {'x' * MAX_LINE_BYTES} ...", "server: next"]
 
 
 def test_omitted_lines_are_counted(caplog: pytest.LogCaptureFixture) -> None:

@@ -263,7 +263,7 @@ async def test_a_failed_server_restarts_with_fresh_state(monkeypatch: pytest.Mon
 async def test_a_failed_server_closes_its_websockets(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_sessions, "BURST", 1)
+    monkeypatch.setattr(http_sessions, "MEMORY_RETURN_SESSIONS", 1)
     fail = anyio.Event()
     app = make_server(failing(fail))
     async with hosted(a_server("one"), app) as site:

@@ -157,7 +157,7 @@ async def test_a_refused_endpoint_releases_its_connection_in_a_given_session() -
         async with aiohttp.ClientSession(connector=connector) as http:
             for _ in range(2):  # the second would wait for the connection of the first
                 with pytest.raises(ConnectionError, match="another origin"):
-                    async with open_sse(url, {}, Pool(http), seconds=5):
+                    async with open_sse(url, {}, Pool(http), endpoint_timeout=5):
                         pass
 
 
@@ -215,7 +215,7 @@ async def test_an_accepted_post_counts_even_if_its_body_breaks_off() -> None:
 async def test_a_stream_without_an_endpoint_event_raises_timeout_error() -> None:
     async with answering(": hello\n\n") as url, aiohttp.ClientSession() as http:
         with pytest.raises(TimeoutError, match="did not announce its endpoint"):
-            async with open_sse(url, {}, Pool(http), seconds=0.05):
+            async with open_sse(url, {}, Pool(http), endpoint_timeout=0.05):
                 pass
 
 
@@ -237,7 +237,7 @@ async def test_getting_credentials_does_not_count_against_the_timeout() -> None:
     auth = Slow()
     async with served(Small()) as (url, _), open_pool(None, url) as pool:
         with pytest.raises(TimeoutError):
-            async with open_sse(f"{url}/sse", {}, pool, auth, seconds=0):
+            async with open_sse(f"{url}/sse", {}, pool, auth, endpoint_timeout=0):
                 pass
     assert auth.has_come
 

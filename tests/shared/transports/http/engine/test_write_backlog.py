@@ -17,7 +17,7 @@ from shared.server.dispatch.limits import CallLimits, Limits
 from shared.server.dispatch.room import Room
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
-from shared.transports.http.engine.write_backlog import PAUSE_SECONDS, Unread
+from shared.transports.http.engine.write_backlog import CHECK_SECONDS, Unread
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import Site, make_server, served
@@ -49,7 +49,7 @@ def cut(*transports: Transport) -> list[bool]:
     return [transport.is_aborted for transport in transports]
 
 
-async def pass_time(seconds: float = PAUSE_SECONDS) -> None:
+async def pass_time(seconds: float = CHECK_SECONDS) -> None:
     forward(seconds)
     await quiet()
 
@@ -72,7 +72,7 @@ async def test_a_connection_is_cut_off_only_after_a_pause() -> None:
     unread: Any = Unread(100)
     first, second = Transport("192.0.2.1", 90), Transport("192.0.2.1", 90)
     unread.add(first)
-    forward(PAUSE_SECONDS)
+    forward(CHECK_SECONDS)
     unread.add(second)
     await quiet()
     assert cut(first, second) == [False, False]
@@ -189,7 +189,7 @@ async def test_a_websocket_that_does_not_read_is_cut_off(reads: bool, monkeypatc
                     await socket.next()
                     answers += 1
                 # Half of the time after each answer: it counts only once the one before has been read.
-                await pass_time(PAUSE_SECONDS / 2 if reads else PAUSE_SECONDS)
+                await pass_time(CHECK_SECONDS / 2 if reads else CHECK_SECONDS)
             while answers < 20:
                 await socket.next()
                 answers += 1

@@ -591,7 +591,7 @@ async def test_a_session_used_while_another_expires_stays() -> None:
         forward(61)
         await quiet()
         entered: Any = await there.enter("t", None)
-        entered[0].rest()
+        entered[0].mark_idle()
         far.answer.set()
         await quiet()
         assert [session.id for session in there] == ["t"]

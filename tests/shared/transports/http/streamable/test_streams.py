@@ -365,8 +365,8 @@ async def test_a_cut_off_reader_stores_nothing() -> None:
     one = of_session("s", log)
     reader = begin(one, one.post((1,)))
     for number in range(100):
-        one.send([numbered(number)], patient=False)
-    assert reader.is_cut
+        one.send([numbered(number)], may_wait=False)
+    assert reader.is_cancelled
     assert log.stored_bytes <= 2_000
     assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
 
@@ -495,8 +495,8 @@ async def test_a_slow_reader_is_waited_for_and_then_cut_off() -> None:
     reader = await one.listen()
     assert isinstance(reader, Reader)
     for number in range(50):
-        one.send(one.send([updated(number)]), patient=False)
-    assert reader.is_cut
+        one.send(one.send([updated(number)]), may_wait=False)
+    assert reader.is_cancelled
     one.leave(reader)
     again = await one.listen()
     assert [message["params"]["uri"] for message in await take_all(again)] == [
