@@ -1,12 +1,13 @@
-"""A cache of reusable server results (2026-07-28, Caching), bounded in bytes.
+"""A cache of limited size for the results of servers (2026-07-28, Caching).
 
     track(key) ──▶ PendingRequest ──▶ store(result) ──▶ find(key) ──▶ CacheEntry
                           │                                 │
                 expire() makes it stale          expire() ends its freshness
 
-A result is fresh for its `ttlMs`, or until a notification says otherwise. One that is no longer fresh is kept if it
-has an etag, so that the server need not send it again. A result that the server calls "public" is found by every
-client of this cache that asks the same server, any other only by the client to which it was sent.
+A result is fresh for its `ttlMs`, or until a notification reports a change. A stale result stays in the cache if it
+has an etag, so that the server need not send it again if it is unchanged. A result that the server calls "public" is
+shared by all clients of this cache that use the same server; any other result is used only by the client that
+received it.
 """
 
 import time
@@ -22,7 +23,8 @@ from ..protocol.types.resources import ETAG
 
 CACHE_BYTES = 8 * 1024 * 1024
 MAX_FRESH_SECONDS = 86_400
-"""The longest freshness in seconds, a day: afterwards, even a server that fails to report changes is asked again."""
+"""Maximum number of seconds for which a result is fresh, a day, even if the server allows more: it may fail to report
+changes."""
 ENTRY_BYTES = 512
 """The approximate size of an entry without its data."""
 _MAX_ETAG_LENGTH = 256
@@ -51,6 +53,7 @@ class CacheEntry:
 
     data: bytes
     fresh_until: float
+    """The end of its freshness, on the clock of the cache."""
     etag: str | None
     key_length: int = 0
     """The length of the key's cursor or URI, which the server may have chosen."""
@@ -82,8 +85,8 @@ class PendingRequest:
 
 
 class ResponseCache:
-    """Results by key, `max_bytes` at most; the least recently used are evicted first. Clients of one event loop may
-    share it. `clock` returns seconds."""
+    """The cached results by key, with a total size of at most `max_bytes`. The least recently used results are
+    evicted first. Clients in the same event loop may share a cache. `clock` returns seconds."""
 
     def __init__(self, max_bytes: int = CACHE_BYTES, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
@@ -96,11 +99,11 @@ class ResponseCache:
     def find(self, cache_key: CacheKey) -> CacheEntry | None:
         """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
         none."""
-        present = cache_key if cache_key in self._entries else cache_key.as_public()
-        if present not in self._entries:
+        stored_key = cache_key if cache_key in self._entries else cache_key.as_public()
+        if stored_key not in self._entries:
             return None
-        self._entries.move_to_end(present)
-        return self._entries[present]
+        self._entries.move_to_end(stored_key)
+        return self._entries[stored_key]
 
     def is_fresh(self, entry: CacheEntry) -> bool:
         """Return True if the result may be used without asking the server."""
@@ -108,7 +111,7 @@ class ResponseCache:
 
     @contextmanager
     def track(self, cache_key: CacheKey) -> Iterator[PendingRequest]:
-        """Watch for changes while the request is pending."""
+        """Yield a pending request, which becomes stale if its result changes during the block."""
         pending = PendingRequest(cache_key, self._store)
         self._pending.add(pending)
         try:
@@ -117,7 +120,7 @@ class ResponseCache:
             self._pending.discard(pending)
 
     def expire(self, is_affected: Callable[[CacheKey], bool]) -> None:
-        """End the freshness of the results that `is_affected` selects, pending ones included."""
+        """Make the results that `is_affected` selects stale, including the results of pending requests."""
         for pending in self._pending:
             pending.is_stale = pending.is_stale or is_affected(pending.cache_key)
         for cache_key in [candidate for candidate in self._entries if is_affected(candidate)]:
@@ -128,7 +131,7 @@ class ResponseCache:
                 self._entries[cache_key] = replace(entry, fresh_until=float("-inf"))
 
     def forget(self, is_affected: Callable[[CacheKey], bool]) -> None:
-        """Evict the results that `is_affected` selects."""
+        """Remove the results that `is_affected` selects, even if they have etags."""
         self.expire(is_affected)
         for cache_key in [candidate for candidate in self._entries if is_affected(candidate)]:
             self._drop(cache_key)
@@ -150,7 +153,7 @@ class ResponseCache:
             entry = CacheEntry(
                 to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(cache_key.target or "")
             )
-        except PydanticSerializationError:  # it contains a lone surrogate, and would be decoded as something else
+        except PydanticSerializationError:  # a lone surrogate in it would be decoded as another character
             return
         if entry.size <= self.max_bytes:
             self._entries[key] = entry
@@ -164,8 +167,8 @@ class ResponseCache:
 
 
 def _min_size(result: dict[str, Any]) -> int:
-    """Return the minimum size in bytes of the result of a read, so that no result is serialized only to be found too
-    large."""
+    """Return a lower bound of the size in bytes of a serialized read result, so that a result that is too large is
+    not serialized in vain."""
     contents = result.get("contents")
     blocks = [block for block in contents if isinstance(block, dict)] if isinstance(contents, list) else []
     return sum(

@@ -29,7 +29,7 @@ from .calls.cached import CachedRequests
 from .calls.handlers import Handlers
 from .calls.raw_calls import RawCalls
 from .calls.requests import Requests
-from .calls.typed_calls import SECONDS, TypedCalls
+from .calls.typed_calls import DEFAULT_TIMEOUT, TypedCalls
 from .connection.changes import Change, Changes
 from .connection.connection import Connection
 from .connection.link import Link
@@ -38,30 +38,30 @@ from .connection.subscription import change_of
 from .options import ClientOptions, Handler, Progress
 from .relay import Caller
 from .tasks.following import OnTask
-from .tasks.own_tasks import OwnTasks
+from .tasks.own_tasks import ClientSideTasks
 from .tasks.tool_task import StartedTool
 
 MAX_WAITING = 1_000
-"""Number of messages waiting for a slow server above which droppable messages are dropped."""
+"""Number of messages that wait for a slow server, above which messages that may be dropped should be."""
 
 
 class Client(TypedCalls, AsyncContext):
     """A client of one server, from the opening of the session to its end. Any number of calls may run at once.
 
-    Entering it raises PeerError if the server refuses the session, ConnectionError if it has disconnected or supports
-    no common protocol version, and TimeoutError if it gives no answer.
+    Entering it raises PeerError if the server refuses the session, ConnectionError if the server has disconnected or
+    supports no common protocol version, and TimeoutError if it does not answer.
     """
 
     def __init__(
         self, transport: ClosableTransport, options: ClientOptions | None = None, *, reopen: Start | None = None
     ) -> None:
-        """`reopen` opens another transport to the same server after the connection was lost.
+        """`reopen` opens another transport to the same server when the connection is lost; None not to reopen it.
 
-        Raises ValueError for an unknown mode or version, and if together they permit no version.
+        Raises ValueError for an unknown mode or version, and if no version is allowed by both.
         """
         self._options = options or ClientOptions()
         self._handlers = Handlers(self._options)
-        self._own_tasks = OwnTasks(self._group, lambda: self.server.supports_task_requests)
+        self._client_side_tasks = ClientSideTasks(self._get_task_group, lambda: self.server.supports_task_requests)
         self._tasks: TaskGroup | None = None
         self._link = Link(transport, self._options, self._connect, reopen, self._on_reopened)
         self._requests = Requests(self._link, self._handlers, self._on_input_required)
@@ -111,14 +111,14 @@ class Client(TypedCalls, AsyncContext):
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted_versions()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
-        answers: Mapping[str, Handler] = self._handlers.answers
-        handlers = {method: self._ask_permission_first(method, handler) for method, handler in answers.items()}
+        answers: Mapping[str, Handler] = self._handlers.input_handlers
+        handlers = {method: self._with_permission(method, handler) for method, handler in answers.items()}
         if self._options.tasks and self._options.relay is None:
-            # Not for a relay: its callers decide about tasks themselves.
-            handlers = self._own_tasks.handlers(handlers)
+            # The callers of a relay handle tasks themselves.
+            handlers = self._client_side_tasks.handlers(handlers)
         return Connection(transport, session, handlers, self._on_message, self._options.relay)
 
-    def _group(self) -> TaskGroup:
+    def _get_task_group(self) -> TaskGroup:
         if self._tasks is None:
             raise InternalError("the client is not open yet")
         return self._tasks
@@ -135,13 +135,13 @@ class Client(TypedCalls, AsyncContext):
         if act is not None:
             await permit(act)
 
-    def _ask_permission_first(self, method: str, handler: Handler) -> Handler:
-        async def ask(params: dict[str, Any]) -> dict[str, Any]:
+    def _with_permission(self, method: str, handler: Handler) -> Handler:
+        async def handle(params: dict[str, Any]) -> dict[str, Any]:
             self._cached.on_server_request()
             await self._require_permission(method, params)
             return await handler(params)
 
-        return ask
+        return handle
 
     # Requests
 
@@ -150,24 +150,25 @@ class Client(TypedCalls, AsyncContext):
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
-        """Make any request and return its result. If the server answers with questions, the handlers answer them, and
-        the request is repeated with their answers, in up to 10 rounds.
+        """Make any request and return its result. If the server answers with input requests, the handlers answer
+        them, and the request is repeated with their answers, in up to 10 rounds.
 
         A lost connection is reopened first, if reconnection is enabled. A failed request is repeated, up to 4 times
-        in all, if it did not reach the server, or if it is safe to repeat. If a call lacked a header that must repeat
-        an argument, the tools are listed and the call is repeated once. A call that its server turns into a task is
-        followed to its end, however long that takes; `on_task` receives its states. Without `on_task`, `on_progress`
-        receives the status messages of a task of 2026-07-28, with the percentage at their end as the progress, or
-        else the last progress.
+        in all, if it did not reach the server, or if it is safe to repeat. If the server refuses a call because a
+        header that must repeat an argument is missing, the tools are listed and the call is repeated once. A call
+        that the server turns into a task is followed to its end, however long that takes; `on_task` receives the
+        states of the task. Without `on_task`, `on_progress` receives the status messages of a task of 2026-07-28. The
+        progress is then the percentage at the end of the message, or else the last progress.
 
-        Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
-        included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or
-        endless questions; TaskLost for a task that the server no longer knows; and the errors raised by the option
-        `permit`, such as Denied. A request that times out or is cancelled is also cancelled on the server.
+        Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, which
+        include repetitions but not the time that the handlers need; ConnectionError if the connection is lost;
+        McpError for undeclared or endless input requests; TaskLost for a task that the server no longer knows; and
+        the errors raised by the option `permit`, such as Denied. A request that times out or is cancelled is also
+        cancelled on the server.
         """
         await self._require_permission(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
@@ -178,13 +179,15 @@ class Client(TypedCalls, AsyncContext):
         arguments: Mapping[str, Any] | None = None,
         *,
         retention_seconds: float | None = None,
-        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - part of the interface
     ) -> StartedTool:
         """Call a tool, without waiting for its result if the server makes the call a task. A server of 2026-07-28
-        decides that itself, and how long it retains the task and its result. A server of 2025-11-25 is asked for a
-        task if the tool supports tasks, and to retain the task for `retention_seconds`; it may choose another time.
+        decides by itself whether it does that, and how long it retains the task and its result. A server of
+        2025-11-25 is asked for a task if the tool supports tasks, and to retain the task for `retention_seconds`; it
+        may retain it for another time.
 
-        Questions that arrive before the task exists are answered here. Raises the same errors as `call_tool`.
+        Input requests that arrive before the task exists are answered meanwhile. Raises the same errors as
+        `call_tool`.
         """
         params = await self._prepare_call(name, arguments, timeout)
         await self._require_permission("tools/call", params)
@@ -196,19 +199,19 @@ class Client(TypedCalls, AsyncContext):
             return self._started_tool({"tool": name, "result": immediate_result}, timeout)
         return self._started_tool({"tool": name, "taskId": state.id}, timeout)
 
-    def resume_tool(self, saved: Mapping[str, Any], *, timeout: float | None = SECONDS) -> StartedTool:
-        """Resume a tool that was started earlier, by this client or another one of the same server and user. `saved`
-        is the value of `StartedTool.saved`. Raises ValueError for any other value."""
+    def resume_tool(self, saved: Mapping[str, Any], *, timeout: float | None = DEFAULT_TIMEOUT) -> StartedTool:
+        """Resume a tool call that was started earlier, by this client or another client of the same server and user.
+        `saved` is what `StartedTool.saved` returned. Raises ValueError for any other value."""
         id_, immediate_result = saved.get("taskId"), saved.get("result")
         if not isinstance(id_, str) and not isinstance(immediate_result, dict):
             raise ValueError("this is not a handle that saved() returned")
         return self._started_tool(saved, timeout)
 
-    def _started_tool(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:
+    def _started_tool(self, saved: Mapping[str, Any], timeout_seconds: float | None) -> StartedTool:
         def read(name: str, result: dict[str, Any]) -> Awaitable[CallToolResult]:
-            return self._read_call_result(name, result, seconds)
+            return self._read_call_result(name, result, timeout_seconds)
 
-        channel = self._requests.task_channel(seconds)
+        channel = self._requests.task_channel(timeout_seconds)
         tool, id_ = str(saved.get("tool", "")), saved.get("taskId")
         return StartedTool(tool, channel, read, id=id_, immediate_result=saved.get("result"))
 
@@ -218,10 +221,10 @@ class Client(TypedCalls, AsyncContext):
         params: Mapping[str, Any],
         caller: Caller,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - as above
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
     ) -> dict[str, Any] | InputWanted:
-        """Make one round of a request on behalf of `caller`, and return its result, or the server's questions. The
-        request is repeated under the rules of `request`. The host is not asked for permission.
+        """Make one round of a request on behalf of `caller`, and return its result, or the server's input requests.
+        If it fails, it is repeated under the same rules as in `request`. The host is not asked for permission.
 
         Raises PeerError, TimeoutError and ConnectionError like `request`.
         """
@@ -232,11 +235,11 @@ class Client(TypedCalls, AsyncContext):
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - as above
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Make a request whose result may come from the cache."""
-        # A read from the cache needs permission, too.
+        # A result from the cache needs permission, too.
         await self._require_permission(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
 
@@ -254,7 +257,7 @@ class Client(TypedCalls, AsyncContext):
         """
         if not self.stateless and not self.server.can("logging"):
             raise McpError("the server does not declare the logging capability")
-        # Applies also to later connections.
+        # The level also applies to later connections.
         self._options = self._link.options = replace(self._options, log_level=level)
         self._link.connection.session.log_level(level)
         if not self.stateless:
@@ -268,7 +271,7 @@ class Client(TypedCalls, AsyncContext):
 
     @property
     def is_behind(self) -> bool:
-        """True if so many messages wait for the server that droppable messages should be dropped."""
+        """True if so many messages wait for the server that messages that may be dropped should be."""
         return self._link.connection.session.outgoing_count > MAX_WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -278,9 +281,9 @@ class Client(TypedCalls, AsyncContext):
     # Changes
 
     def changes(self, uris: str | Sequence[str] = (), *, lists: bool = True) -> Changes:
-        """Return the changes from now on of the resources `uris` and everything below them and, with `lists`, of the
-        lists of tools, prompts and resources. After a reconnection, a change of kind `missed` means that anything may
-        have changed.
+        """Return an iterator over changes of the resources `uris`, of resources below them, and, with `lists`, of the
+        lists of tools, prompts and resources. After a reconnection, it yields a change of kind `missed`, which means
+        that anything may have changed.
 
         Raises RuntimeError if the client is not entered yet.
         """
@@ -288,14 +291,14 @@ class Client(TypedCalls, AsyncContext):
             raise RuntimeError("enter the client first: async with client")
         return Changes(self._link, self._tasks, [uris] if isinstance(uris, str) else uris, lists=lists)
 
-    def _on_message(self, notice: Notified | Gap, is_handled: bool) -> None:
-        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+    def _on_message(self, notification: Notified | Gap, is_handled: bool) -> None:
+        change = Change("missed") if isinstance(notification, Gap) else change_of(notification)
         if change is not None:
             self._cached.on_change(change)
         if self._options.relay is not None:
-            self._options.relay.on_server_message(notice)
-        elif not is_handled and isinstance(notice, Notified):
-            self._handlers.on_notification(notice)
+            self._options.relay.on_server_message(notification)
+        elif not is_handled and isinstance(notification, Notified):
+            self._handlers.on_notification(notification)
 
     def _on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
         self._cached.on_input_required(method, params)

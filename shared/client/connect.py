@@ -1,4 +1,4 @@
-"""Clients of servers that are child processes, or at a URL."""
+"""Opens clients of servers that are child processes, or that have a URL."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ if TYPE_CHECKING:
     import aiohttp
 
 FALLBACK_SECONDS = 5.0
-"""Seconds that a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint.
-Most servers that refuse a POST have no such stream, and a stream of another kind names no endpoint."""
+"""Seconds that a server that has refused a POST has to open a stream of HTTP+SSE, and then as many to name its
+endpoint. They are few, because most servers that refuse a POST have no such stream, and other streams never name an
+endpoint."""
 LOGIN_SECONDS = 330.0
-"""Seconds that a server may take to answer the first request if a person may have to log in for it."""
+"""Minimum number of seconds that a server has to answer the first request if a person may have to log in for it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
-"""The pattern of a header value (RFC 9110, Field Values): no line endings, and no surrounding blanks."""
+"""The pattern of a header value (RFC 9110, Field Values): no line ends, and no spaces at either end."""
 _FRAMING_HEADERS = ("connection", "content-length", "transfer-encoding")
-"""Headers that determine the end of a message; the writer of the message sets them."""
+"""The headers that determine the end of a message; only the sender of the message can set them correctly."""
 _DIALECT_WITH_HEADERS = "000"
 """The dialect with message headers on stdio (4.1.2 of its document)."""
-_AUTH_OR_BUSY = (401, 403, 429)
-"""Statuses that say nothing about the transport: any other status from 400 to 499 may come from an older server."""
+_NOT_ABOUT_TRANSPORT = (401, 403, 429)
+"""The statuses below 500 that say nothing about the transport (not authorized, too many requests). Any other status
+from 400 to 499 may mean that the server supports only HTTP+SSE."""
 
 
 def connect(
@@ -48,11 +50,11 @@ def connect(
     **connect_options: Any,
 ) -> AbstractAsyncContextManager[Client]:
     """Connect to the server at a URL, over HTTP or WebSocket, or to the server that a command starts. `dialect`
-    overrides the dialect of the options; `connect_options`, and the errors raised, are as for `connect_http`,
-    `connect_websocket` and `connect_stdio`.
+    replaces the dialect in `options`; `connect_options`, and the errors raised, are those of `connect_http`,
+    `connect_websocket` or `connect_stdio`.
 
-    Raises ValueError for any other kind of URL, and TypeError if `connect_options` does not fit the target, or the
-    target is neither.
+    Raises ValueError for any other kind of URL, and TypeError if `connect_options` do not fit the target, or if the
+    target is neither a URL nor a command.
     """
     if not isinstance(target, Sequence):
         raise TypeError(
@@ -83,9 +85,9 @@ async def connect_stdio(
     stderr: Stderr = "log",
     framing: Framing | None = None,
 ) -> AsyncIterator[Client]:
-    """Connect to the server that `command` starts; both end with the block. Its environment is
-    `inherited_environment()`, overridden by `env`. `framing` applies to sent messages; the default is lines, or
-    headers with Content-Length in dialect 000. Received messages may use either.
+    """Connect to the server that `command` starts; the connection and the server end with the block. The server's
+    environment is `inherited_environment()`, with the variables in `env` replaced or added. `framing` applies to sent
+    messages; the default is lines, or headers with Content-Length in dialect 000. Received messages may use either.
 
     Raises ValueError for an unknown framing, OSError if the command can't be started, and the same errors as entering
     a `Client`.
@@ -102,13 +104,13 @@ async def connect_stdio(
             yield framed(stream, Codec(is_client=True, framing=sent_framing, dialect=dialect))
 
     keyed_options = _set_cache_key(options, (*command, str(cwd), frozenset(environment.items())))
-    # A process is not started again unless that is asked for.
+    # A lost process is started again only if the option `restart` is set.
     keyed_options = replace(keyed_options, reconnect=keyed_options.restart)
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(_start_client(start, keyed_options))
         except EndedAtProbe:
-            # Servers that use the Rust SDK, among others, end if the first request is not a handshake.
+            # Some servers, for example those that use the Rust SDK, end if the first request is not a handshake.
             handshake = replace(keyed_options, mode="handshake")
             client = await stack.enter_async_context(_start_client(start, handshake))
         yield client
@@ -128,9 +130,9 @@ async def connect_http(
     `http` is a session to use instead of a new one, for proxies and certificates; it is not closed. `auth`, such as
     `OAuth`, replaces `token`, and obtains a token if the server requires one; if that fails, calls raise AuthError.
 
-    A server that accepts no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
-    Raises the same errors as entering a `Client`; PeerError 401 or 403 means that the server requires a token, or a
-    different token.
+    If the server accepts no POST at this URL, HTTP+SSE is tried (2025-11-25, Transports, Backwards Compatibility).
+    Raises the same errors as entering a `Client`. PeerError with code 401 or 403 means that the server requires a
+    token, or a different token.
     """
     from ..transports.http.client.client import open_http
     from ..transports.http.client.legacy_sse import open_sse
@@ -142,10 +144,11 @@ async def connect_http(
             start = partial(open_http, url, sent_headers, pool, auth, options.dialect)
             client = await stack.enter_async_context(_start_client(start, options))
         except PeerError as refusal:
-            # True if a server that refuses to open a session may be one of HTTP+SSE.
-            may_handshake = not options.accepted_versions()[0].stateless
-            # 2025-11-25 names 400, 404 and 405; older versions name any 4xx, and older servers send these.
-            if not (may_handshake and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
+            # HTTP+SSE is only possible if the options accept a version with a handshake.
+            accepts_handshake = not options.accepted_versions()[0].stateless
+            # 2025-11-25 names the statuses 400, 404 and 405, but older versions name any 4xx, and older servers send
+            # these.
+            if not (accepts_handshake and 400 <= refusal.code < 500 and refusal.code not in _NOT_ABOUT_TRANSPORT):
                 raise
             start_older = partial(open_sse, url, sent_headers, pool, auth)
             transport = await stack.enter_async_context(_open_older(start_older, refusal))
@@ -210,21 +213,21 @@ async def _open_older(
     start: Callable[..., AbstractAsyncContextManager[ClosableTransport]], refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """Open an HTTP+SSE transport to a server that answered a POST with `refusal`. Raises `refusal` if the server does
-    not support HTTP+SSE, because the answer to the POST explains more than a failed guess."""
+    not support HTTP+SSE, because the answer to the POST explains more than the error of this attempt."""
     async with AsyncExitStack() as stack:
         try:
             transport = await stack.enter_async_context(start(endpoint_timeout=FALLBACK_SECONDS))
         except PeerError as error:
-            # There is a stream, but access to it is denied: the user must learn that.
-            raise error if error.code in _AUTH_OR_BUSY else refusal from None
+            # There may be a stream, but the client may not open it, which the user must learn.
+            raise error if error.code in _NOT_ABOUT_TRANSPORT else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None
         yield transport
 
 
 def _allow_for_login(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
-    """Return the options, with enough time for a person to log in: a request that times out would have to start
-    over."""
+    """Return the options with enough time for a person to log in, because the login would be lost if the request
+    timed out."""
     if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
         return options
     probe, opening = (max(LOGIN_SECONDS, limit or 0.0) for limit in (options.probe_seconds, options.opening_seconds))
@@ -253,9 +256,10 @@ def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[
 
     Raises ValueError for a header that can't be sent; the message omits the values, which may be secrets.
     """
-    # In lower case, otherwise a given header and our own would both be sent.
-    lowered = {name.lower(): value for name, value in (headers or {}).items()}
-    sent_headers = {**lowered, **({} if token is None else {"authorization": f"Bearer {token}"})}
+    # Names are compared in lower case; otherwise a given header and our own header of the same name would both be
+    # sent.
+    lowercase_headers = {name.lower(): value for name, value in (headers or {}).items()}
+    sent_headers = {**lowercase_headers, **({} if token is None else {"authorization": f"Bearer {token}"})}
     for name, value in sent_headers.items():
         if not _NAME.fullmatch(name) or name in _FRAMING_HEADERS:
             raise ValueError(f"not the name of an HTTP header that can be set: {name[:100]!r}")

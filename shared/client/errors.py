@@ -7,10 +7,10 @@
         └── Unreached       the request did not reach the server: any request may be repeated
             └── SessionLost the server no longer knows the session, and did not carry out the request
 
-If the authorization that the server requires can't be obtained, the request raises `AuthError`, of `shared.errors`.
-An error answer from the server raises `PeerError`, of `shared.errors`; if its `code` is an HTTP status, `data` may
-have the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` means that no answer arrived in time; the request was
-then cancelled on the server.
+Two more errors are in `shared.errors`. `AuthError` is raised if the authorization that the server requires can't be
+obtained, `PeerError` if the server answers with an error; if its `code` is an HTTP status, `data` may contain the
+seconds to wait: `{"retryAfter": 3}`. `TimeoutError` means that no answer arrived in time; the request was then
+cancelled on the server.
 """
 
 from ..errors import AuthError, LoginRequired
@@ -22,7 +22,8 @@ class InvalidAnswer(ConnectionError):
 
 
 class EndedAtProbe(ConnectionError):
-    """Raised if the server ended the connection at `server/discover`: it may know only the handshake."""
+    """Raised if the server ended the connection when it received `server/discover`: it may know only the
+    handshake."""
 
 
 class Unreached(ConnectionError):
@@ -45,5 +46,5 @@ _ERRORS_BY_CAUSE: dict[NoAnswerCause, type[OSError | AuthError]] = {
 
 
 def error_of_cause(reason: str, cause: NoAnswerCause) -> OSError | AuthError:
-    """Return the error for a request with this fate."""
+    """Return the error for a request with this `fate`: what is known about how the server has handled it."""
     return _ERRORS_BY_CAUSE[cause](reason)

@@ -164,7 +164,7 @@ class OAuth:
         if self._consecutive_logins >= MAX_CONSECUTIVE_LOGINS or (more_scopes and requested <= tried_scopes):
             for_scope = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
             raise AuthError(f"the server rejects every token that can be obtained{for_scope}")
-        if await current.adopt(requested if more_scopes else frozenset()):
+        if await current.load(requested if more_scopes else frozenset()):
             return
         login = await self._find_login(challenge)
         if not (more_scopes or self._was_refreshed) and await current.refresh(login):

@@ -1,7 +1,7 @@
-"""Tokens in a file that only its owner can read, shared by all programs of a user.
+"""Stores tokens in a file that only its owner can read, and that all programs of a user share.
 
-The file is replaced as a whole under a lock between processes. A process that obtains or refreshes a token holds its
-own lock in the meantime, so that a second process uses the result of the first.
+The file is replaced as a whole, under a lock that all processes share. A process that obtains or refreshes a token
+holds another lock meanwhile, the one of that login, so that a second process uses the result of the first.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ IN_KEYRING = "in_keyring"
 POLL_SECONDS = 0.05
 """Seconds between two attempts to acquire a lock that another process holds."""
 WRITE_SECONDS = 10.0
-"""Seconds that another process may take to write the file."""
+"""Maximum number of seconds to wait while another process writes the file."""
 _FORMAT = 1
 
 Entries = dict[str, dict[str, dict[str, Any]]]
@@ -34,7 +34,7 @@ Entries = dict[str, dict[str, dict[str, Any]]]
 
 
 class TokensUnavailable(AuthError):
-    """Tokens are stored, but not available in this environment, or not at the moment."""
+    """Raised if tokens are stored, but are not available in this environment or at the moment."""
 
 
 class FileTokens:
@@ -51,7 +51,7 @@ class FileTokens:
         if entry is None or not entry.get(IN_KEYRING):
             return entry
         if not key[1]:
-            return None  # a client registration, which is then repeated
+            return None  # the registration of a client, which can be repeated
         raise TokensUnavailable(
             "the tokens of this login are in the system keyring, which is not available here: run the command where "
             "it is available, or log in again"
@@ -73,7 +73,8 @@ class FileTokens:
     async def lock(self, key: Key) -> AsyncIterator[None]:
         """Hold the lock of `key`, which only one holder, in any process, can acquire at a time. Raises AuthError if
         no lock is available."""
-        # A URL is not a valid file name: it has slashes, and characters that Windows does not allow.
+        # The name is a digest because a URL is not a valid file name: it has slashes, and characters that Windows
+        # does not allow.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
         with self._convert_errors():
             self._make_folder()
@@ -89,7 +90,8 @@ class FileTokens:
             file_lock.release()
 
     def entries(self) -> dict[Key, dict[str, Any]]:
-        """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is moved aside."""
+        """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is also
+        renamed."""
         with self._convert_errors():
             contents = self._read()
         if contents is None:
@@ -104,12 +106,13 @@ class FileTokens:
         with self._lock_file():
             entries = self._require_entries()
             yield entries
-            remaining = {issuer: values for issuer, values in entries.items() if values}
-            text = json.dumps({"format": _FORMAT, "entries": remaining}, indent=1).encode()
+            non_empty = {issuer: values for issuer, values in entries.items() if values}
+            text = json.dumps({"format": _FORMAT, "entries": non_empty}, indent=1).encode()
             entry = entry_at(self.path.resolve())
             status = stat_entry(entry)
             if status is not None and status.st_mode & 0o077 and os.name != "nt":
-                # The new file inherits the mode, which is wrong if someone has copied this file or changed its mode.
+                # The replacement gets the mode of this file, so the mode is corrected first if others may read the
+                # file.
                 self.path.chmod(0o600)
                 status = stat_entry(entry)
             put_in_place(prepare_replacement(entry, text, status, mode=0o600), entry, status)
@@ -142,7 +145,8 @@ class FileTokens:
         except (ValueError, RecursionError):
             return None
         entries = document.get("entries") if isinstance(document, dict) else None
-        # Another format belongs to another version: overwriting it would lose that version's data.
+        # A file in another format belongs to another version of this program: overwriting it would lose that
+        # version's data.
         if not isinstance(entries, dict) or document.get("format") != _FORMAT:
             return None
         is_valid = all(
@@ -152,12 +156,12 @@ class FileTokens:
         return entries if is_valid else None
 
     def _require_entries(self) -> Entries:
-        """Return the contents of the file while the lock is held; without it, another program could replace the file
-        in the meantime. Moves a damaged file aside, and raises AuthError."""
+        """Return the contents of the file. If it is damaged, rename it, and raise AuthError. The lock must be held,
+        because another program could otherwise replace the file meanwhile."""
         entries = self._read()
         if entries is not None:
             return entries
-        # Not deleted: a program of a later version may have written it.
+        # The file is not deleted, because a later version of this program may have written it.
         damaged_path = self.path.with_suffix(".damaged")
         self.path.replace(damaged_path)
         raise AuthError(f"{self.path} was damaged, and has been renamed to {damaged_path.name}; log in again")

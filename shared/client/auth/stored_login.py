@@ -1,4 +1,4 @@
-"""A login in a `TokenStore`, from one run of a program to the next."""
+"""Reads and writes a login in a `TokenStore`, so that the next run of a program can use it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,12 +26,12 @@ class Login:
     key: Key
     """The key under which the login is stored."""
     proofs: Proofs | None
-    """The key of the tokens; None if they are not bound to one."""
+    """Proves the possession of the key to which the tokens are bound; None if they are not bound to a key."""
 
 
 @record
 class StoredLogin:
-    """A login and its token, in the form that a store holds."""
+    """A login and its token, as a store contains them."""
 
     login: Login
     token: Token
@@ -50,8 +50,8 @@ def registration_key(issuer: str) -> Key:
 
 
 async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None:
-    """Return the one issuer to which the credential `binding` was presented for the server at `url`; None for a
-    credential that has not been presented."""
+    """Return the issuer to which the credential named `binding` was presented for the server at `url`; None if it has
+    not been presented to any. See `binding_of`."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None or pointer.get("binding") != binding:
         return None
@@ -61,9 +61,9 @@ async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None
 
 
 async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: Grant, *, with_secrets: bool) -> None:
-    """Store a login to the server at `url`, obtained through `grant`. A client that the grant provides is stored
-    without its secret unless `with_secrets` is true, and without its private key in any case. Raises `AuthError` if
-    the store fails."""
+    """Store a login to the server at `url`, obtained through `grant`. The secret of a client that the grant provides
+    is stored only if `with_secrets` is true, and its private key is never stored. Raises `AuthError` if the store
+    fails."""
     login, metadata = stored.login, stored.login.discovery.resource_metadata
     value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.requested)}
     if login.proofs is not None:
@@ -86,11 +86,11 @@ async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: 
     await tokens.put(pointer_key(url), pointer)
 
 
-async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
+async def delete_expired(tokens: TokenStore, login: Login, token: Token) -> None:
     """Delete the entry of an expired token, unless another token has replaced it. Raises `AuthError` if the store
     fails."""
     value = await tokens.get(login.key)
-    # Another process may have stored a valid token since: it must not be deleted with the expired one.
+    # Another process may have stored a valid token meanwhile, which must not be deleted.
     if value is not None and value.get("refresh_token") == token.refresh:
         await tokens.delete(login.key)
 
@@ -98,7 +98,7 @@ async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
 async def read_login(
     tokens: TokenStore, url: str, client_information: ClientInformation | None, now: Callable[[], float]
 ) -> StoredLogin | None:
-    """Return the stored login to the server at `url`; None if there is none, or if it belongs to another client than
+    """Return the stored login to the server at `url`; None if there is none, or if it belongs to a client other than
     `client_information`. Raises `AuthError` if the store can't be read."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None:
@@ -123,7 +123,7 @@ async def read_login(
     if client_information is None and isinstance(client_id, str):
         client = ClientInformation.from_json(value, issuer.issuer)
         if value.get("is_confidential"):
-            token = replace(token, refresh=None)  # without the secret the issuer would refuse it for good
+            token = replace(token, refresh=None)  # its secret is missing, so the issuer would refuse it
     discovered = Discovery(issuer, resource if isinstance(resource, str) else None, metadata)
     proofs = Proofs(now, value["dpop_key"]) if value.get("dpop_key") else None
     requested = value.get("asked")

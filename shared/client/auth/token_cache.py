@@ -1,8 +1,8 @@
 """The tokens of one client for a server: loaded from a store, refreshed, and stored again.
 
-Other clients may have the same tokens, in another process or for another URL of the same resource, and an issuer
-that rotates refresh tokens treats a token that is used twice as stolen. So a refresh holds the lock of the login,
-begins with the tokens in the store, and is not cancelled before its answer is stored.
+Other clients may use the same tokens, in another process or for another URL of the same resource, and if a refresh
+token is used twice, an issuer that rotates refresh tokens considers it stolen. So a refresh holds the lock of the
+login, first looks for newer tokens in the store, and can't be cancelled before its result is stored.
 """
 
 import logging
@@ -15,18 +15,18 @@ import anyio
 from ...auth.web import Web
 from ...errors import AuthError
 from .grants import Grant
-from .stored_login import Login, StoredLogin, forget, read_login, store_login
+from .stored_login import Login, StoredLogin, delete_expired, read_login, store_login
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .tokens import Token, TokenStore
 
 EARLY_SECONDS = 30.0
-"""Seconds before its expiry at which a token is refreshed; a token with a lifetime under two minutes is refreshed in
-its last quarter."""
+"""Seconds before its expiry at which a token is refreshed; a token with a lifetime of less than two minutes is
+refreshed when a quarter of it remains."""
 RETRY_SECONDS = 5.0
-"""Seconds after a temporary failure to refresh, while the token is still valid."""
+"""Seconds after which a failed refresh is tried again while the token is still valid."""
 
-_FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target")
-"""Errors with which an issuer refuses a refresh for good (RFC 6749, section 5.2; RFC 8707, section 2)."""
+_PERMANENT_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target")
+"""The errors after which a refresh token is useless (RFC 6749, section 5.2; RFC 8707, section 2)."""
 
 log = logging.getLogger("shared.client.auth")
 
@@ -43,12 +43,13 @@ class OAuthOptions:
     ignores_stored: bool = False
     """True if a stored earlier login is ignored until a new token replaces it."""
     stores_client: bool = False
-    """True if a given client is stored with its tokens, secret included, for programs to which it is not given."""
+    """True if a client that the grant provides is stored with its tokens, including its secret, so that programs
+    without these options can use the login."""
     now: Callable[[], float] = time.time
 
 
 class CurrentToken:
-    """The current token, and the store that contains it."""
+    """The token that a client uses at the moment, with its login; it is read from a store and written to it."""
 
     def __init__(self, url: str, grant: Grant, tokens: TokenStore, options: OAuthOptions, web: Web) -> None:
         self.login: Login | None = None
@@ -56,7 +57,7 @@ class CurrentToken:
         self.requested: frozenset[str] = frozenset(options.scopes)
         """The requested scopes, whether or not they were granted."""
         self.number = 0
-        """The number of the token: it changes with each new token."""
+        """A number that increases whenever the token changes."""
         self._url = url
         self._grant = grant
         self._tokens = tokens
@@ -64,7 +65,7 @@ class CurrentToken:
         self._web = web
         self._renew_at: float | None = None
         self._reads_store = not options.ignores_stored
-        """False while the store holds an older token than this object."""
+        """False while the store contains an older token than this object."""
 
     @property
     def is_due(self) -> bool:
@@ -82,9 +83,9 @@ class CurrentToken:
         self.login = self.token = None
         self.requested = frozenset(self._options.scopes)
 
-    async def adopt(self, required: frozenset[str] = frozenset()) -> bool:
-        """Take the token from the store if it differs from the current one. Returns True if that token is fresh and
-        has the scopes `required`. Raises `AuthError` if the store can't be read."""
+    async def load(self, required: frozenset[str] = frozenset()) -> bool:
+        """Use the token in the store if it differs from the current one. Returns True if that token need not be
+        refreshed yet and has the scopes `required`. Raises `AuthError` if the store can't be read."""
         if not self._reads_store:
             return False
         stored = await read_login(self._tokens, self._url, self._grant.client, self._options.now)
@@ -95,9 +96,9 @@ class CurrentToken:
         return not self.is_due and required <= stored.token.scopes
 
     async def renew(self) -> None:
-        """Take the token from the store, and refresh one that is about to expire. Raises `AuthError` if that fails
-        and the token has expired."""
-        if await self.adopt() or not self.is_due or self.login is None:
+        """Use the token in the store if it is newer, and refresh a token that is about to expire. Raises `AuthError`
+        if that fails and the token has expired."""
+        if await self.load() or not self.is_due or self.login is None:
             return
         try:
             await self.refresh(self.login)
@@ -108,26 +109,26 @@ class CurrentToken:
             log.warning("the token can't be refreshed yet: %s", error)
 
     async def refresh(self, login: Login) -> bool:
-        """Replace the token with a new one. Returns False if none can be obtained, so that a new login is due. Raises
-        `AuthError` if the outcome is unknown."""
+        """Replace the token with a new one by means of its refresh token. Returns False if that is impossible, so
+        that a new login is needed. Raises `AuthError` if the outcome is unknown."""
         if self.token is None or self.token.refresh is None:
             return False
         async with self._tokens.lock(login.key):
-            if await self.adopt():
-                return True  # another process has refreshed it
+            if await self.load():
+                return True  # another process has refreshed the token
             token, current = self.token, self.login or login
             if token.refresh is None:
                 return False
             renewed_login = replace(login, client=current.client, proofs=current.proofs or login.proofs)
-            # With rotation the old token is spent as soon as the issuer has answered: a caller cancelled before the
-            # new one is stored would have neither.
+            # If the issuer rotates refresh tokens, the old one is invalid as soon as the issuer has answered. A
+            # cancellation before the new one is stored would lose both.
             with anyio.CancelScope(shield=True):
                 return await self._refresh(renewed_login, token)
         return False
 
     async def store_login(self, login: Login, token: Token) -> None:
-        """Use a token that was obtained for `login`, and store the token. Raises `AuthError` if the store fails; the
-        token is used anyway."""
+        """Use and store a token that was obtained for `login`. Raises `AuthError` if the store fails; the token is
+        used anyway."""
         async with self._tokens.lock(login.key):
             await self._use_and_store(login, token)
 
@@ -135,26 +136,26 @@ class CurrentToken:
         fields = {"refresh_token": token.refresh, "resource": login.discovery.resource}
         endpoint = TokenEndpoint(self._web, login.discovery.issuer, login.client, self._options.now, login.proofs)
         try:
-            new = await endpoint.request_token("refresh_token", fields, token.scopes)
+            new_token = await endpoint.request_token("refresh_token", fields, token.scopes)
         except TokenRefused as error:
-            # `temporarily_unavailable` and similar errors pass: the refresh token is still valid.
-            if error.error not in _FINAL_ERRORS:
+            # Errors such as `temporarily_unavailable` are temporary: the refresh token is still valid.
+            if error.error not in _PERMANENT_ERRORS:
                 raise
             self.token = None
             self.number += 1
-            await forget(self._tokens, login, token)
+            await delete_expired(self._tokens, login, token)
             return False
-        # An issuer that sends no new refresh token keeps the old one valid (RFC 6749, section 6).
-        new = new if new.refresh else replace(new, refresh=token.refresh)
+        # Without a new refresh token in the answer, the old one remains valid (RFC 6749, section 6).
+        new_token = new_token if new_token.refresh else replace(new_token, refresh=token.refresh)
         try:
-            await self._use_and_store(login, new)
+            await self._use_and_store(login, new_token)
         except AuthError as error:
             log.warning("the new token is used, but can't be stored: %s", error)
         return True
 
     async def _use_and_store(self, login: Login, token: Token) -> None:
         self._set_current(login, token)
-        # If writing fails, the store has a spent token, which must not replace the current one.
+        # If writing fails, the store contains an outdated token, which must not replace the current one.
         self._reads_store = False
         options = self._options
         await store_login(

@@ -1,4 +1,4 @@
-"""Token requests to an authorization server (RFC 6749, section 5). The form encodings are Authlib's."""
+"""Token requests to an authorization server (RFC 6749, section 5). Authlib encodes their forms."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,11 +24,13 @@ from .tokens import Token
 
 _KEY_TYPES: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
 _ASSERTION_SECONDS = 60
-"""The lifetime in seconds of a signed assertion: it is used at once."""
-_MAX_SECONDS = 10 * 365 * 24 * 3600
-"""The longest lifetime in seconds; a longer one is treated as a mistake, and the expiry as unknown."""
+"""The lifetime in seconds of a signed assertion; it is used at once, so a short one suffices."""
+_MAX_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
+"""The longest plausible lifetime of a token in seconds. If an issuer states a longer one, the expiry is treated as
+unknown."""
 _PUBLIC_FIELDS = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
-"""Fields of a request that an error may repeat, except those that name a type."""
+"""The fields of a request whose values may appear in an error's text, in addition to fields whose names end in
+`_type`."""
 
 
 class TokenRefused(AuthError):
@@ -51,7 +53,8 @@ class TokenEndpoint:
         now: Callable[[], float],
         proofs: Proofs | None = None,
     ) -> None:
-        """`client` is None if the fields of the request identify the client. Raises `AuthError`."""
+        """`client` is None if the fields of the requests identify the client. Raises `AuthError` if the issuer has no
+        token endpoint, or `client` is registered with another issuer."""
         if issuer.token_endpoint is None:
             raise AuthError("the issuer has no token endpoint")
         if client is not None and client.issuer not in (None, issuer.issuer):
@@ -62,12 +65,12 @@ class TokenEndpoint:
         self._issuer = issuer
         self._client = client
         self.now = now
-        """The clock."""
+        """Returns the time in seconds since 1970."""
         self._proofs = proofs
 
     async def request_token(self, grant_type: str, fields: Mapping[str, str | None], scopes: frozenset[str]) -> Token:
-        """Request the token for a grant. `scopes` are the scopes of the token if the answer names none. Raises
-        `TokenRefused`, and other `AuthError`s."""
+        """Request a token with the fields of a grant. `scopes` are the scopes of the token if the answer names none.
+        Raises `TokenRefused`, and other `AuthError`s."""
         document = await self.request_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
         if not is_visible_ascii(access) or " " in access or not isinstance(kind, str):
@@ -75,12 +78,16 @@ class TokenEndpoint:
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
             raise AuthError("the issuer issued a token of a different type than requested")
-        # Silently accepting less than was requested would let a thief use the token.
+        # A token that is not bound to the key must not be accepted instead: a thief could use it.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer issued a token that is not bound to the client's key")
         lifetime, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
         expires = None
-        if isinstance(lifetime, int | float) and not isinstance(lifetime, bool) and 0 < lifetime <= _MAX_SECONDS:
+        if (
+            isinstance(lifetime, int | float)
+            and not isinstance(lifetime, bool)
+            and 0 < lifetime <= _MAX_LIFETIME_SECONDS
+        ):
             expires = self.now() + lifetime
         return Token(
             access,
@@ -92,7 +99,7 @@ class TokenEndpoint:
 
     async def request_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
         """Return the whole answer to a token request. Raises the same errors as `request_token`."""
-        # An empty parameter counts as omitted (RFC 6749, section 3.2).
+        # Empty parameters are omitted, which means the same (RFC 6749, section 3.2).
         present = {name: value for name, value in fields.items() if value}
         with _convert_encoding_errors():
             headers, body = self._authenticate(prepare_token_request(grant_type, **present))
@@ -102,9 +109,9 @@ class TokenEndpoint:
             raise AuthError(f"the issuer answered a token request with HTTP {answer.status} and no JSON")
         if answer.status == 200 and "error" not in document:
             return document
-        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC_FIELDS]
-        secrets = [value for name, value in private if not name.endswith("_type")]
-        # An issuer's text may repeat the request, and this text is shown and logged.
+        private_fields = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC_FIELDS]
+        secrets = [value for name, value in private_fields if not name.endswith("_type")]
+        # The issuer's text is shown and logged, and may repeat secrets of the request.
         secrets += [self._client.secret or ""] if self._client else []
         unknown, description = f"HTTP {answer.status}", document.get("error_description")
         error = _redact(secrets, str(document.get("error", unknown)), unknown)[:100]
@@ -113,8 +120,8 @@ class TokenEndpoint:
         raise TokenRefused(error, text)
 
     async def revoke(self, token: Token) -> bool:
-        """Ask the issuer to revoke `token` and its refresh token. Returns True if the issuer confirms (RFC 7009);
-        raises `AuthError` if it can't be reached."""
+        """Ask the issuer to revoke `token` and its refresh token (RFC 7009). Returns True if the issuer confirms.
+        Raises `AuthError` if it can't be reached."""
         endpoint = self._issuer.revocation_endpoint
         if endpoint is None:
             return False
@@ -133,8 +140,8 @@ class TokenEndpoint:
         proof = proofs.headers("POST", self._url)
         answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
         is_new, document = proofs.learn(self._url, answer.headers), answer.document
-        # One retry, with the nonce: an issuer that requires another nonce each time would be asked forever (RFC 9449,
-        # section 8).
+        # The request is sent again once, with the new nonce (RFC 9449, section 8). An issuer that requires another
+        # nonce each time would otherwise be asked forever.
         if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
             return answer
         proof = proofs.headers("POST", self._url)
@@ -152,7 +159,8 @@ class TokenEndpoint:
             return {}, f"{body}&{urlencode({**identification, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
             raise AuthError(f"the client can't authenticate with {escape(method)[:50]}")
-        # In this method both values must be form-encoded, which Authlib does not do (RFC 6749, section 2.3.1).
+        # For client_secret_basic both values must be form-encoded first, which Authlib does not do (RFC 6749, section
+        # 2.3.1).
         encode = quote_plus if method == "client_secret_basic" else str
         auth = ClientAuth(encode(client.client_id), encode(client.secret or ""), method)
         _, headers, body = auth.prepare("POST", self._url, {}, body)  # type: ignore[no-untyped-call]
@@ -174,16 +182,18 @@ class TokenEndpoint:
             raise AuthError("the client's private key can't sign with an algorithm that the issuer accepts") from None
 
 
-def _redact(secrets: Iterable[str], text: str, otherwise: str) -> str:
-    """Return the issuer's text, or `otherwise` if the text repeats a secret, plain or form-encoded."""
-    # A value of three letters occurs in many words, and is not a secret.
-    significant = [secret for secret in secrets if len(secret) > 3]
-    return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
+def _redact(secrets: Iterable[str], text: str, replacement: str) -> str:
+    """Return the issuer's text, or `replacement` if the text repeats a secret, plain or form-encoded."""
+    # Values of up to three characters are no secrets, and occur in many words.
+    long_secrets = [secret for secret in secrets if len(secret) > 3]
+    return (
+        replacement if any(form in text for secret in long_secrets for form in (secret, quote_plus(secret))) else text
+    )
 
 
 @contextmanager
 def _convert_encoding_errors() -> Iterator[None]:
-    """Raise AuthError if text from others contains a lone surrogate."""
+    """Raise AuthError if a text contains a lone surrogate, which can't be encoded."""
     try:
         yield
     except UnicodeError:

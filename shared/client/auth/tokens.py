@@ -1,4 +1,4 @@
-"""Tokens, and the interface of a store for them."""
+"""Tokens, the interface of a store for them, and a store in memory."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,11 +10,12 @@ import anyio
 from ...errors import AuthError
 
 MAX_TIME = 1e11
-"""The latest expiry of a token, in seconds since 1970: in the year 5138."""
+"""The latest valid expiry of a token, in seconds since 1970: a time in the year 5138."""
 
 Key = tuple[str, str]
-"""An issuer and a resource, each by its own identifier. An empty resource marks the client's registration with the
-issuer; an empty issuer marks the last issuer of tokens for a URL."""
+"""The key of a stored value: the identifiers of an issuer and of a resource. If the resource is empty, the value is
+the client's registration with the issuer; if the issuer is empty, the value names the last issuer of tokens for the
+URL in place of the resource."""
 
 
 class TokenStore(Protocol):
@@ -24,7 +25,7 @@ class TokenStore(Protocol):
         """Return the stored value."""
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
-        """Store `value`; if that fails, the previous value is unchanged."""
+        """Store `value`. If that fails, the previous value remains."""
 
     async def delete(self, key: Key) -> None:
         """Delete the value, if there is one."""
@@ -61,19 +62,19 @@ class MemoryTokens:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token from a token endpoint. Its representation contains no secrets."""
+    """A token from a token endpoint. Its `repr` contains no secrets."""
 
     access: str = field(repr=False)
     kind: str = "bearer"
     """The type of the token in lower case: `bearer` or `dpop`."""
     scopes: frozenset[str] = frozenset()
-    """The granted scopes, if the server names them; otherwise the requested ones."""
+    """The granted scopes, if the issuer names them; otherwise the requested scopes."""
     expires: float | None = None
     """The expiry in seconds since 1970; None if it is unknown."""
     refresh: str | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the token in the form in which stores hold it."""
+        """Return the token in the form in which it is stored."""
         optional = {"expires": self.expires, "refresh_token": self.refresh}
         return {
             "access_token": self.access,
@@ -84,7 +85,7 @@ class Token:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Token":
-        """Return the token from its stored form. Raises `AuthError` if that is invalid."""
+        """Return the token from its stored form. Raises `AuthError` if `value` is invalid."""
         access, kind, scope = value.get("access_token"), value.get("token_type"), value.get("scope", "")
         expires, refresh = value.get("expires"), value.get("refresh_token")
         is_valid = isinstance(access, str) and isinstance(kind, str) and isinstance(scope, str)

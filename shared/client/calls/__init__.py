@@ -1,1 +1,1 @@
-"""The calls of a client: requests, answers to questions that arrive in between, and results."""
+"""The calls of a client: requests, answers to the input requests that arrive before the results, and the results."""

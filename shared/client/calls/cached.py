@@ -1,4 +1,4 @@
-"""Requests with cached results: one request to the server for any number of simultaneous callers.
+"""Requests whose results are cached. Simultaneous callers with the same request share one request to the server.
 
 typed calls ──▶ CachedRequests ──▶ Client's own requests ──▶ server
                      │  ▲
@@ -28,8 +28,8 @@ _KEY_PARAMS = {
     "resources/templates/list": "cursor",
     "resources/read": "uri",
 }
-"""The methods with cacheable results, and the one param on which a cached result may depend. Skill entries are never
-cached: an entry must not be older than the files whose hashes it contains."""
+"""The methods with cacheable results, and the one param on which a cached result may depend. Entries of skills are
+never cached, because an entry must not be older than the files whose hashes it contains."""
 _LIST_METHODS: dict[ChangeKind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -38,10 +38,10 @@ _LIST_METHODS: dict[ChangeKind, tuple[str, ...]] = {
 
 
 class _SharedRequest:
-    """One pending request, and all callers that wait for its result.
+    """A pending request, and all callers that wait for its result.
 
-    The first caller makes the request in its own task, and leads; the others follow. If the leader gives up, because
-    it is cancelled or its time is up, one of the others leads the next request.
+    The first caller is the leader, and makes the request in its own task; the others follow. If the leader is
+    cancelled or its time is up, one of the others makes the next request as the leader.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class _SharedRequest:
         """Make the request for all callers. Raises the same errors as the request."""
         try:
             self._result = await request()
-        except TimeoutError:  # others may have more time
+        except TimeoutError:  # the others may have more time
             raise
         except (McpError, OSError) as error:
             self._error = error
@@ -91,7 +91,7 @@ class CachedRequests:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a time limit, whether requested or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Return the result, as an object that belongs to the caller. Raises the same errors as `request`, and
@@ -109,7 +109,8 @@ class CachedRequests:
         while True:
             shared_pending, shared_request = self._shared_requests.get(cache_key, _NO_SHARED_REQUEST)
             remaining = None if timeout is None else deadline - anyio.current_time()
-            # A result that was requested before a change must not be given to callers that ask later.
+            # The result of a request that was sent before a change must not be given to callers that came after the
+            # change.
             if shared_pending is None or shared_request is None or shared_pending.is_stale:
                 return await self._lead(cache_key, remaining)
             with anyio.move_on_after(remaining) as timeout_scope:
@@ -134,8 +135,8 @@ class CachedRequests:
             self._expire(lambda cache_key: cache_key.method in _LIST_METHODS.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle a response that asks for input: the next result depends on the client's answers, and is valid only
-        for them."""
+        """Handle a response that requires input: the result will depend on the client's answers, so it must not be
+        cached."""
         cache_key = self._cache_key(method, params)
         if cache_key is not None:
             self._expire(lambda candidate: candidate == cache_key)
@@ -145,8 +146,8 @@ class CachedRequests:
         self._cache.forget(lambda cache_key: cache_key.server == self._server and cache_key.method == method)
 
     def on_server_request(self) -> None:
-        """Handle a request from the server. The callback that answers it may itself send requests. Forget the
-        requests in progress, so that it does not wait for one that is waiting for the callback."""
+        """Handle a request from the server. The handler that answers it may send requests itself, which must not wait
+        for a pending request that waits for this handler. So no pending request is shared anymore."""
         self._shared_requests.clear()
 
     def on_close(self) -> None:
@@ -159,12 +160,13 @@ class CachedRequests:
     # Requests
 
     def _cache_key(self, method: str, params: Mapping[str, Any]) -> CacheKey | None:
-        """Return the cache key of a request; None if its result depends on other params, and can't be cached."""
+        """Return the cache key of a request; None if its result can't be cached, because the method is another one or
+        the result depends on more params."""
         param = _KEY_PARAMS.get(method)
         if param is None or not self._cache.max_bytes:
             return None
         target = params.get(param)
-        # Any other param would affect the result too.
+        # Any other param could affect the result too.
         if len(params) > (param in params) or not isinstance(target, str | None):
             return None
         return CacheKey(self._server, self._owner, method, target)
@@ -190,20 +192,22 @@ class CachedRequests:
         try:
             result = await request(cache_key.method, params)
         except PeerError:
-            if param == "cursor" and cache_key.target is not None:  # the earlier pages belong to an outdated list
+            if (
+                param == "cursor" and cache_key.target is not None
+            ):  # the list has changed, so its earlier pages are outdated
                 self._expire(lambda candidate: candidate.method == cache_key.method)
             raise
         meta = result.get("_meta")
         if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:
             hints = {"ttlMs": result.get("ttlMs", 0), "cacheScope": result.get("cacheScope", "private")}
             result = {**entry.result(), **hints}
-            if not hints["ttlMs"]:  # the entry stays as it is; large contents need not be serialized again
+            if not hints["ttlMs"]:  # the entry need not change, so large contents are not serialized again
                 return result
         pending.store(result)
         return result
 
 
 def _overlap(uri: str, other: str) -> bool:
-    """Return True if two URIs are equal, or one lies below the other: a reported resource may be a part of one that
-    was read, or contain it (2025-11-25, Resources)."""
+    """Return True if two URIs are equal, or one is below the other: the resource that has changed may be a part of
+    the one that was read, or contain it (2025-11-25, Resources)."""
     return uri == other or uri.startswith(other.rstrip("/") + "/") or other.startswith(uri.rstrip("/") + "/")

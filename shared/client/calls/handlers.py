@@ -1,5 +1,5 @@
-"""A client's answers to requests and notifications from its server: the functions of `ClientOptions`, which accept
-and return models, called with the dictionaries from the wire."""
+"""The handlers of a client for input requests and notifications from its server. They convert between the
+dictionaries on the wire and the models that the functions in `ClientOptions` accept and return."""
 
 import logging
 from collections.abc import Callable
@@ -31,29 +31,29 @@ class Handlers:
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
         self.visits = Visits()
-        self.answers: dict[str, Handler] = {}
-        """The handlers of questions, by method."""
+        self.input_handlers: dict[str, Handler] = {}
+        """The handlers of input requests, by method."""
         self._notification_handlers: dict[str, Callable[[dict[str, Any]], None]] = {}
         if options.elicit is not None or options.elicit_url is not None:
-            self.answers["elicitation/create"] = self._elicit
+            self.input_handlers["elicitation/create"] = self._elicit
         if options.sample is not None:
-            self.answers["sampling/createMessage"] = partial(_sample, options.sample, options.sample_tools)
+            self.input_handlers["sampling/createMessage"] = partial(_sample, options.sample, options.sample_tools)
         if options.roots is not None:
-            self.answers["roots/list"] = partial(_list_roots, options.roots)
+            self.input_handlers["roots/list"] = partial(_list_roots, options.roots)
         if options.on_log is not None:
             self._notification_handlers["notifications/message"] = partial(_log_message, options.on_log)
         if options.elicit_url is not None:
             self._notification_handlers["notifications/elicitation/complete"] = self._end_visit
 
-    def on_notification(self, notice: Notified) -> None:
+    def on_notification(self, notification: Notified) -> None:
         """Handle a notification that belongs to no call and no subscription."""
-        handler = self._notification_handlers.get(notice.method)
+        handler = self._notification_handlers.get(notification.method)
         if handler is not None:
-            handler(notice.params)
+            handler(notification.params)
         elif self._options.on_notification is not None:
-            self._options.on_notification(notice.method, notice.params)
+            self._options.on_notification(notification.method, notification.params)
 
-    # Questions
+    # Input requests
 
     async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
         mode = params.get("mode", "form")
@@ -65,7 +65,7 @@ class Handlers:
             try:
                 return fill_in_defaults(form, answer).to_wire()
             except InvalidAnswer as error:
-                # In the handshake era no caller receives this error, so the client's user learns of it from the log.
+                # In the handshake era no caller of the client receives this error, so it is logged.
                 _log.error("%s", error)
                 raise
         if mode == "url" and self._options.elicit_url is not None:
@@ -79,15 +79,15 @@ class Handlers:
         raise InvalidParams("this mode of elicitation was not declared")
 
     def _end_visit(self, params: dict[str, Any]) -> None:
-        # Ids that are unknown or already reported are to be ignored (2025-11-25, Elicitation, URL Mode).
+        # Ids that are unknown or already completed must be ignored (2025-11-25, Elicitation, URL Mode).
         id_ = params.get("elicitationId")
         if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
             self._options.on_visited(id_)
 
 
 def _check_type(kind: type[WireT], answer: object, handler: str, fields: str) -> WireT:
-    """Return the answer of a `handler` of the client's user. Raises TypeError for another class; its text does not
-    contain the value, which may be a secret."""
+    """Return `answer`, which the user's function named `handler` has returned. Raises TypeError if it is not of the
+    class `kind`; the error's text does not contain the value, which may be a secret."""
     if not isinstance(answer, kind):
         raise TypeError(f"{handler} must return {kind.__name__}({fields}), not {type(answer).__name__}")
     return answer
@@ -114,8 +114,8 @@ async def _sample(sample: Sample, allows_tools: bool, params: dict[str, Any]) ->
 
 
 async def _list_roots(roots: Roots, _params: dict[str, Any]) -> dict[str, Any]:
-    listed = await roots() if callable(roots) else roots
-    return ListRootsResult(roots=list(listed)).to_wire()
+    current_roots = await roots() if callable(roots) else roots
+    return ListRootsResult(roots=list(current_roots)).to_wire()
 
 
 def _log_message(log: Log, params: dict[str, Any]) -> None:
@@ -125,7 +125,8 @@ def _log_message(log: Log, params: dict[str, Any]) -> None:
 
 
 def fill_in_defaults(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
-    """Return `answer` as it is sent to the server: fields that an accepted form omits get their defaults (SEP-1034).
+    """Return `answer` with the defaults of the fields that an accepted form omits (SEP-1034); it is sent to the
+    server in this form.
 
     Raises InvalidAnswer if the answer violates the schema of the form.
     """
@@ -136,7 +137,7 @@ def fill_in_defaults(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
     try:
         fault = CheckedSchema(form.requested_schema, form=True).fault(content)
     except UnusableSchema:
-        fault = None  # the server, which sent the form, has to check the answer itself
+        fault = None  # the schema can't be used, so the server has to check the answer itself
     if fault is not None:
         path, text = fault
         raise InvalidAnswer(f"the answer to a form is invalid at {'.'.join(path) or 'the top level'}: {text}")

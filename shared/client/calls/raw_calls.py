@@ -1,5 +1,5 @@
-"""Calls to a server that return its results as unchanged dictionaries: for tests, and for programs that show a
-server's messages, valid or not."""
+"""Calls to a server that return its results as unchanged dictionaries, for tests, and for programs that show the
+messages of a server even if they are invalid."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -12,14 +12,14 @@ MAX_PAGES = 1_000
 
 
 class Requester(Protocol):
-    """The interface of `Client.request`, which makes a request and returns its result or raises."""
+    """The interface of `Client.request`, which makes a request and returns its result."""
 
     async def __call__(
         self,
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Return the result."""
@@ -41,7 +41,7 @@ class RawCalls:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Return the result of a tool. Check `isError`: a failure of the tool is a result."""

@@ -1,7 +1,10 @@
-"""Requests, together with the steps that lead to a result: questions are answered, pages visited, lost connections
-reopened, and safe requests repeated.
+"""Requests and the steps to their results: input requests are answered, URLs are visited, lost connections are
+reopened, and safe requests are repeated.
 
-    Requests ──▶ a round ──▶ one attempt, or several ──▶ Connection.call
+    Requests ──▶ rounds ──▶ attempts ──▶ Connection.call
+
+A request has another round if the server answers with input requests, and a round has another attempt if the previous
+attempt has failed.
 """
 
 import sys
@@ -24,12 +27,12 @@ from .handlers import Handlers
 from .raw_calls import RawCalls
 from .url_elicitation import required_visits
 
-OnNotice = Callable[[Notified], None]
+OnNotification = Callable[[Notified], None]
 
 
 class Requests:
     """A `Requester` over `link`, for callers that have already checked that a request is permitted.
-    `on_input_required` is called for each request that the server answers with questions."""
+    `on_input_required` is called for each request that the server answers with input requests."""
 
     def __init__(
         self, link: Link, handlers: Handlers, on_input_required: Callable[[str, Mapping[str, Any]], None]
@@ -45,16 +48,16 @@ class Requests:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """Return the result. Raises the same errors as `Client.request`."""
         reports = None if on_progress is None else _ProgressReports(on_progress)
-        on_notice = None if reports is None else reports.on_notice
+        on_notification = None if reports is None else reports.on_notification
         request: dict[str, Any] = {} if params is None else {**params}
         if method != "tools/call":
-            return await self._run_rounds(method, request, timeout, on_notice)
+            return await self._run_rounds(method, request, timeout, on_notification)
         try:
             return await self._call_tool(request, timeout, reports, on_task)
         except PeerError as error:
@@ -65,58 +68,70 @@ class Requests:
     # Calls that become tasks
 
     async def _call_tool(
-        self, call: dict[str, Any], seconds: float | None, reports: "_ProgressReports | None", on_task: OnTask | None
+        self,
+        call: dict[str, Any],
+        timeout_seconds: float | None,
+        reports: "_ProgressReports | None",
+        on_task: OnTask | None,
     ) -> dict[str, Any]:
-        """Return the result of a tool, at the end of its task if there is one."""
-        on_notice = None if reports is None else reports.on_notice
-        connection = await self._link.current(seconds)
+        """Return the result of a tool call. If the call becomes a task, wait for its end."""
+        on_notification = None if reports is None else reports.on_notification
+        connection = await self._link.current(timeout_seconds)
         if connection.session.stateless or not self._can_request_task or self._task_support.find(call) != "required":
-            result, state = await self.begin_call(call, seconds, None, on_notice)
+            result, state = await self.begin_call(call, timeout_seconds, None, on_notification)
             if reports is not None and on_task is None and connection.session.stateless:
                 on_task = reports.on_task
-            return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
+            return (
+                result
+                if state is None
+                else await follow(state.id, self.task_channel(timeout_seconds, on_task), state)
+            )
         with ExitStack() as stack:
-            if on_notice is not None:
-                # The progress continues after the call is answered with its task.
-                token = stack.enter_context(connection.listen_for_progress(on_notice))
+            if on_notification is not None:
+                # The answer to the call is only its task, after which progress notifications still arrive.
+                token = stack.enter_context(connection.listen_for_progress(on_notification))
                 call = {**call, "_meta": {**call.get("_meta", {}), "progressToken": token}}
-            result, state = await self.begin_call(call, seconds, {})
-            return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
+            result, state = await self.begin_call(call, timeout_seconds, {})
+            return (
+                result
+                if state is None
+                else await follow(state.id, self.task_channel(timeout_seconds, on_task), state)
+            )
 
     async def begin_call(
         self,
         call: dict[str, Any],
-        seconds: float | None,
+        timeout_seconds: float | None,
         task: dict[str, Any] | None,
-        on_notice: OnNotice | None = None,
+        on_notification: OnNotification | None = None,
     ) -> tuple[dict[str, Any], TaskState | None]:
-        """Return the answer to a tool call, and the task that continues the call, if any: the server creates one on
-        its own, or because `task` requests it. Raises the same errors as `Client.request`."""
+        """Return the answer to a tool call, and the task that continues the call, if any. The server creates a task
+        by itself, or because `task` requests one. Raises the same errors as `Client.request`."""
         params = call if task is None else {**call, "task": task}
-        result = await self._run_rounds("tools/call", params, seconds, on_notice)
+        result = await self._run_rounds("tools/call", params, timeout_seconds, on_notification)
         if self._link.connection.session.stateless:
             created = result if result.get("resultType") == "task" else None
         else:
             created = result.get("task") if task is not None else None
         return result, read_state("tools/call", created) if isinstance(created, dict) else None
 
-    def task_channel(self, seconds: float | None, on_task: OnTask | None = None) -> TaskChannel:
-        """Return the channel through which to follow the task of a call; each answer may take `seconds`."""
+    def task_channel(self, timeout_seconds: float | None, on_task: OnTask | None = None) -> TaskChannel:
+        """Return the channel through which the task of a call is followed. Each answer may take `timeout_seconds`."""
 
-        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            result = await self._round(method, params, None if method == "tasks/result" else seconds, None)
-            assert isinstance(result, dict)  # only other requests have rounds
+        async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            result = await self._round(method, params, None if method == "tasks/result" else timeout_seconds, None)
+            assert isinstance(result, dict)  # requests about tasks have only one round
             return result
 
-        async def answer(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        async def answer_input(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
             answer_inputs = await self._link.connection.answer_inputs(InputWanted(0, {key: (method, params)}, None))
             result: dict[str, Any] = answer_inputs["inputResponses"][key]
             return result
 
-        return TaskChannel(ask, answer, not self._link.connection.session.stateless, on_task, self._pause)
+        return TaskChannel(request, answer_input, not self._link.connection.session.stateless, on_task, self._pause)
 
-    async def _pause(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
+    async def _pause(self, timeout_seconds: float) -> None:
+        with anyio.move_on_after(timeout_seconds):
             await self._link.connection.gone.wait()
 
     @property
@@ -124,40 +139,49 @@ class Requests:
         server = self._link.connection.session.server
         return self._link.options.tasks and server is not None and server.runs_tools_as_tasks
 
-    async def find_task_support(self, call: Mapping[str, Any], seconds: float | None) -> str | None:
+    async def find_task_support(self, call: Mapping[str, Any], timeout_seconds: float | None) -> str | None:
         """Return "optional" if the called tool may be run as a task, "required" if it must be, and otherwise
-        "forbidden" or None. The tools are listed first, within `seconds`, if the tool is unknown."""
-        await self._link.current(seconds)
+        "forbidden" or None. The tools are listed first, within `timeout_seconds`, if the tool is unknown."""
+        await self._link.current(timeout_seconds)
         if not self._can_request_task:
             return None
         if self._task_support.find(call) is None:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(timeout_seconds):
                 await RawCalls(self).list_tools()
         return self._task_support.find(call)
 
-    async def _runs_as_task_only(self, call: Mapping[str, Any], error: PeerError, seconds: float | None) -> bool:
-        """Return True if a call was refused because its tool runs only as a task, although no list had declared
-        so."""
+    async def _runs_as_task_only(
+        self, call: Mapping[str, Any], error: PeerError, timeout_seconds: float | None
+    ) -> bool:
+        """Return True if a call was refused because its tool runs only as a task, which the client did not know
+        because it had not listed the tools."""
         if error.code != MethodNotFound.code or "task" in call or self._task_support.find(call) is not None:
             return False
         with suppress(McpError, OSError):
-            return await self.find_task_support(call, seconds) == "required"
+            return await self.find_task_support(call, timeout_seconds) == "required"
         return False
 
     # Rounds
 
     async def _run_rounds(
-        self, method: str, request: dict[str, Any], seconds: float | None, on_notice: OnNotice | None
+        self,
+        method: str,
+        request: dict[str, Any],
+        timeout_seconds: float | None,
+        on_notification: OnNotification | None,
     ) -> dict[str, Any]:
         answer_inputs: dict[str, Any] = {}
         has_visited = False
         for _ in range(MAX_ROUNDS):
             try:
                 result = await self._round(
-                    method, {**request, **answer_inputs} if answer_inputs else request, seconds, on_notice
+                    method,
+                    {**request, **answer_inputs} if answer_inputs else request,
+                    timeout_seconds,
+                    on_notification,
                 )
             except PeerError as error:
-                if has_visited or not await self._visit_pages(error, seconds):
+                if has_visited or not await self._visit_urls(error, timeout_seconds):
                     raise
                 has_visited = True
                 continue
@@ -169,10 +193,10 @@ class Requests:
         raise McpError(f"{method} was not completed within {MAX_ROUNDS} rounds")
 
     async def exchange(
-        self, method: str, params: dict[str, Any], caller: Caller, seconds: float | None
+        self, method: str, params: dict[str, Any], caller: Caller, timeout_seconds: float | None
     ) -> dict[str, Any] | InputWanted:
         """Make one round of a request. Raises the same errors as `Client.exchange`."""
-        result = await self._round(method, params, seconds, None, caller)
+        result = await self._round(method, params, timeout_seconds, None, caller)
         if isinstance(result, dict):
             self._learn(method, result)
         return result
@@ -182,82 +206,89 @@ class Requests:
             self._retries.remember_idempotent_tools(result)
             self._task_support.learn(result)
 
-    async def _visit_pages(self, error: PeerError, seconds: float | None) -> bool:
-        """Visit the pages that the server requires before the request. Returns True if the user has visited all of
-        them."""
+    async def _visit_urls(self, error: PeerError, timeout_seconds: float | None) -> bool:
+        """Have the user visit the URLs that the server requires before the request. Returns True if the user has
+        visited all of them."""
         visits = required_visits(error)
         if visits is None or self._link.options.elicit_url is None:
             return False
         answers = (await self._link.connection.answer_inputs(visits))["inputResponses"]
         if any(answer["action"] != "accept" for answer in answers.values()):
             return False
-        await self._handlers.visits.wait(answers, seconds)
+        await self._handlers.visits.wait(answers, timeout_seconds)
         return True
 
     async def _round(
         self,
         method: str,
         params: dict[str, Any],
-        seconds: float | None,
-        on_notice: OnNotice | None,
+        timeout_seconds: float | None,
+        on_notification: OnNotification | None,
         caller: Caller | None = None,
     ) -> dict[str, Any] | InputWanted:
-        failed, remaining, was_listed = 0, seconds, False
-        deadline = None if seconds is None else anyio.current_time() + seconds
+        failures, remaining, has_listed_tools = 0, timeout_seconds, False
+        deadline = None if timeout_seconds is None else anyio.current_time() + timeout_seconds
         while True:
             try:
                 connection = await self._link.current(remaining)
-                return await connection.call(method, params, seconds=remaining, on_notice=on_notice, caller=caller)
+                return await connection.call(
+                    method, params, timeout_seconds=remaining, on_notification=on_notification, caller=caller
+                )
             except (OSError, PeerError) as error:
-                failed += 1
+                failures += 1
                 remaining = None if deadline is None else deadline - anyio.current_time()
-                # Outside of the stateless era this code is the server's own, and the tool may have run.
+                # In the handshake era this error code has no defined meaning, and the tool may have run.
                 is_stateless = self._link.connection.session.stateless
-                list_first = not was_listed and is_stateless and is_header_mismatch(method, error)
-                pause = 0.0 if list_first else self._retries.retry_delay(method, params, error, failed, remaining)
+                lists_tools_first = not has_listed_tools and is_stateless and is_header_mismatch(method, error)
+                pause = (
+                    0.0
+                    if lists_tools_first
+                    else self._retries.retry_delay(method, params, error, failures, remaining)
+                )
                 if pause is None or not self._link.is_usable:
                     raise
             await anyio.sleep(pause)
-            if list_first:
-                was_listed = True
-                # If this fails, the repeated call reports what is missing.
+            if lists_tools_first:
+                has_listed_tools = True
+                # If listing the tools fails, the repeated call raises the error.
                 with anyio.move_on_after(remaining), suppress(McpError, OSError):
                     await RawCalls(self).list_tools()
             remaining = None if deadline is None else deadline - anyio.current_time()
             if remaining is not None and remaining <= 0:
-                raise TimeoutError(f"the server did not answer within {seconds:g} s")
+                raise TimeoutError(f"the server did not answer within {timeout_seconds:g} s")
 
 
 class _ProgressReports:
-    """Reports the progress of a call: its notifications, and then the states of its task, which consist only of
-    text, on the same scale."""
+    """Reports the progress of a call: first its notifications, then the states of its task. A state has only a text;
+    a percentage in it is converted to the scale of the notifications."""
 
     def __init__(self, report: Progress) -> None:
         self._report = report
         self._progress = 0.0
         self._total: float | None = None
 
-    def on_notice(self, notice: Notified) -> None:
-        """Report a notification, unless it has no valid number."""
-        report = read_progress(notice.params)
+    def on_notification(self, notification: Notified) -> None:
+        """Report a notification, unless its progress is not a valid number."""
+        report = read_progress(notification.params)
         if report is not None:
             self._progress, self._total, _ = report
             self._report(*report)
 
     def on_task(self, state: TaskState) -> None:
-        """Report the text of a task that continues, with the progress in the text, or else the last one."""
+        """Report the text of a task that has not ended, with the percentage in the text as the progress, or else the
+        last progress."""
         if state.is_over or not state.message:
             return
         if state.percent is not None:
             self._total = self._total or 100
-            # A percentage is rounded.
+            # The percentage is rounded, so it may be lower than the last progress.
             self._progress = max(self._progress, self._total * state.percent / 100)
         self._report(self._progress, self._total, state.message)
 
 
 def read_progress(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
-    """Return the progress, the total and the message of a progress notification, without an invalid total or message;
-    None if the progress is not a number."""
+    """Return the progress, the total and the message of a progress notification; an invalid total or message is None.
+    Returns None if the progress is not a number."""
     progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
     return None if progress is None else (progress, total, message if isinstance(message, str) else None)
 

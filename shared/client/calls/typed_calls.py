@@ -26,8 +26,8 @@ from ..schemas.checks import ToolChecks
 from .pages import iter_pages, read_result
 from .raw_calls import Requester
 
-SECONDS = 60.0
-"""Default time limit for an answer."""
+DEFAULT_TIMEOUT = 60.0
+"""The default number of seconds in which the server must answer."""
 
 Item = TypeVar("Item", bound=Wire)
 Result = TypeVar("Result", bound=Wire)
@@ -35,10 +35,10 @@ Page = TypeVar("Page", bound=ResultPage)
 
 
 class TypedCalls:
-    """The calls to one server. Each raises the same errors as `Client.request`, and InvalidResult for a result that
-    does not have the shape that the protocol defines; an endless list raises McpError. If a list changes while it is
-    read, its server may refuse the next page: a method that returns a list then reads it once more, and an iterator
-    raises PeerError."""
+    """The calls to one server. Each raises the same errors as `Client.request`, InvalidResult for a result that does
+    not have the shape that the protocol defines, and McpError for an endless list. If a list changes while it is
+    read, the server may refuse the next page: then a method that returns a list reads the whole list once more, and
+    an iterator raises PeerError."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class TypedCalls:
         on_invalid_result: Callable[[str], None] = lambda method: None,
     ) -> None:
         """`supports_output_schemas` returns True if the protocol version in use defines output schemas.
-        `on_invalid_result` is called with a method whose result was unusable, before the next request, which must not
-        be answered from a cache."""
+        `on_invalid_result` is called with the method of an unusable result, so that a cache does not return this
+        result again."""
         self._request = request
         self._has_output_schemas = supports_output_schemas
         self._on_invalid_result = on_invalid_result
@@ -102,40 +102,42 @@ class TypedCalls:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> CallToolResult:
         """Return the result of a tool. Check `is_error`: a failure of the tool is a result.
 
         Structured content that violates the schema of a listed tool raises InvalidResult; invalid arguments raise
-        InvalidArguments if the options have them checked. Before it raises either error, it reads the list again,
-        which may be outdated, within `timeout` seconds.
+        InvalidArguments if the options require this check. Before either error is raised, the tools are listed again,
+        within `timeout` seconds, because the schema may be outdated.
         """
         params = await self._prepare_call(name, arguments, timeout)
         result = await self._request("tools/call", params, timeout=timeout, on_progress=on_progress)
         return await self._read_call_result(name, result, timeout)
 
     async def _prepare_call(
-        self, name: str, arguments: Mapping[str, Any] | None, seconds: float | None
+        self, name: str, arguments: Mapping[str, Any] | None, timeout_seconds: float | None
     ) -> dict[str, Any]:
         call_arguments = dict(arguments or {})
         if self._checks.needs_list(name):
-            await self._list_tools_within(seconds)
+            await self._list_tools_within(timeout_seconds)
         if self._checks.arguments:
-            await self._check(self._checks.check_arguments, name, call_arguments, seconds)
+            await self._check(self._checks.check_arguments, name, call_arguments, timeout_seconds)
         return {"name": name, "arguments": call_arguments}
 
-    async def _read_call_result(self, name: str, result: dict[str, Any], seconds: float | None) -> CallToolResult:
-        called = self._read("tools/call", CallToolResult, result)
+    async def _read_call_result(
+        self, name: str, result: dict[str, Any], timeout_seconds: float | None
+    ) -> CallToolResult:
+        call_result = self._read("tools/call", CallToolResult, result)
         if self._has_output_schemas():
-            await self._check(self._checks.check_result, name, result, seconds)
-        return called
+            await self._check(self._checks.check_result, name, result, timeout_seconds)
+        return call_result
 
     async def read_resource(
         self,
         uri: str,
         *,
-        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - part of the interface
     ) -> ReadResourceResult:
         """Return the contents of a resource."""
         result = await self._request("resources/read", {"uri": uri}, timeout=timeout)
@@ -146,10 +148,10 @@ class TypedCalls:
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - part of the interface
     ) -> GetPromptResult:
-        """Return a rendered prompt. Raises TypeError for an argument that is not a string, as the protocol defines
-        them."""
+        """Return a rendered prompt. Raises TypeError for an argument that is not a string, since the protocol allows
+        only strings."""
         for argument, value in (arguments or {}).items():
             if not isinstance(value, str):
                 raise TypeError(
@@ -175,21 +177,25 @@ class TypedCalls:
         return self._read("completion/complete", CompleteResult, result).completion
 
     async def _check(
-        self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any], seconds: float | None
+        self,
+        check: Callable[[str, dict[str, Any]], None],
+        tool: str,
+        value: dict[str, Any],
+        timeout_seconds: float | None,
     ) -> None:
         try:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
             self._on_invalid_result("tools/list")
             with suppress(McpError, ConnectionError, TimeoutError):
-                await self._list_tools_within(seconds)
+                await self._list_tools_within(timeout_seconds)
             check(tool, value)
 
-    async def _list_tools_within(self, seconds: float | None) -> None:
-        with anyio.move_on_after(seconds) as timeout_scope:
+    async def _list_tools_within(self, timeout_seconds: float | None) -> None:
+        with anyio.move_on_after(timeout_seconds) as timeout_scope:
             await self.list_tools()
         if timeout_scope.cancelled_caught:
-            raise TimeoutError(f"the server did not list its tools within {seconds:g} s")
+            raise TimeoutError(f"the server did not list its tools within {timeout_seconds:g} s")
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         try:

@@ -1,5 +1,5 @@
-"""The pages that users are sent to: a server may report that a visit is complete, and may refuse a request until a
-page has been visited (2025-11-25, Elicitation, URL Mode). In later versions, servers do neither."""
+"""Elicitation by URL: the user visits a page. In 2025-11-25, a server may report that a visit is complete, and may
+refuse a request until a page has been visited (Elicitation, URL Mode). In later versions, servers do neither."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,14 +12,14 @@ from ...protocol.session.client_events import InputWanted
 from ...protocol.types.elicitation import ElicitUrl
 
 MAX_VISITS = 100
-"""Maximum number of visits whose completion may still be reported; it bounds the memory for a server that reports
-none."""
+"""Maximum number of visits that are not complete. Without it, a server that never reports completion would use more
+and more memory."""
 _VISIT_REQUIRED = -32042
-"""The error code of a request that needs a visit first (`URLElicitationRequiredError`)."""
+"""The error code of a request that is refused until a page has been visited (`URLElicitationRequiredError`)."""
 
 
 class Visits:
-    """The pending visits of one client."""
+    """The visits of one client that are not complete."""
 
     def __init__(self) -> None:
         self._events: dict[str, anyio.Event] = {}
@@ -31,30 +31,32 @@ class Visits:
             self.end(next(iter(self._events)))
 
     def end(self, id: str) -> bool:
-        """End a visit, complete or cancelled. Returns False if it is unknown or has already ended."""
+        """End a visit because it is complete or cancelled. Returns False if the visit is unknown or has already
+        ended."""
         event = self._events.pop(id, None)
         if event is None:
             return False
         event.set()
         return True
 
-    async def wait(self, ids: Iterable[str], seconds: float | None) -> None:
-        """Wait until these visits are complete, or for `seconds`: a server need not report completion."""
-        with anyio.move_on_after(seconds):
+    async def wait(self, ids: Iterable[str], timeout_seconds: float | None) -> None:
+        """Wait until these visits are complete, but for at most `timeout_seconds`: a server need not report
+        completion."""
+        with anyio.move_on_after(timeout_seconds):
             for event in [self._events[id_] for id_ in ids if id_ in self._events]:
                 await event.wait()
 
 
 def required_visits(error: PeerError) -> InputWanted | None:
-    """Return the pages to visit before a request is repeated, by visit id, if the server's `error` demands that;
-    otherwise None."""
-    listed = (
+    """Return the input requests for the pages that must be visited before a request is repeated, by visit id, if the
+    server's `error` requires that; otherwise None."""
+    elicitations = (
         error.data.get("elicitations") if error.code == _VISIT_REQUIRED and isinstance(error.data, dict) else None
     )
-    if not isinstance(listed, list) or len(listed) > MAX_VISITS:
+    if not isinstance(elicitations, list) or len(elicitations) > MAX_VISITS:
         return None
     requests: dict[str, tuple[str, dict[str, Any]]] = {}
-    for params in listed:
+    for params in elicitations:
         try:
             visit = ElicitUrl.model_validate(params)
         except ValidationError:

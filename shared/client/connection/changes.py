@@ -1,10 +1,11 @@
-"""The changes on a server, as an iterator that survives lost connections.
+"""The changes that a server reports, as an iterator that continues after a lost connection.
 
     async for change in client.changes(["file:///notes.txt"]):
         ...
 
-One task maintains the subscription, and queues the changes for the reader. A slow reader receives each change once,
-however often the server reported it; a reader that is too far behind receives a single `missed` change instead.
+A task maintains the subscription, and queues the changes for the reader of the iterator. A slow reader receives each
+change once, however often the server has reported it; a reader that is too far behind receives a single `missed`
+change instead of all others.
 """
 
 import logging
@@ -29,8 +30,9 @@ __all__ = ["Change", "ChangeKind", "Changes", "PendingChanges"]
 
 MAX_PENDING = 1_000
 """The maximum number of queued changes; beyond it, a single `missed` change replaces them."""
-STEADY_SECONDS = 60.0
-"""Seconds after which a subscription is considered steady, and is renewed at once when it ends."""
+STABLE_SECONDS = 60.0
+"""Seconds after which a subscription counts as stable: when it ends later, the first attempt to renew it is made
+soon, as after a first failure."""
 _MISSED = Change("missed")
 _log = logging.getLogger("shared.client.changes")
 
@@ -49,7 +51,7 @@ class PendingChanges:
         """Add a change, and wake the reader."""
         if _MISSED not in self._changes:
             if change == _MISSED or (len(self._changes) >= self._limit and change not in self._changes):
-                # One gap covers all the other changes.
+                # A `missed` change includes all other changes.
                 self._changes.clear()
                 change = _MISSED
             self._changes[change] = None
@@ -75,11 +77,12 @@ class PendingChanges:
 
 
 class Changes(AsyncIterator[Change]):
-    """Changes of some resources, and of the lists. The subscription begins when the first change is awaited, or with
-    the block of `async with`; the end of the block, `aclose`, or dropping the iterator cancels it.
+    """An iterator over changes of some resources, and of the lists. The subscription begins when the first change is
+    awaited, or with the block of `async with`. It is cancelled by the end of the block, by `aclose`, and when the
+    iterator is garbage-collected.
 
-    Iterating raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if the
-    connection is lost and is not to be reopened. Iteration ends when the client closes.
+    Iterating raises PeerError if the server refuses the subscription, TimeoutError if it does not answer, and
+    ConnectionError if the connection is lost and is not reopened. Iteration ends when the client closes.
     """
 
     def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
@@ -137,10 +140,10 @@ class Changes(AsyncIterator[Change]):
                 self._subscriber.end(ConnectionError("the connection is lost, or the client is closed"))
 
     def __del__(self) -> None:
-        # There is no other way to end this for a loop that was left by `break`. The keeper has no reference to its
-        # iterator.
+        # If a loop is left by `break`, only this ends the subscription. It works because the subscriber has no
+        # reference to its iterator.
         if self._is_started:
-            with suppress(RuntimeError):  # the event loop no longer exists
+            with suppress(RuntimeError):  # the event loop is closed
                 self._subscriber.scope.cancel()
 
 
@@ -151,7 +154,7 @@ class _Subscriber:
         self.pending = PendingChanges()
         self.scope = anyio.CancelScope()
         self.established = anyio.Event()
-        """Set when the first subscription has been attempted, or never will be."""
+        """Set when the first subscription has succeeded or failed, or will never be attempted."""
         self.ended = anyio.Event()
         self.refused: tuple[str, ...] = ()
         self.refusal: McpError | OSError | None = None
@@ -161,7 +164,7 @@ class _Subscriber:
         self._lists = lists
 
     async def run(self) -> None:
-        """Subscribe, and again whenever the subscription ends."""
+        """Subscribe, and subscribe again whenever the subscription ends."""
         try:
             with self.scope:
                 await self._maintain()
@@ -179,7 +182,7 @@ class _Subscriber:
         self.established.set()
 
     async def _maintain(self) -> None:
-        failed = 0
+        failures = 0
         while True:
             began = anyio.current_time()
             try:
@@ -190,11 +193,11 @@ class _Subscriber:
             except (ConnectionError, TimeoutError, PeerError) as error:
                 # A first subscription that fails is not repeated. A later one is repeated if the server has
                 # disconnected or reports that it is busy.
-                may_pass = not isinstance(error, PeerError) or error.code in RETRYABLE
-                if not self.established.is_set() or not self._link.is_usable or not may_pass:
+                is_temporary = not isinstance(error, PeerError) or error.code in RETRYABLE
+                if not self.established.is_set() or not self._link.is_usable or not is_temporary:
                     raise
-            failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1
-            await anyio.sleep(backoff(failed))
+            failures = 1 if anyio.current_time() - began >= STABLE_SECONDS else failures + 1
+            await anyio.sleep(backoff(failures))
 
     async def _subscribe_once(self, connection: Connection) -> None:
         subscription = Subscription(self._uris, self.pending.put, self._lists)
@@ -203,7 +206,7 @@ class _Subscriber:
             if self.established.is_set():
                 self.pending.put(_MISSED)
             elif self.refused:
-                # Otherwise a caller that does not look at `refused` would wait forever without knowing why.
+                # Logged, because a caller that does not check `refused` would wait forever without knowing why.
                 _log.warning("the server does not report changes to %s", plain(", ".join(self.refused[:10])))
             self.established.set()
             await ended()

@@ -1,11 +1,11 @@
-"""The connection that runs a `ClientSession` over a transport: a reader, a writer, and a task for each question from
+"""The connection that runs a `ClientSession` over a transport: a reader, a writer, and a task for each request from
 the server.
 
     call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
-    transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a question is answered
+    transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a request is answered
 
-Callers never wait to write, so a cancelled call can't truncate a message: the writer sends messages that the
-transport can't accept at once.
+Callers never write themselves if that may take time, so a cancelled call can't truncate a message: the writer sends
+what the transport can't accept at once.
 """
 
 import asyncio
@@ -47,47 +47,47 @@ _log = logging.getLogger("shared.client.connection")
 Outcome = Answered | InputWanted | Unusable
 
 BATCH_SIZE = 8
-"""Number of messages that justify a separate write."""
+"""Number of waiting messages from which they are written at once instead of by the writer."""
 _SERVER_ENDED = "the server ended the connection"
 _REJECTED_BY_USER = -1
 """The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""
 CLOSING_SECONDS = 1.0
-"""Seconds to send the remaining messages when the client closes, and to receive the remaining answers when a session
-is over."""
+"""Seconds to send the remaining messages when the client closes, or to receive the remaining answers when a session
+has ended."""
 
 
 class Waiter:
-    """Waits for the end of one of the client's requests. `on_notice` receives the notifications that belong to it;
-    `relay` receives all its messages if the request is made on behalf of someone else."""
+    """Waits for the end of one of the client's requests. `on_notification` receives the notifications that belong to
+    the request. If the request is made on behalf of someone else, `relay` receives all messages that belong to it."""
 
-    __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
+    __slots__ = ("_has_outcome", "_outcome", "id", "is_stream", "on_notification", "relay", "timer")
 
-    def __init__(self, id: RequestId, on_notice: Callable[[Notified], None] | None) -> None:
+    def __init__(self, id: RequestId, on_notification: Callable[[Notified], None] | None) -> None:
         self.id = id
-        self.on_notice = on_notice
+        self.on_notification = on_notification
         self.relay: Relay | None = None
         self.is_stream = False
-        """True if no answer is expected soon."""
+        """True if the request opens a stream, so that its answer comes only at the end."""
         self.timer: asyncio.TimerHandle | None = None
         self._outcome: Outcome | TimeoutError | None = None
-        self._settled = Signal()
+        self._has_outcome = Signal()
 
-    def settle(self, outcome: Outcome | TimeoutError) -> None:
+    def set_outcome(self, outcome: Outcome | TimeoutError) -> None:
         """Set the outcome of the request, unless it already has one."""
         if self._outcome is None:
             self._outcome = outcome
-            self._settled.wake()
+            self._has_outcome.wake()
 
     async def wait(self) -> Response | Failure | InputWanted:
         """Wait for the outcome and return it. Raises ConnectionError if there is no usable answer, and TimeoutError
         if the time limit has passed."""
         while self._outcome is None:
-            await self._settled.wait()
+            await self._has_outcome.wait()
         match self._outcome:
             case Answered(_, answer):
                 return answer
-            case InputWanted() as questions:
-                return questions
+            case InputWanted() as input_requests:
+                return input_requests
             case Unusable(_, reason, cause):
                 raise error_of_cause(reason, cause)
             case TimeoutError() as error:
@@ -102,20 +102,20 @@ def result_of(answer: Response | Failure) -> dict[str, Any]:
 
 
 class ChangeReceiver(Protocol):
-    """A receiver of changes."""
+    """A receiver of notifications about changes."""
 
     uris: Sequence[str]
 
-    def on_notification(self, notice: Notified) -> bool:
-        """Handle a notification. Returns False if it concerns another receiver."""
+    def on_notification(self, notification: Notified) -> bool:
+        """Handle a notification. Returns False if it belongs to another receiver."""
 
     def on_gap(self) -> None:
         """Handle a gap in which notifications may have been lost."""
 
 
 class Connection:
-    """A session with one server over one transport. `on_message` receives the messages that belong to no request,
-    with True if a subscription has received them as well."""
+    """A session with one server over one transport. `on_message` receives the messages that belong to no request, and
+    whether a subscription has received them as well."""
 
     def __init__(
         self,
@@ -125,27 +125,27 @@ class Connection:
         on_message: Callable[[Notified | Gap, bool], None],
         relay: Relay | None = None,
     ) -> None:
-        """`relay` replaces the handlers."""
+        """`relay` answers the server's requests in place of the handlers."""
         self.session = session
         self.subscriptions: list[ChangeReceiver] = []
         """The open subscriptions."""
         self.last_received = 0.0
-        """The time of the last received message, by the clock of the event loop."""
+        """The time of the last received message, on the event loop's clock."""
         self.gone = anyio.Event()
         """Set when the connection is lost."""
         self.closed = anyio.Event()
         """Set when the connection is completely closed."""
         self._transport = transport
-        self._prompt = transport if isinstance(transport, PromptTransport) else None
+        self._prompt_transport = transport if isinstance(transport, PromptTransport) else None
         self._unsent: list[Outgoing] = []
         self._is_writing = False
         self._handlers = handlers
         self._on_message = on_message
         self._relay = relay
         self._waiting: dict[RequestId, Waiter] = {}
-        self._listening: dict[RequestId, Callable[[Notified], None]] = {}
-        self._questions: dict[RequestId, anyio.CancelScope] = {}
-        self._ready = Signal()
+        self._progress_listeners: dict[RequestId, Callable[[Notified], None]] = {}
+        self._server_requests: dict[RequestId, anyio.CancelScope] = {}
+        self._wakeup = Signal()
         self._waiter_ended = Signal()
         self._close_reason: str | None = "the client is not open"
         self._stray = ""
@@ -153,7 +153,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """True if an answer is awaited."""
+        """True if a request, other than for a stream, has not been answered yet."""
         return any(not waiter.is_stream for waiter in self._waiting.values())
 
     @asynccontextmanager
@@ -173,7 +173,8 @@ class Connection:
                 await self._transport.aclose()
                 self.closed.set()
                 if self._stray and self.session.server is None:
-                    # A server that works may print a greeting, but here it is all that the server has sent.
+                    # Working servers may print a greeting, so this is a warning only if the server has sent nothing
+                    # else.
                     _log.warning("the server sent nothing but output that answers no request: %s", self._stray)
 
     def lose(self, reason: str) -> None:
@@ -181,15 +182,15 @@ class Connection:
         if self._close_reason is None:
             self._close_reason = reason
         self.gone.set()
-        # A request that the transport was never given has certainly not reached the server.
+        # A request that was never passed to the transport has certainly not reached the server.
         unsent = {entry.message.id for entry in self._take_unsent() if isinstance(entry.message, Request)}
         for waiter in tuple(self._waiting.values()):
             cause: NoAnswerCause = "unreached" if waiter.id in unsent else "unknown"
-            waiter.settle(Unusable(waiter.id, self._close_reason, cause))
+            waiter.set_outcome(Unusable(waiter.id, self._close_reason, cause))
 
     async def drain(self) -> None:
-        """Wait briefly for the answers to requests that were pending when the session ended: the server may have
-        carried out some of them."""
+        """Wait briefly for the answers to requests that were pending when the session ended, because the server may
+        have carried out some of them."""
         with anyio.move_on_after(CLOSING_SECONDS):
             while self.is_busy:
                 await self._waiter_ended.wait()
@@ -199,95 +200,97 @@ class Connection:
         method: str,
         params: dict[str, Any],
         *,
-        seconds: float | None,
-        on_notice: Callable[[Notified], None] | None = None,
+        timeout_seconds: float | None,
+        on_notification: Callable[[Notified], None] | None = None,
         caller: Caller | None = None,
     ) -> Coroutine[Any, Any, dict[str, Any] | InputWanted]:
         """Make one request and return its result, on behalf of `caller` if given. If it times out or is cancelled,
         the server is notified.
 
-        Raises PeerError for an error answer, TimeoutError if none arrives in `seconds`, and ConnectionError if the
-        connection is lost or the answer can't be used.
+        Raises PeerError for an error answer, TimeoutError if none arrives in `timeout_seconds`, and ConnectionError
+        if the connection is lost or the answer can't be used.
         """
-        call = self._call(method, params, seconds, on_notice, caller)
+        call = self._call(method, params, timeout_seconds, on_notification, caller)
         return call if spans.tracer is None else _trace(call, method, params)
 
     async def _call(
         self,
         method: str,
         params: dict[str, Any],
-        seconds: float | None,
-        on_notice: Callable[[Notified], None] | None,
+        timeout_seconds: float | None,
+        on_notification: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        # A gateway passes on the context of its own client.
+        # The params of a gateway's requests already contain the trace context of the gateway's client.
         if (context := current.get()) is not None and TRACEPARENT not in (meta := params.get("_meta") or {}):
             params = {**params, "_meta": {**meta, **context.to_fields()}}
         if caller is None:
-            id_ = self.session.request(method, params, progress=on_notice is not None)
+            id_ = self.session.request(method, params, progress=on_notification is not None)
         else:
-            on_notice = caller.relay.on_server_message
+            on_notification = caller.relay.on_server_message
             id_ = self.session.request(method, params, progress=caller.wants_progress, caller=caller.identity)
-        with self.send(id_, on_notice) as waiter:
+        with self.send(id_, on_notification) as waiter:
             waiter.relay = None if caller is None else caller.relay
-            answer = await self.answer(waiter, seconds)
+            answer = await self.answer(waiter, timeout_seconds)
         return answer if isinstance(answer, InputWanted) else result_of(answer)
 
     @contextmanager
-    def send(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
-        """Send the request `id` that the session holds, and cancel it at the end of the block if it has no answer.
+    def send(self, id: RequestId, on_notification: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
+        """Send the request `id`, which the session has prepared, and cancel it at the end of the block if it has no
+        answer.
 
         Raises Unreached if the connection is already lost, and ConnectionError if it is not open yet.
         """
         if self._close_reason is not None:
             raise error_of_cause(self._close_reason, "unreached" if self.gone.is_set() else "unknown")
-        waiter = self._waiting[id] = Waiter(id, on_notice)
+        waiter = self._waiting[id] = Waiter(id, on_notification)
         self.flush()
         try:
             yield waiter
         finally:
             del self._waiting[id]
-            # Nothing to cancel if the answer has come: the session then no longer knows the id.
+            # If the request has been answered, the session no longer knows the id, and there is nothing to cancel.
             if self.session.cancel(id, "the client gave up"):
                 self.flush()
             if self._close_reason is not None:
                 self._waiter_ended.wake()
 
     @contextmanager
-    def listen_for_progress(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
-        """Yield a progress token for work that outlives its request. During the block, `on_notice` receives the
-        notifications with this token."""
+    def listen_for_progress(self, on_notification: Callable[[Notified], None]) -> Iterator[str]:
+        """Yield a progress token for a request whose work continues after its answer. During the block,
+        `on_notification` receives the notifications with this token."""
         token = self.session.make_progress_token()
-        self._listening[token] = on_notice
+        self._progress_listeners[token] = on_notification
         try:
             yield token
         finally:
-            del self._listening[token]
+            del self._progress_listeners[token]
             self.session.forget_token(token)
 
-    async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
-        """Wait for the end of a request. Time during which the server waits for the client's answer is excluded.
+    async def answer(self, waiter: Waiter, timeout_seconds: float | None) -> Response | Failure | InputWanted:
+        """Wait for the end of a request. While the server waits for an answer from the client, the time limit is
+        extended.
 
-        Raises TimeoutError after `seconds`, and the same errors as `Waiter.wait`.
+        Raises TimeoutError after `timeout_seconds`, and the same errors as `Waiter.wait`.
         """
-        if seconds is None:
+        if timeout_seconds is None:
             return await waiter.wait()
-        self._set_timer(waiter, seconds)
+        self._set_timer(waiter, timeout_seconds)
         try:
             return await waiter.wait()
         finally:
             if waiter.timer is not None:
                 waiter.timer.cancel()
 
-    def _set_timer(self, waiter: Waiter, seconds: float) -> None:
-        waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter, seconds)
+    def _set_timer(self, waiter: Waiter, timeout_seconds: float) -> None:
+        waiter.timer = asyncio.get_running_loop().call_later(timeout_seconds, self._expire, waiter, timeout_seconds)
 
-    def _expire(self, waiter: Waiter, seconds: float) -> None:
-        # The server waits for this client, perhaps for a person: its own answer can't come before the client's.
+    def _expire(self, waiter: Waiter, timeout_seconds: float) -> None:
+        # The server waits for an answer from this client, perhaps from a person, and can't answer before.
         if self.session.server_request_count:
-            self._set_timer(waiter, seconds)
+            self._set_timer(waiter, timeout_seconds)
         else:
-            waiter.settle(TimeoutError(f"the server did not answer within {seconds:g} s"))
+            waiter.set_outcome(TimeoutError(f"the server did not answer within {timeout_seconds:g} s"))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification without waiting."""
@@ -295,38 +298,38 @@ class Connection:
         self.flush()
 
     def flush(self) -> None:
-        """Send the messages that the session holds: at once if nothing else is pending, otherwise by the writer,
-        which joins simultaneous messages into one write. A small batch is not delayed further while the server is
-        idle: 32 simultaneous calls then take 31 us each instead of 56."""
+        """Send the messages that the session has prepared: at once if only one request is pending, or if `BATCH_SIZE`
+        messages wait, otherwise by the writer, which combines simultaneous messages. With this rule, 32 simultaneous
+        calls take 31 us each instead of 56."""
         is_growing = len(self._waiting) > 1 and self.session.outgoing_count < BATCH_SIZE
-        if self._prompt is None or self._is_writing or is_growing:
-            self._ready.wake()
-        elif (waiting := self._take_unsent()) and not self._prompt.try_send(waiting):
+        if self._prompt_transport is None or self._is_writing or is_growing:
+            self._wakeup.wake()
+        elif (waiting := self._take_unsent()) and not self._prompt_transport.try_send(waiting):
             self._unsent = waiting
-            self._ready.wake()
+            self._wakeup.wake()
 
     def _take_unsent(self) -> list[Outgoing]:
         waiting, self._unsent = [*self._unsent, *self.session.outgoing()], []
         return waiting
 
-    async def answer_inputs(self, questions: InputWanted) -> dict[str, Any]:
-        """Return the params with the answers to the server's questions, for repeating the request.
+    async def answer_inputs(self, input_requests: InputWanted) -> dict[str, Any]:
+        """Return the params with the answers to the server's input requests, for repeating the request.
 
-        Raises McpError for a question without a handler, and the errors raised by the handlers.
+        Raises McpError for an input request without a handler, and the errors raised by the handlers.
         """
         answers: dict[str, Any] = {}
-        for key, (method, params) in questions.requests.items():
+        for key, (method, params) in input_requests.requests.items():
             if method not in self._handlers:
                 raise McpError(f"the server requested {method[:100]}, which was not declared")
             answers[key] = await self._handlers[method](params)
-        # Unchanged: only the server interprets it (2026-07-28, Multi Round-Trip Requests).
-        state = {} if questions.state is None else {"requestState": questions.state}
+        # The state is returned unchanged: only the server interprets it (2026-07-28, Multi Round-Trip Requests).
+        state = {} if input_requests.state is None else {"requestState": input_requests.state}
         return {"inputResponses": answers, **state} if answers else state
 
     # Tasks
 
     async def _read(self) -> None:
-        current.set(None)  # the connection outlives the call that opened it
+        current.set(None)  # the trace of the call that opened the connection ends before it
         clock, flood = asyncio.get_running_loop().time, Flood()
         try:
             while True:
@@ -336,7 +339,7 @@ class Connection:
                     self._handle(event)
                 if self.session.outgoing_count:
                     self.flush()
-                if pause := flood.pause(messages, self.last_received):
+                if pause := flood.count(messages, self.last_received):
                     await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             self.lose(_SERVER_ENDED)
@@ -345,14 +348,14 @@ class Connection:
         current.set(None)
         try:
             while True:
-                # Messages that are taken here can no longer be sent by another task.
+                # Checked before messages are taken, because they would be lost if this task were cancelled then.
                 await anyio.lowlevel.checkpoint_if_cancelled()
                 if waiting := self._take_unsent():
                     self._is_writing = True
                     await self._transport.send(waiting)
                     self._is_writing = False
                 else:
-                    await self._ready.wait()
+                    await self._wakeup.wait()
         except anyio.BrokenResourceError:
             self.lose(_SERVER_ENDED)
 
@@ -361,25 +364,25 @@ class Connection:
             if waiting := self._take_unsent():
                 await self._transport.send(waiting)
 
-    async def _answer_question(self, question: ServerRequest, scope: anyio.CancelScope) -> None:
-        relay = self._relay_of(question)
+    async def _answer_request(self, request: ServerRequest, scope: anyio.CancelScope) -> None:
+        relay = self._relay_of(request)
         with scope:
             try:
                 answer: dict[str, Any] | McpError = await (
-                    self._handlers[question.method](question.params) if relay is None else relay.answer(question)
+                    self._handlers[request.method](request.params) if relay is None else relay.answer(request)
                 )
             except Denied as denied:
                 answer = RpcError(str(denied), code=_REJECTED_BY_USER)
             except McpError as error:
                 answer = error
-            # Another question may have reused the id of one that was withdrawn.
-            if self._questions.get(question.id) is not scope:
+            # The request may have been withdrawn, and another request may have its id now.
+            if self._server_requests.get(request.id) is not scope:
                 return
             if isinstance(answer, McpError):
-                self.session.fail(question.id, answer)
+                self.session.fail(request.id, answer)
             else:
-                self.session.respond(question.id, answer)
-            del self._questions[question.id]
+                self.session.respond(request.id, answer)
+            del self._server_requests[request.id]
             self.flush()
 
     # Events
@@ -388,7 +391,7 @@ class Connection:
         match event:
             case Answered() | InputWanted() | Unusable():
                 if event.id in self._waiting:
-                    self._waiting[event.id].settle(event)
+                    self._waiting[event.id].set_outcome(event)
                 if isinstance(event, Unusable) and event.cause == "session over" and self._close_reason is None:
                     self._close_reason = event.reason
                     self.gone.set()
@@ -397,11 +400,11 @@ class Connection:
             case ServerRequest() if event.method not in self._handlers and self._relay_of(event) is None:
                 self.session.fail(event.id, MethodNotFound(f"method not found: {event.method[:100]}"))
             case ServerRequest():
-                scope = self._questions[event.id] = anyio.CancelScope()
-                self._tasks.start_soon(self._answer_question, event, scope)
+                scope = self._server_requests[event.id] = anyio.CancelScope()
+                self._tasks.start_soon(self._answer_request, event, scope)
             case Withdrawn():
-                if event.id in self._questions:
-                    self._questions.pop(event.id).cancel()
+                if event.id in self._server_requests:
+                    self._server_requests.pop(event.id).cancel()
             case Gap():
                 for subscription in tuple(self.subscriptions):
                     subscription.on_gap()
@@ -414,32 +417,32 @@ class Connection:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
             owner.relay.on_server_message(event)
             return
-        if event.related_request_id in self._listening:
-            self._listening[event.related_request_id](event)
+        if event.related_request_id in self._progress_listeners:
+            self._progress_listeners[event.related_request_id](event)
             return
         if event.related_request_id is not None:
             waiter = self._waiting.get(event.related_request_id)
-            if waiter is not None and waiter.on_notice is not None:
-                waiter.on_notice(event)
+            if waiter is not None and waiter.on_notification is not None:
+                waiter.on_notification(event)
             if waiter is not None and not waiter.is_stream:
                 return
             is_handled = True
         else:
-            # All of them, so not `any`: the event is offered to every subscription.
+            # A list and not `any`, because every subscription must receive the notification.
             is_handled = not self.session.stateless and True in [
                 subscription.on_notification(event) for subscription in tuple(self.subscriptions)
             ]
         self._on_message(event, is_handled)
 
-    def _relay_of(self, question: ServerRequest) -> Relay | None:
-        waiter = None if question.stream is None else self._waiting.get(question.stream)
+    def _relay_of(self, request: ServerRequest) -> Relay | None:
+        waiter = None if request.stream is None else self._waiting.get(request.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
 
 
 async def _trace(
     call: Coroutine[Any, Any, dict[str, Any] | InputWanted], method: str, params: dict[str, Any]
 ) -> dict[str, Any] | InputWanted:
-    """Run `call`, which begins now, in a span (OpenTelemetry, semantic conventions for MCP)."""
+    """Run `call` in a span (OpenTelemetry, semantic conventions for MCP)."""
     span_name, attributes, name = method, {"mcp.method.name": method}, params.get("name")
     if isinstance(name, str) and method in ("tools/call", "prompts/get"):
         span_name = f"{method} {name[:128]}"

@@ -1,8 +1,8 @@
-"""The rate at which a server may send unrequested notifications before it is read more slowly.
+"""A limit on the rate of requests and notifications from a server, beyond which the client reads more slowly.
 
-Unread data fills the pipe or the socket, so only the server waits. This protects the reader, such as a gateway that
-reads for many clients, since each notification costs time. Answers wait behind the notifications, but only answers
-from the same server.
+This protects the client, for example a gateway that reads for many clients, since each notification takes time.
+Unread data fills the pipe or the socket, so that the server has to wait. Answers of this server are then delayed too,
+but not those of other servers.
 """
 
 import logging
@@ -13,24 +13,24 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Response
 _log = logging.getLogger("shared.client.flood")
 
 PER_SECOND, BURST = 100, 1_000
-"""The rate and burst of notifications about changed lists, where one is as good as many. For other notifications
+"""The rate and the burst of notifications about changed lists, of which one says as much as many. For other messages
 the limits are 50 times as high."""
 _OTHER_WEIGHT = 0.02
-"""The cost of a notification about anything else: a fiftieth."""
+"""The cost of any other message; a notification about a changed list costs 1."""
 MAX_PAUSE_SECONDS = 1.0
-"""The longest pause in seconds: a server must be read often enough to be recognized as alive."""
+"""The longest pause in seconds. It must be short, because a server from which nothing is read seems to be dead."""
 
 
 class Flood:
-    """The rate of recent messages of one server."""
+    """Measures the rate of messages from one server."""
 
     def __init__(self) -> None:
         self._level = 0.0
         self._updated_at = 0.0
         self._has_warned = False
 
-    def pause(self, messages: Sequence[Message], now: float) -> float:
-        """Return the seconds to wait after these messages before the next are read. The first pause is logged."""
+    def count(self, messages: Sequence[Message], now: float) -> float:
+        """Count `messages`, and return the seconds to wait before more are read. The first pause is logged."""
         cost = sum(map(_cost, messages))
         if not cost:
             return 0.0
@@ -39,7 +39,7 @@ class Flood:
         pause = min((self._level - BURST) / PER_SECOND, MAX_PAUSE_SECONDS)
         if pause <= 0:
             return 0.0
-        # Messages for which the server has waited do not make it wait again.
+        # The excess that this pause makes up for is not counted again.
         self._level = min(self._level, BURST + PER_SECOND * MAX_PAUSE_SECONDS)
         if not self._has_warned:
             self._has_warned = True

@@ -1,10 +1,10 @@
-"""The current connection to one server, replaced by a new one when it is lost.
+"""The connection to one server, which is replaced by a new connection when it is lost.
 
     entered ──▶ open ──▶ lost ──▶ (a caller asks) ──▶ opening again ──▶ open
                                                               └──▶ failed: callers get the error, the next one tries
 
-One task reopens a connection for all waiting callers; each waits as long as its time limit allows. The pauses grow if
-the connection is lost repeatedly.
+One task reopens the connection for all waiting callers; each waits as long as its time limit allows. If the
+connection is lost repeatedly, the pauses before it is reopened get longer.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -38,9 +38,9 @@ class _Attempt:
 
 
 class Link:
-    """The connection to one server over time. `connect` makes an unopened connection from a transport and a mode;
-    `start` opens a new transport after a loss, or is None if the connection is not to be reopened; `on_reopened` is
-    called for each new connection."""
+    """The connection to one server, with those that replace it. `connect` makes an unopened connection from a
+    transport and a mode; `start` opens a new transport when the connection is lost, or is None if it is not to be
+    reopened; `on_reopened` is called for each new connection."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Link:
         start: Start | None,
         on_reopened: Callable[[], None],
     ) -> None:
-        """Raises ValueError for an unknown mode or version, and if together they permit no version."""
+        """Raises ValueError for an unknown mode or version, and if no version is allowed by both."""
         self.connection = connect(transport, options.mode)
         """The newest connection, which may be lost."""
         self.options = options
@@ -92,14 +92,15 @@ class Link:
                     self._start = None
         finally:
             self._over.set()
-            # If the client ends with an error, the block receives it first.
+            # Only now, so that an error that ends the client is raised in the block before calls fail because of the
+            # lost connection.
             self.connection.lose("the client is closed")
 
-    async def current(self, seconds: float | None) -> Connection:
+    async def current(self, timeout_seconds: float | None) -> Connection:
         """Return the connection to use. A lost connection is reopened, if that is enabled.
 
-        Raises TimeoutError after `seconds`, while the opening continues; Unreached if no connection can be opened;
-        and PeerError if the server refuses.
+        Raises TimeoutError after `timeout_seconds`, although the opening continues; Unreached if no connection can be
+        opened; and PeerError if the server refuses.
         """
         if not self.connection.gone.is_set() or self._start is None:
             return self.connection
@@ -107,10 +108,10 @@ class Link:
             self._attempt = _Attempt()
             self._tasks.start_soon(self._reopen, self._attempt, self._start)
         attempt = self._attempt
-        with anyio.move_on_after(seconds) as timeout_scope:
+        with anyio.move_on_after(timeout_seconds) as timeout_scope:
             await attempt.ended.wait()
         if timeout_scope.cancelled_caught:
-            raise TimeoutError(f"the connection was lost, and could not be reopened within {seconds:g} s")
+            raise TimeoutError(f"the connection was lost, and could not be reopened within {timeout_seconds:g} s")
         if attempt.error is not None:
             raise attempt.error
         return self.connection
@@ -122,12 +123,12 @@ class Link:
         """Open a session on `connection`, make it the current connection, and close it once it is lost."""
         async with connection.run():
             await open_session(connection, self.options)
-            if self.options.log_level is not None:  # it may have changed since
+            if self.options.log_level is not None:  # it may have changed meanwhile
                 connection.session.log_level(self.options.log_level)
             self.connection = connection
             on_opened()
             await monitor(connection, self.options.heartbeat_seconds)
-            # Over HTTP each answer has its own response, which may still arrive.
+            # Over HTTP each answer has its own response, which may arrive after the session has ended.
             await connection.drain()
             connection.lose("the session has ended")
 
@@ -137,17 +138,17 @@ class Link:
             self._on_reopened()
             attempt.end()
 
-        # The era of a server does not change, and one that never answers unknown requests would delay each probe.
-        keeps_handshake = self.options.mode == "auto" and not self.connection.session.stateless
+        # The era of a server does not change, so it is not probed again: a server that never answers unknown requests
+        # would delay every reconnection.
+        uses_handshake = self.options.mode == "auto" and not self.connection.session.stateless
         try:
-            # Only after the last connection is closed: two connections to a server that accepts one, such as a
-            # process, would disturb each other.
+            # Wait until the last connection is closed: some servers, such as a process, can have only one at a time.
             await self.connection.closed.wait()
             await anyio.sleep(self._pauses.remaining(anyio.current_time()))
             self._pauses.record_start(anyio.current_time())
             async with start() as transport:
                 await self._run_session(
-                    self._connect(transport, "handshake" if keeps_handshake else self.options.mode), on_opened
+                    self._connect(transport, "handshake" if uses_handshake else self.options.mode), on_opened
                 )
         except (McpError, OSError) as error:
             if attempt.ended.is_set():

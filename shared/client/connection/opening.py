@@ -1,7 +1,7 @@
 """The opening of a session: the era of the server, and its description of itself (2026-07-28, Versioning).
 
-In mode "auto" the stateless era is tried first. A missing answer, or one that an old server could give, leads to the
-handshake.
+In mode "auto" the stateless era is tried first. If there is no answer, or one that an older server could give, the
+handshake follows.
 """
 
 import logging
@@ -21,9 +21,9 @@ from .retry import RetryPolicy
 _log = logging.getLogger("shared.client.opening")
 
 OPENING_SECONDS = 60.0
-"""Seconds that a server may take to start and answer if there is no alternative to try."""
+"""Seconds that a server has to start and to answer, if no other era can be tried."""
 _MAX_NAMED_VERSIONS = 10
-"""The maximum number of server versions in an error message."""
+"""Maximum number of the server's versions in an error message."""
 
 
 async def open_session(connection: Connection, options: ClientOptions) -> None:
@@ -33,13 +33,13 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
     Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if it has
     disconnected, its answer can't be used, or it supports no common version.
     """
-    retries, failed = RetryPolicy(), 0
+    retries, failures = RetryPolicy(), 0
     while True:
         try:
             return await _open(connection, options)
         except PeerError as error:
-            failed += 1
-            pause = retries.retry_delay("server/discover", {}, error, failed, OPENING_SECONDS)
+            failures += 1
+            pause = retries.retry_delay("server/discover", {}, error, failures, OPENING_SECONDS)
             if pause is None:
                 raise
         await anyio.sleep(pause)
@@ -47,7 +47,7 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
 
 async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
-    # `server/discover` harms no server: an old one answers with an error of some kind, or not at all.
+    # `server/discover` harms no server: older servers answer with some error, or not at all.
     step = await _discover(connection, options) if session.stateless else OpeningStep.HANDSHAKE
     if step is OpeningStep.RETRY:
         step = await _discover(connection, options)
@@ -57,7 +57,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure):
         names_versions = session.handle_refusal(answer)
-        # The server was slow to start: the probe timed out, but still reached the server.
+        # The server may have been slow to start, and have received the probe after its time limit.
         if session.switch_to_stateless() and await _discover(connection, options) is OpeningStep.STATELESS:
             return
         if names_versions:
@@ -66,30 +66,30 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         raise _no_common_version(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
-        # Sets the level of log messages. A server that refuses is used without it.
+        # If the server refuses the log level, it is used without one.
         try:
-            await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
+            await connection.call("logging/setLevel", {"level": options.log_level}, timeout_seconds=OPENING_SECONDS)
         except PeerError as error:
-            if error.code > 0:  # an HTTP status: the level is not the problem
+            if error.code > 0:  # an HTTP status, which is not about the level
                 raise
             _log.warning("the server refuses the log level %s: %s", options.log_level, error)
 
 
 async def _discover(connection: Connection, options: ClientOptions) -> OpeningStep:
-    """Try to discover the server. The result says whether the session is now open, a handshake is to be tried, or
+    """Send `server/discover`. The result says whether the session is now open, a handshake is to be tried, or
     discovery is to be repeated."""
     session = connection.session
     opening_seconds = options.opening_seconds or OPENING_SECONDS
-    # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.
-    seconds = options.probe_seconds if session.accepts_handshake else opening_seconds
+    # Some servers do not answer unknown requests, so the time limit is short if a handshake can be tried instead.
+    timeout_seconds = options.probe_seconds if session.accepts_handshake else opening_seconds
     answer: Response | Failure | InputWanted | None = None
     with connection.send(session.discover()) as waiter:
         try:
-            answer = await connection.answer(waiter, seconds)
+            answer = await connection.answer(waiter, timeout_seconds)
         except Unreached:
             raise
         except (TimeoutError, ConnectionError) as error:
-            # No answer, or an unusable one: old servers know neither the method nor its params.
+            # There is no usable answer: older servers know neither the method nor its params.
             if not session.accepts_handshake:
                 raise
             if connection.gone.is_set():
@@ -105,7 +105,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
 def _no_common_version(session: ClientSession, options: ClientOptions) -> ConnectionError:
     accepted = options.accepted_versions()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"only {accepted[0]}"
-    # Only dates are repeated: another text might say anything.
+    # Only dates are included, because another text from the server might say anything.
     dates = [version for version in session.offered if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][
         :_MAX_NAMED_VERSIONS
     ]

@@ -1,4 +1,4 @@
-"""One subscription on one connection: its notifications, and the changes that they report."""
+"""A subscription on one connection: its notifications, and the changes that they report."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,11 +15,12 @@ from .connection import Connection, result_of
 from .opening import OPENING_SECONDS
 
 ChangeKind = Literal["resource", "tools", "prompts", "resources", "missed"]
-"""The kind of a change: one resource; the list of tools, of prompts or of resources; or any of them, after a gap."""
+"""The kind of a change: of one resource; of the list of tools, of prompts or of resources; or "missed", after a gap
+in which any of them may have changed."""
 
-MAX_URI = 8_192
-"""The maximum length of the URI in a change; it bounds the memory of a thousand changes that wait for a slow
-reader."""
+MAX_URI_LENGTH = 8_192
+"""The maximum length in characters of the URI in a change. It limits the memory of a thousand changes that wait for a
+slow reader."""
 UNSUBSCRIBE_SECONDS = 2.0
 """Seconds that the server has to answer the requests that end a subscription."""
 _LISTS: tuple[ChangeKind, ...] = ("tools", "prompts", "resources")
@@ -29,68 +30,68 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change on the server. `on_gap` means that anything in the subscription may have changed."""
+    """A change on the server. The kind "missed" means that anything in the subscription may have changed."""
 
     kind: ChangeKind
     uri: str | None = None
-    """The URI of the resource, which may be part of a subscribed resource."""
+    """The URI of the resource, which may be below a subscribed resource; None for other kinds."""
 
 
-_LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in _LISTS}
+_LIST_CHANGES = {f"notifications/{name}/list_changed": Change(name) for name in _LISTS}
 
 
-def change_of(notice: Notified) -> Change | None:
-    """Return the change that a notification reports; None if it reports no change. A resource whose URI is too long
-    is reported as `on_gap`."""
-    if notice.method != _UPDATED:
-        return _LIST_CHANGES.get(notice.method)
-    uri = notice.params.get("uri")
+def change_of(notification: Notified) -> Change | None:
+    """Return the change that a notification reports; None if it reports no change. A change of a resource whose URI
+    is too long is reported as "missed"."""
+    if notification.method != _UPDATED:
+        return _LIST_CHANGES.get(notification.method)
+    uri = notification.params.get("uri")
     if not isinstance(uri, str):
         return None
-    return Change("resource", uri) if len(uri) <= MAX_URI else Change("missed")
+    return Change("resource", uri) if len(uri) <= MAX_URI_LENGTH else Change("missed")
 
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Passes to `report` the changes to `uris` and, with `lists`, the changes to the lists of tools, prompts and
+    """Passes to `on_change` the changes of the resources `uris` and, with `lists`, of the lists of tools, prompts and
     resources."""
 
     uris: Sequence[str]
-    report: Callable[[Change], None]
+    on_change: Callable[[Change], None]
     lists: bool = True
-    honored: dict[str, Any] | None = None
+    acknowledged_filter: dict[str, Any] | None = None
     """The filter that the server acknowledged, in the stateless era; None before that, and in the handshake era."""
     acknowledged: anyio.Event = field(default_factory=anyio.Event)
 
-    def filter(self) -> dict[str, Any]:
+    def requested_filter(self) -> dict[str, Any]:
         """Return the `notifications` param of `subscriptions/listen`."""
-        lists = {f"{what}ListChanged": True for what in _LISTS} if self.lists else {}
+        lists = {f"{name}ListChanged": True for name in _LISTS} if self.lists else {}
         return {**lists, "resourceSubscriptions": list(self.uris)} if self.uris else lists
 
     def refused_uris(self) -> tuple[str, ...]:
         """Return the URIs that are missing from the server's acknowledgement."""
-        if self.honored is None:
+        if self.acknowledged_filter is None:
             return ()
-        accepted_uris = self.honored.get("resourceSubscriptions")
+        accepted_uris = self.acknowledged_filter.get("resourceSubscriptions")
         return tuple(uri for uri in self.uris if not isinstance(accepted_uris, list) or uri not in accepted_uris)
 
-    def on_notice(self, notice: Notified) -> None:
-        """Handle a notification of the subscription's own listen stream."""
-        if notice.method == _ACKNOWLEDGED:
-            honored = notice.params.get("notifications")
-            self.honored = honored if isinstance(honored, dict) else {}
+    def on_stream_notification(self, notification: Notified) -> None:
+        """Handle a notification on the listen stream of the subscription, in the stateless era."""
+        if notification.method == _ACKNOWLEDGED:
+            acknowledged_filter = notification.params.get("notifications")
+            self.acknowledged_filter = acknowledged_filter if isinstance(acknowledged_filter, dict) else {}
             self.acknowledged.set()
-        elif (change := change_of(notice)) is not None:
-            self.report(change)
+        elif (change := change_of(notification)) is not None:
+            self.on_change(change)
 
-    def on_notification(self, notice: Notified) -> bool:
-        """Handle a notification of the handshake era, which does not name its subscription. Returns False if it
+    def on_notification(self, notification: Notified) -> bool:
+        """Handle a notification in the handshake era, in which it does not name its subscription. Returns False if it
         belongs to another subscription."""
-        change = change_of(notice)
+        change = change_of(notification)
         if change is None:
             return False
         if change.uri is not None:
-            # A URI of the subscription, or a part of one (2025-11-25, Resources).
+            # The URI may be a subscribed one, or one below it (2025-11-25, Resources).
             is_subscribed = any(
                 change.uri == subscribed_uri or change.uri.startswith(subscribed_uri.rstrip("/") + "/")
                 for subscribed_uri in self.uris
@@ -99,12 +100,12 @@ class Subscription:
             is_subscribed = self.lists
         if change.kind != "missed" and not is_subscribed:
             return False
-        self.report(change)
+        self.on_change(change)
         return True
 
     def on_gap(self) -> None:
         """Report that changes may have been missed."""
-        self.report(Change("missed"))
+        self.on_change(Change("missed"))
 
 
 @asynccontextmanager
@@ -114,7 +115,8 @@ async def subscribe(
     """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no more changes
     can arrive, because the server has ended the stream or disconnected; the function may raise ConnectionError.
 
-    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
+    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if the connection
+    is lost.
     """
     open_subscription = _listen if connection.session.stateless else _subscribe_each
     connection.subscriptions.append(subscription)
@@ -129,10 +131,10 @@ async def subscribe(
 async def _listen(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.filter()})
-    with connection.send(id_, subscription.on_notice) as waiter:
+    id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.requested_filter()})
+    with connection.send(id_, subscription.on_stream_notification) as waiter:
         waiter.is_stream = True
-        with anyio.move_on_after(OPENING_SECONDS) as patience:
+        with anyio.move_on_after(OPENING_SECONDS) as timeout_scope:
 
             async def raise_refusal() -> None:
                 answer = await waiter.wait()
@@ -143,7 +145,7 @@ async def _listen(
             async with background() as tasks:
                 tasks.start_soon(raise_refusal)
                 await subscription.acknowledged.wait()
-        if patience.cancelled_caught:
+        if timeout_scope.cancelled_caught:
             raise TimeoutError(f"the server did not acknowledge the subscription within {OPENING_SECONDS:g} s")
         yield waiter.wait
 
@@ -155,7 +157,7 @@ async def _subscribe_each(
     accepted: list[str] = []
     try:
         for uri in subscription.uris:
-            await connection.call("resources/subscribe", {"uri": uri}, seconds=OPENING_SECONDS)
+            await connection.call("resources/subscribe", {"uri": uri}, timeout_seconds=OPENING_SECONDS)
             accepted.append(uri)
         yield connection.gone.wait
     finally:
@@ -166,7 +168,8 @@ async def _subscribe_each(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. If the connection closes in the meantime, the missing answer is ignored."""
+    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes
+    meanwhile."""
 
     async def cancel_on_close() -> None:
         await connection.closed.wait()
@@ -177,4 +180,4 @@ async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
         async with background() as tasks:
             tasks.start_soon(cancel_on_close)
             for uri in uris:
-                await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)
+                await connection.call("resources/unsubscribe", {"uri": uri}, timeout_seconds=None)

@@ -67,7 +67,7 @@ class _OwnTask:
         }
 
 
-class OwnTasks:
+class ClientSideTasks:
     """The tasks of one client. `start` returns the task group in which they run, and with which they end. `has_tasks`
     returns True if the protocol version in use has tasks of this form."""
 

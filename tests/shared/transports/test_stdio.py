@@ -295,7 +295,7 @@ async def test_a_peer_that_closed_its_output_and_reads_nothing_is_gone(leaves: b
         if leaves:
             os.close(outbox)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(transport.gone)
+            tasks.start_soon(transport.wait_gone)
             await anyio.wait_all_tasks_blocked()
             for _ in range(3):
                 forward(stdio._UNREAD_SECONDS)

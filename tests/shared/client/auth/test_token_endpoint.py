@@ -18,7 +18,7 @@ from tests.shared.client.auth.world import World
 
 async def obtained(world: World, client: ClientInformation | None = None, **fields: str) -> Token:
     endpoint = TokenEndpoint(Web(), IssuerMetadata(**world.issuer.document), client, lambda: world.now)
-    return await endpoint.ask("authorization_code", {"code": "c0de", **fields}, frozenset())
+    return await endpoint.request_token("authorization_code", {"code": "c0de", **fields}, frozenset())
 
 
 @pytest.mark.parametrize("lasts", [10**400, math.inf, math.nan, 1e18, -1, True, "soon"], ids=str)

@@ -76,7 +76,7 @@ def test_handlers_are_declared_as_capabilities(options: dict[str, Any], declared
 
 async def test_the_elicit_handler_gets_a_form_model() -> None:
     person = Person(ACCEPT)
-    answers = Handlers(ClientOptions(elicit=person)).answers
+    answers = Handlers(ClientOptions(elicit=person)).input_handlers
     assert await answers["elicitation/create"](FORM) == {"action": "accept", "content": {"name": "Ada"}}
     form = person.asked[0]
     assert isinstance(form, ElicitForm)
@@ -106,7 +106,7 @@ async def test_a_url_elicitation_reaches_its_handler(mode: str) -> None:
 
 
 async def test_the_answer_to_a_url_elicitation_has_no_content() -> None:
-    answers = Handlers(ClientOptions(elicit_url=Person(ACCEPT))).answers
+    answers = Handlers(ClientOptions(elicit_url=Person(ACCEPT))).input_handlers
     assert await answers["elicitation/create"](VISIT) == {"action": "accept"}
 
 
@@ -120,13 +120,13 @@ async def test_the_answer_to_a_url_elicitation_has_no_content() -> None:
 )
 async def test_undeclared_modes_of_elicitation_are_refused(options: dict[str, Any], question: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="mode of elicitation was not declared"):
-        await Handlers(ClientOptions(**options)).answers["elicitation/create"](question)
+        await Handlers(ClientOptions(**options)).input_handlers["elicitation/create"](question)
 
 
 async def test_an_invalid_elicitation_is_refused_with_its_path() -> None:
     person = Person(ACCEPT)
     with pytest.raises(InvalidParams, match="elicitation/create is invalid at requestedSchema: "):
-        await Handlers(ClientOptions(elicit=person)).answers["elicitation/create"]({"message": "Who?"})
+        await Handlers(ClientOptions(elicit=person)).input_handlers["elicitation/create"]({"message": "Who?"})
     assert person.asked == []
 
 
@@ -144,7 +144,7 @@ class Visits:
         self._handlers = Handlers(options)
 
     async def visit(self, id: str) -> None:
-        await self._handlers.answers["elicitation/create"]({**VISIT, "elicitationId": id})
+        await self._handlers.input_handlers["elicitation/create"]({**VISIT, "elicitationId": id})
 
     def tell(self, *ids: Any) -> None:
         for one in ids:
@@ -181,7 +181,7 @@ async def test_the_sample_handler_gets_a_model_of_the_conversation() -> None:
         "modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 1},
         "temperature": 0,
     }
-    answer = await Handlers(ClientOptions(sample=person)).answers["sampling/createMessage"](asked)
+    answer = await Handlers(ClientOptions(sample=person)).input_handlers["sampling/createMessage"](asked)
     assert answer == {
         "role": "assistant",
         "content": {"type": "text", "text": "Blue."},
@@ -202,7 +202,7 @@ async def test_the_sample_handler_gets_a_model_of_the_conversation() -> None:
 @pytest.mark.parametrize("more", [{"tools": []}, {"toolChoice": {"mode": "none"}}])
 async def test_sampling_with_undeclared_tools_is_refused(more: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="sampling with tools was not declared"):
-        await Handlers(ClientOptions(sample=Person(blue()))).answers["sampling/createMessage"]({**ASKED, **more})
+        await Handlers(ClientOptions(sample=Person(blue()))).input_handlers["sampling/createMessage"]({**ASKED, **more})
 
 
 async def test_sampling_with_declared_tools_passes_them_to_the_handler() -> None:
@@ -211,7 +211,7 @@ async def test_sampling_with_declared_tools_passes_them_to_the_handler() -> None
     add = {"name": "add", "inputSchema": {"type": "object"}}
     asked = {**ASKED, "tools": [add], "toolChoice": {"mode": "required"}}
     handlers = Handlers(ClientOptions(sample=person, sample_tools=True))
-    answer = await handlers.answers["sampling/createMessage"](asked)
+    answer = await handlers.input_handlers["sampling/createMessage"](asked)
     assert [block["type"] for block in answer["content"]] == ["text", "tool_use"]
     assert person.asked[0].tools[0].name == "add"
     assert person.asked[0].tool_choice.mode == "required"
@@ -236,7 +236,7 @@ TEXT = {"type": "text", "text": "?"}
     ],
 )
 async def test_tool_results_in_a_conversation_must_follow_their_calls(messages: list[Any], fault: str | None) -> None:
-    answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).answers["sampling/createMessage"]
+    answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).input_handlers["sampling/createMessage"]
     asked = {"messages": messages, "maxTokens": 9}
     if fault is None:
         assert (await answer(asked))["model"] == "painter"
@@ -400,7 +400,7 @@ async def test_a_handler_that_returns_a_wrong_type_raises_a_type_error(
 ) -> None:
     options: Any = {handler: Person({"name": "s3cret"})}
     with pytest.raises(TypeError) as raised:
-        await Handlers(ClientOptions(**options)).answers[method](params)
+        await Handlers(ClientOptions(**options)).input_handlers[method](params)
     assert str(raised.value) == f"{handler} must return {returns}, not dict"
 
 

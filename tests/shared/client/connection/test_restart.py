@@ -13,7 +13,7 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.connection.changes import Change
-from shared.client.connection.restart import MAX_PAUSE_SECONDS, STEADY_SECONDS, Pauses
+from shared.client.connection.restart import MAX_PAUSE_SECONDS, STABLE_SECONDS, Pauses
 from shared.client.options import ClientOptions
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import text_of
@@ -217,7 +217,7 @@ def test_the_lifetime_of_a_server_shortens_its_pause() -> None:
 
 
 def test_a_long_lifetime_resets_the_pause() -> None:
-    assert starts_at(Pauses(), *[0.0] * 9, STEADY_SECONDS, 0)[-3:] == [MAX_PAUSE_SECONDS, 0, 0.5]
+    assert starts_at(Pauses(), *[0.0] * 9, STABLE_SECONDS, 0)[-3:] == [MAX_PAUSE_SECONDS, 0, 0.5]
 
 
 def test_a_cancelled_wait_does_not_lengthen_the_pause() -> None:
