@@ -1,4 +1,4 @@
-"""The replacement for handlers in a gateway's client: messages from the server are passed to the callers on whose
+"""The replacement for handlers in a gateway's client: messages from the server are passed on to the callers, on whose
 behalf the client makes requests."""
 
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from ..protocol.wire.jsonrpc import Gap
 class Relay(Protocol):
     """Receives the requests and notifications from a server, unchanged."""
 
-    async def answer(self, question: ServerRequest) -> dict[str, Any]:
-        """Return the answer to a question from the server. Raises RpcError to refuse the question; cancelled if the
-        server withdraws the question."""
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
+        """Return the answer to a request from the server. Raises RpcError to refuse the request; cancelled if the
+        server withdraws it."""
 
-    def on_server_message(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, message: Notified | Gap) -> None:
         """Handle a notification, or a gap in which some may have been lost. Must neither wait nor raise."""
 
 
@@ -28,4 +28,4 @@ class Caller:
     """Receives the messages that belong to the request, if the server or the transport identifies them."""
     wants_progress: bool = False
     identity: ClientIdentity | None = None
-    """The caller's identity, sent with a request of the stateless era; None sends the client's own."""
+    """The caller's identity, which is sent with a request in the stateless era; None to send the client's own."""

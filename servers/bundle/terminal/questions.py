@@ -146,7 +146,7 @@ def _choose(parameter: Parameter, text: str) -> Any:
 def _check(parameter: Parameter, value: Any) -> Any:
     """Return the value if the server would accept it: an invalid form would end the call. Raises Misuse."""
     try:
-        fault = CheckedSchema(dict(parameter.schema), form=True).fault(value)
+        fault = CheckedSchema(dict(parameter.schema), form=True).find_error(value)
     except UnusableSchema:
         return value  # the server has to check it
     if fault is not None:

@@ -135,7 +135,7 @@ def fill_in_defaults(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
     filled = {name: value for name, value in (answer.content or {}).items() if value is not None}
     content: dict[str, Any] = {**form.defaults(), **filled}
     try:
-        fault = CheckedSchema(form.requested_schema, form=True).fault(content)
+        fault = CheckedSchema(form.requested_schema, form=True).find_error(content)
     except UnusableSchema:
         fault = None  # the schema can't be used, so the server has to check the answer itself
     if fault is not None:

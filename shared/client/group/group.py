@@ -44,12 +44,12 @@ class UnknownServer(McpError):
 
 
 class ClientGroup(AsyncContext):
-    """Several servers by name; names consist of letters, digits and hyphens. Any number of calls may run at once.
+    """Several servers, each with a name of letters, digits and hyphens. Any number of calls may run at once.
 
     `permit` decides about each act of every server, after the `permit` in the server's own options. With `retry`,
-    failed servers are tried again, with pauses that grow to 30 seconds. `on_status` receives each new status, and
-    must neither block nor raise. Entering waits until each server is ready or has failed, `entering_seconds` at most;
-    slower servers may still become ready.
+    failed servers are tried again, after pauses that get longer, up to 30 seconds. `on_status` receives each new
+    status, and must neither block nor raise. Entering waits until each server is ready or has failed, but at most for
+    `entering_seconds`; slower servers may still become ready later.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class ClientGroup(AsyncContext):
         return [member.status for member in self._members.values()]
 
     def client(self, server: str) -> Client:
-        """Return the client of a server, for calls that the group does not offer. After a failure the server gets a
-        new client.
+        """Return the client of a server, for calls that the group does not offer. After a failure of the server, this
+        is a new client.
 
         Raises UnknownServer, and ConnectionError if the server is not ready.
         """
@@ -145,7 +145,7 @@ class ClientGroup(AsyncContext):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - part of the interface
         on_progress: Progress | None = None,
     ) -> CallToolResult:
         """Call the tool with a name from `list_tools`, and return its result. Raises UnknownServer, ConnectionError
@@ -158,7 +158,7 @@ class ClientGroup(AsyncContext):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - part of the interface
     ) -> StartedTool:
         """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the same errors as
         `call_tool`."""
@@ -170,7 +170,7 @@ class ClientGroup(AsyncContext):
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - part of the interface
     ) -> GetPromptResult:
         """Return the rendered prompt with a name from `list_prompts`. Raises the same errors as `call_tool`."""
         member, item_name = await self._resolve(name, PROMPTS, timeout)
@@ -181,7 +181,7 @@ class ClientGroup(AsyncContext):
         server: str,
         uri: str,
         *,
-        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - part of the interface
     ) -> ReadResourceResult:
         """Return the contents of a resource of `server`; on another server, the same URI may identify another
         resource. Raises the same errors as `call_tool`."""
@@ -193,7 +193,7 @@ class ClientGroup(AsyncContext):
         except ValueError as error:
             raise UnknownServer(str(error)) from None
         member = self._member(server)
-        # Nearly every name: only a name that was too long for hosts is looked up in the list.
+        # Usually the rest is the item's own name; only a name that may have been shortened is looked up in the list.
         if not may_be_shortened(rest):
             return member, rest
         item_name = own_name(name, member.names.get(kind.capability, ()))
@@ -227,8 +227,8 @@ class ClientGroup(AsyncContext):
         lists: dict[str, list[Listed[Item]]] = {}
         failures: dict[str, Exception] = {}
 
-        async def ask(name: str, member: Member) -> None:
-            # Set beforehand: when the time is up, none of this runs anymore.
+        async def list_items(name: str, member: Member) -> None:
+            # Set first, and removed after a success: when the time is up, the code below is cancelled.
             failures[name] = TimeoutError(f"{name} did not list its {kind.plural} within {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:
@@ -240,7 +240,7 @@ class ClientGroup(AsyncContext):
         members = dict(self._members)
         async with anyio.create_task_group() as tasks:
             for name, member in members.items():
-                tasks.start_soon(ask, name, member)
+                tasks.start_soon(list_items, name, member)
         items = [entry for name in members for entry in lists.get(name, ())]
         return Listing(items, {name: failures[name] for name in members if name in failures})
 
@@ -250,7 +250,7 @@ async def _close(members: Iterable[Member]) -> None:
     members = list(members)
     with anyio.CancelScope(shield=True):
         for member in members:
-            member.leave()
+            member.begin_close()
         with anyio.move_on_after(CLOSING_SECONDS):
             for member in members:
                 await member.closed.wait()

@@ -20,7 +20,8 @@ class Listed(Generic[Item]):
 
     server: str
     name: str
-    """The name of a tool or a prompt in the group; the URI of a resource, or the template of one."""
+    """The name of a tool or a prompt in the group, the URI of a resource, or the URI template of a resource
+    template."""
     item: Item
     """The item as the server sent it, with its own name."""
 
@@ -31,27 +32,28 @@ class Listing(Generic[Item]):
 
     items: list[Listed[Item]]
     failures: dict[str, Exception]
-    """The errors of servers whose list is missing, by server."""
+    """The errors of the servers whose lists are missing, by server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListKind(Generic[Item]):
-    """A kind of list, offered by servers with the `capability`; items with URIs need no name in the group."""
+    """A kind of list that servers with the `capability` offer. Tools and prompts get names in the group; items with
+    URIs keep their URIs."""
 
     plural: str
     capability: str
-    ask: Callable[[Client], Awaitable[list[Item]]]
+    fetch: Callable[[Client], Awaitable[list[Item]]]
     name: Callable[[Item], str]
     has_uris: bool = False
 
     async def items(self, member: Member) -> list[Item]:
-        """Return the items of a server; an empty list if the server declares no such list. The names are stored in
-        `member`, for calls by the name in the group.
+        """Return the items of a server; an empty list if the server declares no such list. The items' own names are
+        stored in `member`, for calls by the names in the group.
 
         Raises ConnectionError if the server is not ready, and the same errors as the client's call.
         """
         client = member.client
-        items = await self.ask(client) if client.server.can(self.capability) else []
+        items = await self.fetch(client) if client.server.can(self.capability) else []
         if not self.has_uris:
             member.names[self.capability] = tuple(self.name(item) for item in items)
         return items

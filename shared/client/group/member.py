@@ -1,4 +1,4 @@
-"""One server of a group: it runs in a separate task, so that its failure does not affect the others.
+"""One server of a group. Its client runs in a separate task, so that a failure does not affect the other servers.
 
 connecting ──▶ ready ──▶ failed ──▶ (after a pause, with `retry`) ──▶ connecting
      └──▶ failed              └──▶ closed
@@ -29,10 +29,12 @@ class GroupServer:
     options: ClientOptions = field(default_factory=ClientOptions)
 
 
-def group_server(target: str | Sequence[str], options: ClientOptions | None = None, **how: Any) -> GroupServer:
-    """Return the description of the server at a URL, or of the server that a command starts. `how` is passed to
-    `connect`."""
-    return GroupServer(partial(connect, target, **how), options or ClientOptions())
+def group_server(
+    target: str | Sequence[str], options: ClientOptions | None = None, **connect_options: Any
+) -> GroupServer:
+    """Return a `GroupServer` for the server at a URL, or for the server that a command starts. The `connect_options`
+    are passed to `connect`."""
+    return GroupServer(partial(connect, target, **connect_options), options or ClientOptions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class ServerStatus:
     name: str
     state: ServerState
     error: Exception | None = None
-    """The error of the last failure, even while the server is being retried."""
+    """The error of the last failure, also while the client connects to the server again."""
 
     @property
     def reason(self) -> str:
@@ -66,7 +68,7 @@ class Member:
         self._connect = partial(server.connect, options)
         self._on_status = on_status
         self._client: Client | None = None
-        self._leaving = anyio.Event()
+        self._closing = anyio.Event()
         self._scope = anyio.CancelScope()
 
     @property
@@ -78,17 +80,18 @@ class Member:
         return self._client
 
     async def run(self, *, retry: bool) -> None:
-        """Run a client of the server until `leave` is called; with `retry`, a failed server is tried again."""
+        """Run a client of the server until `begin_close` is called. With `retry`, a failed server is connected to
+        again."""
         try:
             with self._scope:
                 await self._run_repeatedly(retry)
-        finally:  # the group waits for this, even if its owner is cancelled
+        finally:  # the group always waits for `closed`
             self.closed.set()
             self._set_status("closed")
 
-    def leave(self) -> None:
+    def begin_close(self) -> None:
         """Close the client, or cancel it if it is not ready."""
-        self._leaving.set()
+        self._closing.set()
         if self._client is None:
             self._scope.cancel()
 
@@ -98,23 +101,23 @@ class Member:
 
     async def _run_repeatedly(self, retry: bool) -> None:
         pauses = Pauses()
-        while not self._leaving.is_set():
+        while not self._closing.is_set():
             pauses.record_start(anyio.current_time())
             self._set_status("connecting", self.status.error)
             try:
                 async with self._connect() as self._client:
                     self._set_status("ready")
-                    await wait_for_first(self._leaving.wait, self._client.ended)
-                if not self._leaving.is_set():
+                    await wait_for_first(self._closing.wait, self._client.ended)
+                if not self._closing.is_set():
                     raise ConnectionError("the server ended the connection")
             except Exception as error:
-                if not self._leaving.is_set():
+                if not self._closing.is_set():
                     failure = first_error(error)
                     self._set_status("failed", failure if isinstance(failure, Exception) else error)
             finally:
                 self._client = None
             with anyio.move_on_after(pauses.remaining(anyio.current_time()) if retry else None):
-                await self._leaving.wait()
+                await self._closing.wait()
 
     def _set_status(self, state: ServerState, error: Exception | None = None) -> None:
         self.status = ServerStatus(self.status.name, state, error)

@@ -1,4 +1,4 @@
-"""The schemas of the listed tools of one server, and the checks of calls and results against them."""
+"""The schemas of one server's listed tools, and checks of arguments and results against them."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -12,32 +12,32 @@ from .schema_cost import UnusableSchema
 from .schemas import CheckedSchema, load_library
 
 MAX_TOOLS = 5_000
-"""Maximum number of tools remembered; beyond it, the oldest is dropped."""
+"""Maximum number of tools whose schemas are remembered; beyond it, the oldest is dropped."""
 
 _log = logging.getLogger("shared.client.checks")
 
 
 @dataclass(slots=True)
 class _LazySchema:
-    """A schema that is compiled when it is first needed; `checked` stays None if the schema is unusable."""
+    """A schema that is compiled when it is first needed. `checked` remains None if the schema is unusable."""
 
     schema: dict[str, Any]
     checked: CheckedSchema | None = None
     is_ready: bool = False
 
-    def fault(self, value: object, tool: str) -> tuple[list[str], str] | None:
+    def find_error(self, value: object, tool: str) -> tuple[list[str], str] | None:
         try:
             if not self.is_ready:
-                self.is_ready = True  # first, so that a bad schema is not compiled again
+                self.is_ready = True  # set first, so that an unusable schema is not compiled again
                 self.checked = CheckedSchema(self.schema)
-            return None if self.checked is None else self.checked.fault(value)
+            return None if self.checked is None else self.checked.find_error(value)
         except UnusableSchema as error:
             _log.info("tool %s is not fully checked: %s", escape(tool[:100]), escape(str(error)))
             return None
 
 
 class ToolChecks:
-    """The schemas of the listed tools. Results are checked; with `arguments`, the arguments of calls are checked,
+    """The schemas of the listed tools. Results are checked against them, and with `arguments`, arguments of calls
     too.
 
     Without the extra `client`, results are not checked, and `arguments` raises ModuleNotFoundError.
@@ -64,9 +64,9 @@ class ToolChecks:
     def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Raise InvalidArguments if the arguments violate the schema of the `tool`."""
         schema = self._inputs.get(tool)
-        fault = None if schema is None else schema.fault(arguments, tool)
-        if fault is not None:
-            path, text = fault
+        error = None if schema is None else schema.find_error(arguments, tool)
+        if error is not None:
+            path, text = error
             raise InvalidArguments(
                 f"the arguments of {tool} are invalid at {'.'.join(path) or 'the top level'}: {text}"
             )
@@ -79,9 +79,9 @@ class ToolChecks:
             return
         if "structuredContent" not in result:
             raise InvalidResult("tools/call", "structuredContent", f"{tool} has an output schema", result)
-        fault = schema.fault(result["structuredContent"], tool)
-        if fault is not None:
-            path, text = fault
+        error = schema.find_error(result["structuredContent"], tool)
+        if error is not None:
+            path, text = error
             raise InvalidResult("tools/call", ".".join(["structuredContent", *path]), text, result)
 
 

@@ -1,11 +1,12 @@
-"""The work that a JSON Schema can cause. A server supplies both schema and value, and even a small schema can take
-forever.
+"""The work of checking values against a JSON Schema. A server supplies both schema and value, and even a small schema
+can take forever.
 
     {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": ...}}
 
 Each definition of such a chain doubles the work, and so does each level of a value that is checked twice. The cost is
-the number of schemas that may be applied to a value with a given number of levels, assuming that each of them always
-is: `$ref` is followed, schemas in place are applied to the same level, and schemas of parts to the next.
+the number of schemas that are applied to a value with a given number of levels, if every schema that may be applied
+is applied. A schema applies some schemas in place, to the same value (`$ref`, `anyOf`, ...), and others to the parts
+of the value, one level below (`properties`, `items`, ...).
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,11 +14,12 @@ from typing import Any
 from urllib.parse import unquote
 
 MAX_SCHEMAS = 5_000
-"""The maximum number of schemas in one schema. The largest schemas of known servers contain a tenth of that."""
+"""The maximum number of schemas in one schema. The largest schemas of known servers contain a tenth of this
+number."""
 MAX_LEVELS = 64
-"""The maximum depth of a value. Results of tools have a few levels."""
+"""The maximum depth of a value. Results of tools usually have only a few levels."""
 MAX_PATTERNS = 100
-"""The maximum patterns in one schema: each takes time and memory to compile."""
+"""The maximum number of patterns in one schema. Compiling each of them takes time and memory."""
 
 _PART_KEYWORDS = frozenset(
     ("properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames")
@@ -33,18 +35,18 @@ Schema = dict[str, Any]
 
 
 class UnusableSchema(ValueError):
-    """Raised for a schema that is unusable for checks: it is invalid, refers to other documents, or would take too
-    long."""
+    """Raised for a schema that can't be used for checks, because it is invalid, refers to other documents, or would
+    take too long."""
 
 
 class Cost:
-    """The work of one schema. Raises UnusableSchema if the work is unbounded or unknown."""
+    """The cost of one schema. Raises UnusableSchema if the cost is unbounded or unknown."""
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema
-        self._in_place: list[list[int]] = []
-        self._of_parts: list[list[int]] = []
-        self._own: list[int] = []
+        self._in_place_schemas: list[list[int]] = []
+        self._part_schemas: list[list[int]] = []
+        self._own_work: list[int] = []
         self.patterns = 0
         """The number of regular expressions."""
         self._read()
@@ -52,68 +54,71 @@ class Cost:
         self._levels = [self._next_level([0] * len(self._order))]
 
     def max_applications(self, levels: int) -> int:
-        """Return the maximum number of schemas applied to a value with `levels` below it, and to one part of each
-        level. A schema with a list of names or values counts as many times. Raises UnusableSchema for too many
-        levels."""
+        """Return the maximum number of schemas that are applied to a value with `levels` levels below it and, at each
+        level, one part. For each entry of a list in it, such as `enum`, a schema counts once more. Raises
+        UnusableSchema for too many levels."""
         if levels > MAX_LEVELS:
             raise UnusableSchema(f"the value has more than {MAX_LEVELS} levels")
         while len(self._levels) <= levels:
-            deeper = self._next_level(self._levels[-1])
-            if deeper == self._levels[-1]:
+            next_level = self._next_level(self._levels[-1])
+            if next_level == self._levels[-1]:
                 break
-            self._levels.append(deeper)
+            self._levels.append(next_level)
         return self._levels[min(levels, len(self._levels) - 1)][0]
 
     def _next_level(self, part_work: list[int]) -> list[int]:
-        work = [0] * len(self._in_place)
+        """Return the work of each schema for a value, given the work of each schema for a part of the value."""
+        work = [0] * len(self._in_place_schemas)
         for number in self._order:
-            work[number] = self._own[number] + sum(work[other] for other in self._in_place[number])
-            work[number] += sum(part_work[other] for other in self._of_parts[number])
+            work[number] = self._own_work[number] + sum(work[other] for other in self._in_place_schemas[number])
+            work[number] += sum(part_work[other] for other in self._part_schemas[number])
         return work
 
     def _read(self) -> None:
-        """Number the schemas, the whole being 0, and record which schemas each one applies."""
+        """Number the schemas, beginning with the whole schema as 0, and record which schemas each of them applies."""
         schemas: list[Schema] = [self._root]
         numbers = {id(self._root): 0}
         for schema in schemas:
-            self._in_place.append([])
-            self._of_parts.append([])
+            self._in_place_schemas.append([])
+            self._part_schemas.append([])
             applied = (_PART_KEYWORDS, _IN_PLACE_KEYWORDS, _IGNORED_KEYWORDS)
             own = (value for keyword, value in schema.items() if not any(keyword in keywords for keywords in applied))
-            self._own.append(1 + sum(len(value) for value in own if isinstance(value, list | dict)))
+            self._own_work.append(1 + sum(len(value) for value in own if isinstance(value, list | dict)))
             by_pattern = schema.get("patternProperties")
             self.patterns += ("pattern" in schema) + (len(by_pattern) if isinstance(by_pattern, dict) else 0)
             for is_part, other in _iter_applied(schema, self._root):
                 if id(other) not in numbers:
                     numbers[id(other)] = len(schemas)
                     schemas.append(other)
-                (self._of_parts if is_part else self._in_place)[-1].append(numbers[id(other)])
+                (self._part_schemas if is_part else self._in_place_schemas)[-1].append(numbers[id(other)])
             if len(schemas) > MAX_SCHEMAS or self.patterns > MAX_PATTERNS:
                 raise UnusableSchema(f"it has more than {MAX_SCHEMAS} schemas or {MAX_PATTERNS} patterns")
 
     def _sort(self) -> list[int]:
-        """Return the schemas in an order in which each follows those that it applies in place."""
+        """Return the numbers of the schemas in an order in which each schema comes after those that it applies in
+        place."""
         order: list[int] = []
-        waits = [len(others) for others in self._in_place]
-        users: list[list[int]] = [[] for _ in self._in_place]
-        for number, others in enumerate(self._in_place):
+        unsorted_counts = [len(others) for others in self._in_place_schemas]
+        applying_schemas: list[list[int]] = [[] for _ in self._in_place_schemas]
+        for number, others in enumerate(self._in_place_schemas):
             for other in others:
-                users[other].append(number)
-        ready = [number for number, count in enumerate(waits) if not count]
+                applying_schemas[other].append(number)
+        ready = [number for number, count in enumerate(unsorted_counts) if not count]
         while ready:
             number = ready.pop()
             order.append(number)
-            for user in users[number]:
-                waits[user] -= 1
-                if not waits[user]:
-                    ready.append(user)
-        if len(order) < len(waits):
+            for applying in applying_schemas[number]:
+                unsorted_counts[applying] -= 1
+                if not unsorted_counts[applying]:
+                    ready.append(applying)
+        if len(order) < len(unsorted_counts):
             raise UnusableSchema("it refers to itself endlessly")
         return order
 
 
 def _iter_applied(schema: Schema, root: Schema) -> Iterator[tuple[bool, Schema]]:
-    """Iterate over the schemas that `schema` applies, each with True if it applies to parts of the value."""
+    """Iterate over the schemas that `schema` applies, each with True if it is applied to parts of the value, and with
+    False if it is applied in place."""
     for keyword, value in schema.items():
         if keyword == "$ref":
             yield False, _resolve(value, root)

@@ -1,8 +1,8 @@
 """JSON Schemas from a server, and checks of values against them, within limits.
 
-An untrusted schema may be invalid, refer to documents that must not be fetched, or be designed to take forever; and
-the library blocks the program. Values are not checked against a schema of this kind, since they are not at fault.
-Without `$schema` it is one of 2020-12 (2026-07-28, Tools).
+An untrusted schema may be invalid, refer to documents that must not be fetched, or be designed to take forever, and
+the library lets no other task run meanwhile. Values are not checked against such a schema: they are not invalid
+because the schema is. A schema without `$schema` is one of 2020-12 (2026-07-28, Tools).
 """
 
 from dataclasses import dataclass
@@ -11,25 +11,26 @@ from typing import Any
 from .schema_cost import MAX_LEVELS, Cost, UnusableSchema
 
 MAX_VALUES = 200_000
-"""The maximum number of values within a checked value; counting that many takes a tenth of a second."""
+"""The maximum number of values inside a checked value; counting so many takes a tenth of a second."""
 MAX_WORK = 5_000_000
-"""The maximum number of values times the schemas that may be applied to each: a tenth of a second."""
-MAX_EXPLAINED = 200_000
-"""The same limit for explaining an error, which takes more time and memory."""
+"""The maximum product of the number of values and the number of schemas that may be applied to each of them. So much
+work takes a tenth of a second."""
+MAX_EXPLAINED_WORK = 200_000
+"""The maximum of the same product for explaining an error, which takes more time and memory."""
 MAX_BACKTRACKS = 10_000
-"""The maximum number of steps back in a search with lookaround: a millisecond."""
-MAX_TEXT = 200
+"""The maximum number of steps back in a search with lookaround. So many take a millisecond."""
+MAX_EXPLANATION_LENGTH = 200
 """The maximum number of characters of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """A way to search for patterns that take up to `bytes` bytes when compiled. The time grows with the number of
-    characters, or with its square if the patterns use lookaround; that number, multiplied by the number of schemas
-    that may be applied, is at most `max_searched`."""
+    """An engine for regular expressions, each of which may take up to `max_pattern_bytes` when it is compiled. The
+    time of a search grows with the number of characters, or with its square if the engine supports lookaround. This
+    number, multiplied by the number of schemas that may be applied, may be at most `max_searched`."""
 
-    bytes: int
-    looks_around: bool
+    max_pattern_bytes: int
+    supports_lookaround: bool
     max_searched: int
 
 
@@ -65,15 +66,17 @@ class CheckedSchema:
 
     def _compile(self, schema: dict[str, Any], form: bool) -> tuple[_Engine, Any]:
         reason = ""
-        # The cheapest engine that supports the patterns: one with lookaround backtracks, and may take unbounded time.
+        # Use the cheapest engine that supports the patterns. The engine with lookaround is the last one, because it
+        # backtracks, and may take very long.
         for engine in _ENGINES if self._cost.patterns else _ENGINES[:1]:
-            # Offline: a `$ref` to a URL would fetch an untrusted document (2026-07-28 forbids it).
+            # `offline`, because a `$ref` to a URL would otherwise fetch an untrusted document, which 2026-07-28
+            # forbids.
             options = {"validate_formats": form, "mask": "the value" if form else None, "offline": True}
             try:
-                sizes = {"size_limit": engine.bytes, "dfa_size_limit": engine.bytes}
+                sizes = {"size_limit": engine.max_pattern_bytes, "dfa_size_limit": engine.max_pattern_bytes}
                 patterns: Any = (
                     self._library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS, **sizes)
-                    if engine.looks_around
+                    if engine.supports_lookaround
                     else self._library.RegexOptions(**sizes)
                 )
                 return engine, self._library.validator_for(schema, pattern_options=patterns, **options)
@@ -81,23 +84,24 @@ class CheckedSchema:
                 reason = _shorten(error)
         raise UnusableSchema(reason)
 
-    def fault(self, value: object) -> tuple[list[str], str] | None:
+    def find_error(self, value: object) -> tuple[list[str], str] | None:
         """Return the path and the text of the first error of `value`; None if it is valid.
 
         Raises UnusableSchema if the check would take too long.
         """
         size = _measure(value)
         cost = self._cost.max_applications(size.levels)
-        searched = size.squares if self._engine.looks_around else size.characters
+        searched = size.squares if self._engine.supports_lookaround else size.characters
         has_patterns = self._cost.patterns > 0
         is_large = size.count > MAX_VALUES or cost * size.count > MAX_WORK
         if is_large or (has_patterns and cost * searched > self._engine.max_searched):
             raise UnusableSchema("it would take too long")
         try:
-            # First without an explanation: most values are valid, and an explanation takes more time and memory.
+            # The first check gives no explanation: most values are valid, and an explanation takes more time and
+            # memory.
             if self._validator.is_valid(value):
                 return None
-            if cost * size.count <= MAX_EXPLAINED:
+            if cost * size.count <= MAX_EXPLAINED_WORK:
                 self._validator.validate(value)
         except self._library.ValidationError as error:
             kinds = self._library.ValidationErrorKind
@@ -106,14 +110,14 @@ class CheckedSchema:
             return [str(part) for part in error.instance_path], _shorten(error)
         except ValueError as error:  # it is not JSON
             return [], _shorten(error)
-        if self._engine.looks_around:
+        if self._engine.supports_lookaround:
             raise UnusableSchema("either the value violates the schema, or a pattern took too long")
         return [], "it violates the schema"
 
 
 def _shorten(error: Any) -> str:
     text = str(getattr(error, "message", error))
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    return text if len(text) <= MAX_EXPLANATION_LENGTH else f"{text[:MAX_EXPLANATION_LENGTH]}…"
 
 
 @dataclass(slots=True)
@@ -135,7 +139,7 @@ def _measure(value: object) -> _Size:
         texts = [len(item) for item in level if isinstance(item, str)]
         children: list[object] = []
         for item in level:
-            # A value that is too large, or contains itself, is not measured to its end.
+            # Measuring stops at a value that is too large, which includes values that contain themselves.
             if size.count + len(children) > MAX_VALUES:
                 return _Size(count=MAX_VALUES + 1)
             if isinstance(item, dict):

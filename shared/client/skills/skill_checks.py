@@ -1,6 +1,7 @@
 """The checks of a skill before a host uses it (SEP-2640, Integrity and Verification), without I/O.
 
-A match shows that a server is consistent, not that it is trustworthy: digests and files have the same source.
+If the digests match, the server is consistent, but not necessarily trustworthy: digests and files come from the same
+source.
 """
 
 import hashlib
@@ -14,16 +15,18 @@ from ...protocol.types.skills import DYNAMIC, MANIFEST, MAX_BYTES, MAX_FILES, Sk
 from ...yaml import YamlError, YamlLimits, read_yaml
 
 Check = Literal["entry", "limits", "dynamic", "unlisted", "contents", "size", "digest", "frontmatter"]
-"""The check that failed: the entry itself, the amount it lists, a missing list of files, a file that is not listed, a
-result without the file, or the file's size, digest or front matter."""
+"""The check that failed, in this order: the entry itself, the number and size of its files, the missing list of
+files, a file that is not listed, a result without the file's contents, and the file's size, digest or front
+matter."""
 
 _FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _LIMITS = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 
 class SkillRefused(McpError):
-    """Raised if a skill is refused, or no longer used, because the `check` of the file at `uri` failed. The skill may
-    have changed since its entry was fetched: with a new entry, and the user's new consent, it can be loaded again."""
+    """Raised if a skill is refused, or its use is stopped, because the `check` of the file at `uri` has failed. The
+    skill may have changed since its entry was fetched: it can be loaded again with a new entry and a new consent of
+    the user."""
 
     def __init__(self, uri: str, check: Check, reason: str) -> None:
         super().__init__(f"{uri[:200]}: {reason}")
@@ -38,7 +41,7 @@ def root_of(entry: SkillEntry) -> str:
 
 
 def is_inside(root: str, uri: str) -> bool:
-    """Return True if `uri` names a file below the directory `root`, in any spelling of its path."""
+    """Return True if `uri` names a file below the directory `root`, however its path is encoded."""
     path = uri.removeprefix(f"{root}/")
     return path != uri and {"", ".", ".."}.isdisjoint(re.split(r"[/\\]", unquote(path)))
 
@@ -53,7 +56,7 @@ def check_entry(entry: SkillEntry) -> None:
     if entry.resources == DYNAMIC:
         return
     uris = [file.uri for file in entry.resources]
-    # Several spellings of a URI may name one file.
+    # Differently encoded URIs may name the same file.
     if entry.uri not in uris or len({unicodedata.normalize("NFC", unquote(uri)) for uri in uris}) < len(uris):
         raise SkillRefused(entry.uri, "entry", f"it does not list {MANIFEST}, or it lists a file twice")
     outside = next((uri for uri in uris if not is_inside(root, uri)), None)
@@ -62,7 +65,7 @@ def check_entry(entry: SkillEntry) -> None:
 
 
 def check_limits(entry: SkillEntry) -> None:
-    """Raise SkillRefused for a skill above the size that every host must support."""
+    """Raise SkillRefused for a skill that exceeds the size that every host must support."""
     if entry.resources == DYNAMIC:
         return
     files, size = len(entry.resources), sum(file.size for file in entry.resources)
@@ -80,8 +83,8 @@ def check_file(listed: SkillResource, data: bytes) -> None:
 
 
 def check_frontmatter(entry: SkillEntry, manifest: str) -> None:
-    """Raise SkillRefused if the front matter of SKILL.md differs from the entry, key by key. It is read as YAML 1.2
-    (core schema)."""
+    """Raise SkillRefused if any key in the front matter of SKILL.md differs from the entry. The front matter is read
+    as YAML 1.2 (core schema)."""
     frontmatter = _FRONTMATTER.match(manifest)
     if frontmatter is None:
         raise SkillRefused(entry.uri, "frontmatter", "it must begin with front matter enclosed by two `---` lines")

@@ -1,4 +1,4 @@
-"""The skills of a server, for a host: listed, and read only when they are needed (the extension
+"""The skills of a server, for a host that lists them, and reads a skill only when it is needed (the extension
 io.modelcontextprotocol/skills, SEP-2640).
 
     skills = ServerSkills(client, origin="docs")
@@ -7,9 +7,10 @@ io.modelcontextprotocol/skills, SEP-2640).
     skill = await skills.load(entry)            # reads and verifies SKILL.md
     guide = await skill.read("references/GUIDE.md")
 
-A skill is untrusted text for a model. A host shows its origin, by the name that it gave the server; the same URI at
-another server is another skill. It asks before it loads one, grants nothing that the front matter requests, such as
-`allowed-tools`, and runs nothing because a skill says so. A consent is bound to `approval`.
+A skill is untrusted text for a model. A host should show the origin of a skill, which is the host's own name for the
+server; the same URI at another server is another skill. The host should ask the user before it loads a skill, grant
+nothing that the front matter requests, such as `allowed-tools`, and run nothing because a skill says so. The user's
+consent should be stored with the digest that `approval` returns.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ log = logging.getLogger("shared.client")
 
 
 class ServerSkills:
-    """The skills of one server. `origin` is the host's own name for it. Every call raises the same errors as
+    """The skills of one server. `origin` is the host's own name for the server. Every call raises the same errors as
     `Client.request`, InvalidResult for a malformed result, and McpError if the server does not declare the
     feature."""
 
@@ -52,7 +53,7 @@ class ServerSkills:
         return self._client.server.can("extensions", SKILLS)
 
     async def list_skills(self) -> list[SkillEntry]:
-        """Return all skills that the server lists. There may be more: `get_skill` finds one by its URI."""
+        """Return all skills that the server lists. There may be others, which `get_skill` finds by their URIs."""
         return [entry async for entry in self.iter_skills()]
 
     async def iter_skills(self) -> AsyncIterator[SkillEntry]:
@@ -81,7 +82,7 @@ class ServerSkills:
     async def load(self, entry: SkillEntry, *, dynamic: bool = False) -> "LoadedSkill":
         """Read and verify the SKILL.md of a skill; `dynamic` allows a skill without digests.
 
-        Raises SkillRefused if the file does not match the entry, or if the skill is above the size that every host
+        Raises SkillRefused if the file does not match the entry, or if the skill exceeds the size that every host
         must support.
         """
         check_entry(entry)
@@ -94,15 +95,15 @@ class ServerSkills:
         return skill
 
     async def read_directory(self, uri: str) -> list[Resource]:
-        """Return the resources directly in a directory now. They do not extend the readable files of a skill with a
-        list of files, which is in its entry."""
+        """Return the resources that are now directly in a directory. If the entry of a skill lists its files, other
+        files of the directory still can't be read."""
         self._require("extensions", SKILLS, "directoryRead")
         pages = iter_pages(self._client.request, "resources/directory/read", ListResourcesResult, {"uri": uri})
         return [resource async for page in pages for resource in page.resources]
 
     def approval(self, entry: SkillEntry) -> str | None:
-        """Return a digest for storing the user's consent to this skill: it changes with the server, the URI or any
-        file. None if the skill has no digests, so that a consent can't be stored."""
+        """Return a digest with which the user's consent to this skill can be stored: it changes if the server, the
+        URI or any file changes. None if the skill's files have no digests, so that a consent can't be stored."""
         if entry.resources == DYNAMIC:
             return None
         files = sorted([file.uri, file.digest] for file in entry.resources)
@@ -114,8 +115,8 @@ class ServerSkills:
 
 
 class LoadedSkill:
-    """A loaded skill with its entry. Only files of the entry may be read, and each is verified when it arrives. Once
-    a file does not match, reading stops: load the skill again with a new entry."""
+    """A loaded skill with its entry. Only files of the entry can be read, and each is verified when it is read. After
+    a file that does not match, nothing more can be read: load the skill again with a new entry."""
 
     def __init__(self, client: Client, origin: str, entry: SkillEntry) -> None:
         self.origin = origin
@@ -129,7 +130,7 @@ class LoadedSkill:
         self._listed = {file.uri: file for file in listed}
         self._uris = {unquote(uri.removeprefix(f"{self._root}/")): uri for uri in self._listed}
         self._read: dict[str, bytes] = {}
-        self._bytes_read = 0  # bytes read so far, if no files are listed
+        self._bytes_read = 0  # counted only if the entry lists no files
         self._refusal: SkillRefused | None = None
 
     @property
@@ -141,8 +142,9 @@ class LoadedSkill:
         """Return the contents of a file of the skill, given by its path in SKILL.md or by its URI. A listed file is
         fetched once.
 
-        Raises SkillRefused for a file that is not part of the skill, which affects only this call, and for one that
-        does not match the entry, which ends the skill. Raises the same errors as `Client.request`.
+        Raises SkillRefused for a file that is not part of the skill, which affects only this call, and for a file
+        that does not match the entry, after which nothing more can be read. Raises the same errors as
+        `Client.request`.
         """
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
@@ -152,7 +154,7 @@ class LoadedSkill:
         if uri in self._read:
             return self._read[uri]
         self._require_intact()
-        # Not `read_resource`: a cached result may be older than the entry, and would be refused again and again.
+        # Not `read_resource`, because a cached result may be older than the entry, and would be refused every time.
         result = await self._client.request("resources/read", {"uri": uri})
         self._require_intact()
         try:

@@ -1,9 +1,9 @@
-"""Follows a server's task to its end, in either of the two forms of tasks. It has no I/O of its own, so that clients
-and gateways can use it.
+"""Follows a server's task to its end, in either of the two forms of tasks. All messages go through a `TaskChannel`,
+so that clients and gateways can use this module.
 
     the extension        tasks/get ──▶ working ──▶ (pause) ──▶ tasks/get ──▶ completed, with the result
-                                   ──▶ input_required ──▶ tasks/update, each question once
-    2025-11-25 alone     tasks/result ──▶ the result, when there is one; meanwhile the server asks questions as usual
+                                   ──▶ input_required ──▶ tasks/update, once for each input request
+    2025-11-25           tasks/result ──▶ the result, when there is one; until then, input requests arrive as usual
 """
 
 import re
@@ -21,20 +21,21 @@ from ...errors import InputRequired, InvalidParams, InvalidResult, McpError, Pee
 from ...protocol.types.tasks import TaskStatus
 
 POLL_SECONDS = 1.0
-"""Seconds between status requests if the server specifies no interval."""
+"""Seconds between two requests for the status if the server specifies no interval."""
 MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
-"""Time limit in seconds for notifying the server that a task is no longer needed."""
+"""Time limit in seconds for the cancellation of a task that is no longer needed."""
 MAX_RESULT_TRIES = 3
 """Maximum number of attempts to get the result of a finished task, if no usable answer arrives."""
-MAX_QUESTIONS = 100
-"""The maximum number of simultaneous questions of a task: each may require a person, or a model that costs money."""
+MAX_INPUT_REQUESTS = 100
+"""The maximum number of simultaneous input requests of a task. Each may require a person, or a model that costs
+money."""
 
 _STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 _FINAL = frozenset({"completed", "failed", "cancelled"})
 _PERCENT = re.compile(r"\b(\d{1,2}|100)%$")
-"""The progress at the end of a status message, as the servers of this library write it: "importing, 40%"."""
+"""The percentage at the end of a status message, as the servers of this library write it: "importing, 40%"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class TaskState:
     id: str
     status: TaskStatus
     message: str | None
-    """The server's description of the state, for people: untrusted."""
+    """The server's description of the state for people, which is untrusted text."""
     poll_seconds: float
     """Seconds to wait before the next request."""
     report: Mapping[str, Any]
@@ -57,37 +58,39 @@ class TaskState:
 
     @property
     def percent(self) -> int | None:
-        """The progress at the end of the message, from 0 to 100; None if there is none."""
-        share = _PERCENT.search(self.message or "")
-        return None if share is None else int(share[1])
+        """The percentage at the end of the message, from 0 to 100; None if there is none."""
+        percentage = _PERCENT.search(self.message or "")
+        return None if percentage is None else int(percentage[1])
 
 
 OnTask = Callable[[TaskState], None]
 """Receives the first state of a task, and each new state. It must neither block nor raise."""
 
 
-Questions = Mapping[str, tuple[str, dict[str, Any]]]
-"""The questions of a task, by key: method and params."""
+InputRequests = Mapping[str, tuple[str, dict[str, Any]]]
+"""The input requests of a task: the method and the params of each, by key."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskChannel:
-    """The channel for following a task: requests to its server, and answers to its questions."""
+    """The functions through which a task is followed: they send requests to its server, and answer its input
+    requests."""
 
-    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Makes a request, given its method and params, repeats it where that helps, and returns the result;
-    `tasks/result` takes as long as the task. Raises PeerError, ConnectionError and TimeoutError."""
+    request: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+    """Makes a request with a method and params, repeats it if that may help, and returns the result; `tasks/result`
+    takes as long as the task. Raises PeerError, ConnectionError and TimeoutError."""
     answer: Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Returns the answer to a question of the task, given its key, method and params. It is cancelled when the task
-    no longer needs the answer; its exceptions end `follow`. The questions of 2025-11-25 arrive differently."""
+    """Returns the answer to an input request of the task, given its key, method and params. It is cancelled when the
+    task no longer needs the answer; its exceptions end `follow`. Not used for tasks of 2025-11-25, whose input
+    requests arrive like any others."""
     is_experimental: bool = False
     """True if the task is one of 2025-11-25."""
     on_task: OnTask | None = None
     pause: Callable[[float], Awaitable[None]] = anyio.sleep
-    """Waits for `seconds`, or until the connection is lost."""
-    answer_all: Callable[[Questions], Awaitable[dict[str, dict[str, Any]]]] | None = None
-    """Returns the answers to all new questions at once, by key, instead of `answer`: for callers that pass them
-    on."""
+    """Waits for a number of seconds, or until the connection is lost."""
+    answer_inputs: Callable[[InputRequests], Awaitable[dict[str, dict[str, Any]]]] | None = None
+    """Returns the answers to all new input requests together, by key; used in place of `answer` by callers that
+    forward the requests."""
 
 
 def read_state(method: str, report: Mapping[str, Any]) -> TaskState:
@@ -108,11 +111,11 @@ def read_state(method: str, report: Mapping[str, Any]) -> TaskState:
 
 async def fetch_state(channel: TaskChannel, id: str) -> TaskState:
     """Return the current state of the task. Raises TaskLost if the server does not know the task, and the same errors
-    as `TaskChannel.ask`."""
+    as `TaskChannel.request`."""
     try:
-        state = read_state("tasks/get", await channel.ask("tasks/get", {"taskId": id}))
+        state = read_state("tasks/get", await channel.request("tasks/get", {"taskId": id}))
     except PeerError as error:
-        # In both forms servers answer -32602 to an unknown id.
+        # In both forms of tasks, -32602 is the error for an unknown id.
         if error.code != InvalidParams.code:
             raise
         raise TaskLost(f"the server no longer has this task: {error.message}") from error
@@ -124,11 +127,11 @@ async def fetch_state(channel: TaskChannel, id: str) -> TaskState:
 async def follow(
     id: str, channel: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
 ) -> dict[str, Any]:
-    """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
-    `first` is the state of the task, if known.
+    """Wait for the task and return its result. If this is cancelled, the task is cancelled too, unless `cancels` is
+    False. `first` is the state of the task, if known.
 
     Raises PeerError if the task failed, TaskCancelled, TaskLost if the server no longer knows the task, InvalidResult
-    for an invalid state, and the same errors as `TaskChannel.ask` and `TaskChannel.answer`.
+    for an invalid state, and the same errors as `TaskChannel.request` and `TaskChannel.answer`.
     """
     follower = _Follower(id, channel)
     try:
@@ -137,7 +140,8 @@ async def follow(
                 follower.follow_experimental(first) if channel.is_experimental else follower.follow_extension(first)
             )
     except (ConnectionError, TimeoutError, TaskLost, InputRequired):
-        # The task can't be cancelled, or it may only be slow, or another round of the call returns to it.
+        # The task is not cancelled: the server can't be reached or no longer has the task, or the server may only be
+        # slow, or the next round of the call follows the task again.
         follower.is_over = True
         raise
     finally:
@@ -147,14 +151,15 @@ async def follow(
 
 
 async def cancel(channel: TaskChannel, id: str) -> None:
-    """Ask the server to cancel the task. Raises the same errors as `TaskChannel.ask`; some servers refuse with
+    """Ask the server to cancel the task. Raises the same errors as `TaskChannel.request`; some servers refuse with
     PeerError if the task has already ended."""
-    await channel.ask("tasks/cancel", {"taskId": id})
+    await channel.request("tasks/cancel", {"taskId": id})
 
 
 @contextmanager
 def _raise_first_error() -> Iterator[None]:
-    """Raise the first error if several requests about a task fail at once, as they do when the connection is lost."""
+    """Raise the first error if several requests about a task fail at once, for example when the connection is
+    lost."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -169,15 +174,15 @@ class _Follower:
         self._id = id
         self._channel = channel
         self._last_reported: tuple[str, str | None] | None = None
-        self._failed = 0
+        self._failures = 0
         """The number of failed attempts to get the result of the finished task."""
 
     def _report(self, state: TaskState) -> None:
         self.is_over = state.is_over
-        seen = (state.status, state.message)
-        if self._channel.on_task is not None and seen != self._last_reported:
+        reported = (state.status, state.message)
+        if self._channel.on_task is not None and reported != self._last_reported:
             self._channel.on_task(state)
-        self._last_reported = seen
+        self._last_reported = reported
 
     async def _fetch_state(self) -> TaskState:
         state = await fetch_state(self._channel, self._id)
@@ -187,16 +192,16 @@ class _Follower:
     # The extension
 
     async def follow_extension(self, first: TaskState | None) -> dict[str, Any]:
-        """Return the outcome from the last `tasks/get`."""
+        """Follow a task of the extension. Returns the result in the last answer to `tasks/get`."""
         if first is not None:
             self._report(first)
         async with background() as tasks:
-            answerer = _Answerer(self._id, self._channel, tasks)
-            # The first answer to a call may report an end, but lacks the result.
+            answerer = _InputAnswerer(self._id, self._channel, tasks)
+            # The answer to the call may report that the task has ended, but does not contain the result.
             if first is not None and not first.is_over:
                 await self._channel.pause(first.poll_seconds)
             while not (state := await self._fetch_state()).is_over:
-                answerer.on_questions(_questions(state))
+                answerer.on_input_requests(_read_input_requests(state))
                 await self._channel.pause(state.poll_seconds)
         if state.status == "cancelled":
             raise TaskCancelled(f"the task was cancelled{f': {state.message}' if state.message else ''}")
@@ -217,7 +222,7 @@ class _Follower:
     # 2025-11-25
 
     async def follow_experimental(self, first: TaskState | None) -> dict[str, Any]:
-        """Return the answer to `tasks/result`."""
+        """Follow a task of 2025-11-25. Returns the answer to `tasks/result`."""
         if first is not None:
             self._report(first)
         async with background() as tasks:
@@ -230,17 +235,17 @@ class _Follower:
                     return result
 
     async def _try_result(self) -> dict[str, Any] | None:
-        """Return the result; None if there was none, perhaps because the connection was lost, and the task
-        continues."""
+        """Return the result; None if there was no answer, for example because the connection was lost, and another
+        attempt should be made."""
         try:
-            result = await self._channel.ask("tasks/result", {"taskId": self._id})
+            result = await self._channel.request("tasks/result", {"taskId": self._id})
         except (ConnectionError, PeerError) as error:
             state = await self._fetch_state()
-            if state.status == "cancelled":  # servers use different words for this
+            if state.status == "cancelled":  # servers report this with different errors
                 raise TaskCancelled("the task was cancelled") from None
             if state.is_over:
-                self._failed += 1
-            if state.is_over and (isinstance(error, PeerError) or self._failed > MAX_RESULT_TRIES):
+                self._failures += 1
+            if state.is_over and (isinstance(error, PeerError) or self._failures > MAX_RESULT_TRIES):
                 raise
             await self._channel.pause(state.poll_seconds)
             return None
@@ -255,76 +260,82 @@ class _Follower:
                 seconds = (await self._fetch_state()).poll_seconds
 
 
-class _Answerer:
-    """Answers each question of a task once: one after another, or all simultaneous questions together."""
+class _InputAnswerer:
+    """Answers each input request of a task once: one after another, or all simultaneous ones together."""
 
     def __init__(self, id: str, channel: TaskChannel, tasks: TaskGroup) -> None:
         self._id = id
         self._channel = channel
         self._tasks = tasks
         self._seen_keys: set[str] = set()
-        self._due: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._open: dict[anyio.CancelScope, set[str]] = {}
+        self._queued: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._pending: dict[anyio.CancelScope, set[str]] = {}
         self._current: tuple[str, anyio.CancelScope] | None = None
 
-    def on_questions(self, questions: Questions) -> None:
-        """Handle all questions that are open now."""
-        if self._channel.answer_all is not None:
-            for scope, keys in self._open.items():
-                if keys.isdisjoint(questions):
+    def on_input_requests(self, input_requests: InputRequests) -> None:
+        """Handle the input requests that the task has now."""
+        if self._channel.answer_inputs is not None:
+            for scope, keys in self._pending.items():
+                if keys.isdisjoint(input_requests):
                     scope.cancel()
-            fresh = {key: question for key, question in questions.items() if key not in self._seen_keys}
-            self._seen_keys |= questions.keys()
-            if fresh:
-                self._tasks.start_soon(self._answer_together, fresh)
+            new_requests = {
+                key: input_request for key, input_request in input_requests.items() if key not in self._seen_keys
+            }
+            self._seen_keys |= input_requests.keys()
+            if new_requests:
+                self._tasks.start_soon(self._answer_together, new_requests)
             return
-        self._due = {key: question for key, question in self._due.items() if key in questions}
-        self._due |= {key: question for key, question in questions.items() if key not in self._seen_keys}
-        self._seen_keys |= questions.keys()
-        if self._current is None and self._due:
-            key = next(iter(self._due))
+        self._queued = {key: input_request for key, input_request in self._queued.items() if key in input_requests}
+        self._queued |= {
+            key: input_request for key, input_request in input_requests.items() if key not in self._seen_keys
+        }
+        self._seen_keys |= input_requests.keys()
+        if self._current is None and self._queued:
+            key = next(iter(self._queued))
             self._current = (key, anyio.CancelScope())
             self._tasks.start_soon(self._answer_each)
-        elif self._current is not None and self._current[0] not in questions:
+        elif self._current is not None and self._current[0] not in input_requests:
             self._current[1].cancel()
 
     async def _answer_each(self) -> None:
-        while self._due:
-            key = next(iter(self._due))
-            method, params = self._due.pop(key)
+        while self._queued:
+            key = next(iter(self._queued))
+            method, params = self._queued.pop(key)
             answer: dict[str, Any] | None = None
             with anyio.CancelScope() as scope:
                 self._current = (key, scope)
                 answer = await self._channel.answer(key, method, params)
-            if answer is not None:  # and the question was not withdrawn
-                await self._channel.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
+            if answer is not None:  # None if the input request was withdrawn
+                await self._channel.request("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
 
-    async def _answer_together(self, questions: Questions) -> None:
-        assert self._channel.answer_all is not None
+    async def _answer_together(self, input_requests: InputRequests) -> None:
+        assert self._channel.answer_inputs is not None
         answers: dict[str, dict[str, Any]] | None = None
         with anyio.CancelScope() as scope:
-            self._open[scope] = set(questions)
+            self._pending[scope] = set(input_requests)
             try:
-                answers = await self._channel.answer_all(questions)
+                answers = await self._channel.answer_inputs(input_requests)
             finally:
-                del self._open[scope]
+                del self._pending[scope]
         if answers is not None:
-            await self._channel.ask("tasks/update", {"taskId": self._id, "inputResponses": answers})
+            await self._channel.request("tasks/update", {"taskId": self._id, "inputResponses": answers})
 
 
-def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the questions of the task, by key. Raises InvalidResult if they can't be read."""
+def _read_input_requests(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the input requests of the task, by key. Raises InvalidResult if they can't be read."""
     requests = state.report.get("inputRequests", {}) if state.status == "input_required" else {}
     fault = partial(InvalidResult, "tasks/get", "inputRequests", result=dict(state.report))
-    if not isinstance(requests, dict) or len(requests) > MAX_QUESTIONS:
-        raise fault(fault=f"it is not an object of at most {MAX_QUESTIONS} questions")
-    questions = {}
-    for key, question in requests.items():
+    if not isinstance(requests, dict) or len(requests) > MAX_INPUT_REQUESTS:
+        raise fault(fault=f"it is not an object of at most {MAX_INPUT_REQUESTS} input requests")
+    input_requests = {}
+    for key, input_request in requests.items():
         method, params = (
-            (question.get("method"), question.get("params", {})) if isinstance(question, dict) else (None, None)
+            (input_request.get("method"), input_request.get("params", {}))
+            if isinstance(input_request, dict)
+            else (None, None)
         )
         if not isinstance(method, str) or not isinstance(params, dict):
-            raise fault(fault="it contains something that is not a question")
-        questions[key] = (method, params)
-    return questions
+            raise fault(fault="it contains something that is not an input request")
+        input_requests[key] = (method, params)
+    return input_requests

@@ -1,7 +1,8 @@
-"""Questions that run as tasks because a server of 2025-11-25 requests a task with `params.task`: it receives the
-task's id at once, and fetches the answer with `tasks/result` (2025-11-25, Utilities, Tasks).
+"""Input requests (elicitation and sampling) that a server of 2025-11-25 asks the client to run as tasks, with
+`params.task`. The server receives the id of the task at once, and fetches the answer with `tasks/result` (2025-11-25,
+Utilities, Tasks).
 
-The tasks are in memory while the client lives, limited in number and time; their ids can't be guessed.
+The tasks are in memory, and end with the client. Their number and time are limited, and their ids can't be guessed.
 """
 
 import secrets
@@ -21,26 +22,27 @@ from ...protocol.types.tasks import RELATED_TASK, TaskParams, TaskRequest, TaskS
 from ..options import Handler
 
 MAX_TASKS = 100
-"""The maximum number of tasks; the oldest finished task makes room for a new one."""
-MAX_SECONDS = 3_600.0
-"""The longest retention of a task and its answer, in seconds; the server may request less."""
+"""The maximum number of tasks. The oldest finished task is dropped for a new one."""
+MAX_RETENTION_SECONDS = 3_600.0
+"""The longest time in seconds for which a task and its answer are retained; the server may request less."""
 POLL_MS = 500
 """Milliseconds that the server is asked to wait between status requests."""
-_AUGMENTED = frozenset({"elicitation/create", "sampling/createMessage"})
+_TASK_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """The methods that may be run as tasks; `ClientOptions.identity` declares them."""
-_TOO_MANY = -31_000
-"""The error code for a limit, which the specification leaves to implementations."""
+_LIMIT_ERROR_CODE = -31_000
+"""The error code for too many tasks. The specification leaves this code to implementations."""
 
 Read = TypeVar("Read", TaskParams, TaskRequest)
 
 
-class _OwnTask:
-    """One question, and its outcome."""
+class _ClientSideTask:
+    """One input request that runs as a task, and its outcome. `work` is cancelled when the task is cancelled,
+    `retention` when the task is to be forgotten."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, retention_seconds: float) -> None:
         self.id = secrets.token_urlsafe(24)
         self.status: TaskStatus = "working"
-        self.seconds = seconds
+        self.retention_seconds = retention_seconds
         self.outcome: dict[str, Any] | McpError | None = None
         self.work = anyio.CancelScope()
         self.retention = anyio.CancelScope()
@@ -62,54 +64,56 @@ class _OwnTask:
             "status": self.status,
             "createdAt": datetime.fromtimestamp(self._created, UTC).isoformat(),
             "lastUpdatedAt": datetime.fromtimestamp(self._updated, UTC).isoformat(),
-            "ttl": int(self.seconds * 1_000),
+            "ttl": int(self.retention_seconds * 1_000),
             "pollInterval": POLL_MS,
         }
 
 
 class ClientSideTasks:
-    """The tasks of one client. `start` returns the task group in which they run, and with which they end. `has_tasks`
-    returns True if the protocol version in use has tasks of this form."""
+    """The tasks that a client runs for its server. `get_task_group` returns the task group in which the tasks run,
+    and with which they end. `supports_tasks` returns True if the protocol version in use has tasks of this form."""
 
-    def __init__(self, start: Callable[[], TaskGroup], has_tasks: Callable[[], bool]) -> None:
-        self._start = start
-        self._has_tasks = has_tasks
-        self._tasks: dict[str, _OwnTask] = {}
+    def __init__(self, get_task_group: Callable[[], TaskGroup], supports_tasks: Callable[[], bool]) -> None:
+        self._get_task_group = get_task_group
+        self._supports_tasks = supports_tasks
+        self._tasks: dict[str, _ClientSideTask] = {}
 
-    def handlers(self, answers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """Return `answers`, with support for tasks where that is possible, and handlers of the requests about
+    def handlers(self, input_handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+        """Return `input_handlers` with support for tasks where that is possible, and handlers of requests about
         tasks."""
         handlers = {
-            method: self._run_as_task(handler) if method in _AUGMENTED else handler
-            for method, handler in answers.items()
+            method: self._with_task_support(handler) if method in _TASK_METHODS else handler
+            for method, handler in input_handlers.items()
         }
-        if not _AUGMENTED.isdisjoint(answers):
-            about = {"tasks/get": self._get, "tasks/result": self._result, "tasks/cancel": self._cancel}
-            handlers |= {method: self._task_handler(method, handler) for method, handler in about.items()}
+        if not _TASK_METHODS.isdisjoint(input_handlers):
+            task_methods = {"tasks/get": self._get, "tasks/result": self._result, "tasks/cancel": self._cancel}
+            handlers |= {method: self._task_handler(method, handler) for method, handler in task_methods.items()}
         return handlers
 
-    def _run_as_task(self, handler: Handler) -> Handler:
-        async def host(params: dict[str, Any]) -> dict[str, Any]:
-            if "task" not in params or not self._has_tasks():
+    def _with_task_support(self, handler: Handler) -> Handler:
+        async def handle(params: dict[str, Any]) -> dict[str, Any]:
+            if "task" not in params or not self._supports_tasks():
                 return await handler(params)
             request = _read(TaskRequest, params["task"])
             if len(self._tasks) >= MAX_TASKS:
                 finished_task = next((task for task in self._tasks.values() if task.is_over), None)
                 if finished_task is None:
-                    raise RpcError("too many tasks are running at once", code=_TOO_MANY)
+                    raise RpcError("too many tasks are running at once", code=_LIMIT_ERROR_CODE)
                 finished_task.retention.cancel()
                 del self._tasks[finished_task.id]
             call_params = {name: value for name, value in params.items() if name != "task"}
-            task = _OwnTask(MAX_SECONDS if request.ttl is None else min(request.ttl / 1_000, MAX_SECONDS))
+            task = _ClientSideTask(
+                MAX_RETENTION_SECONDS if request.ttl is None else min(request.ttl / 1_000, MAX_RETENTION_SECONDS)
+            )
             self._tasks[task.id] = task
-            self._start().start_soon(self._run, task, handler, call_params)
+            self._get_task_group().start_soon(self._run, task, handler, call_params)
             return {"task": task.fields()}
 
-        return host
+        return handle
 
-    async def _run(self, task: _OwnTask, handler: Handler, params: dict[str, Any]) -> None:
-        """Run the handler, and retain the outcome until its time is up."""
-        with task.retention, anyio.move_on_after(task.seconds):
+    async def _run(self, task: _ClientSideTask, handler: Handler, params: dict[str, Any]) -> None:
+        """Run the handler, and retain the task with its outcome until its time is up."""
+        with task.retention, anyio.move_on_after(task.retention_seconds):
             with task.work:
                 try:
                     answer = await handler(params)
@@ -122,9 +126,9 @@ class ClientSideTasks:
 
     # Requests about tasks
 
-    def _task_handler(self, method: str, handle: Callable[[_OwnTask], Awaitable[dict[str, Any]]]) -> Handler:
+    def _task_handler(self, method: str, handle: Callable[[_ClientSideTask], Awaitable[dict[str, Any]]]) -> Handler:
         async def handler(params: dict[str, Any]) -> dict[str, Any]:
-            if not self._has_tasks():
+            if not self._supports_tasks():
                 raise MethodNotFound(f"method not found: {method}")
             task = self._tasks.get(_read(TaskParams, params).task_id)
             if task is None:
@@ -133,10 +137,10 @@ class ClientSideTasks:
 
         return handler
 
-    async def _get(self, task: _OwnTask) -> dict[str, Any]:
+    async def _get(self, task: _ClientSideTask) -> dict[str, Any]:
         return task.fields()
 
-    async def _result(self, task: _OwnTask) -> dict[str, Any]:
+    async def _result(self, task: _ClientSideTask) -> dict[str, Any]:
         while not task.is_over:
             await task.changed.wait()
         if isinstance(task.outcome, McpError):
@@ -145,7 +149,7 @@ class ClientSideTasks:
             raise InvalidParams("the task was cancelled")
         return {**task.outcome, "_meta": {**task.outcome.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}}
 
-    async def _cancel(self, task: _OwnTask) -> dict[str, Any]:
+    async def _cancel(self, task: _ClientSideTask) -> dict[str, Any]:
         if task.is_over:
             raise InvalidParams(f"the task has already ended: {task.status}")
         task.end("cancelled")

@@ -1,5 +1,5 @@
-"""Started tools, which may continue as tasks while their callers do something else, and the declared task support of
-tools: on a server of 2025-11-25 the client must request a task."""
+"""Tool calls that may continue as tasks while their callers do something else, and the task support that tools
+declare, by which a client decides whether to request a task from a server of 2025-11-25."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -9,12 +9,12 @@ from ...protocol.types.tools import CallToolResult, named_tools
 from .following import OnTask, TaskChannel, TaskState, cancel, fetch_state, follow
 
 MAX_TOOLS = 5_000
-"""Maximum number of tools remembered; beyond it, the oldest is dropped."""
+"""Maximum number of tools whose task support is remembered; beyond it, the oldest is dropped."""
 
 
 class StartedTool:
-    """A call of a tool. Its task continues, whether or not anyone waits for it, until it is over, expires or is
-    cancelled."""
+    """A tool call that was started. Its task, if there is one, continues until it ends, expires or is cancelled,
+    whether or not anyone waits for it."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class StartedTool:
         id: str | None = None,
         immediate_result: dict[str, Any] | None = None,
     ) -> None:
-        """`read` converts `immediate_result`, or the outcome of the task `id`, to a result."""
+        """`read` converts the result, which is `immediate_result` or that of the task `id`, to a model."""
         self.tool = tool
         self.id = id
         """The id of the task; None if the server returned a result at once."""
@@ -34,7 +34,7 @@ class StartedTool:
         self._immediate_result = immediate_result
 
     async def result(self, on_task: OnTask | None = None) -> CallToolResult:
-        """Return the result of the tool. The task's questions are answered in the meantime, and `on_task` receives
+        """Return the result of the tool. Input requests of the task are answered meanwhile, and `on_task` receives
         its states.
 
         Raises the same errors as `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
@@ -42,7 +42,7 @@ class StartedTool:
         return await self._read(self.tool, await self.plain_result(on_task))
 
     async def plain_result(self, on_task: OnTask | None = None) -> dict[str, Any]:
-        """Return the same result as received, without checks."""
+        """Return the same result as a dictionary, as received and without checks."""
         if self._immediate_result is None and self.id is not None:
             channel = replace(self._channel, on_task=on_task)
             self._immediate_result = await follow(self.id, channel, cancels=False)
@@ -60,8 +60,8 @@ class StartedTool:
             await cancel(self._channel, self.id)
 
     def saved(self) -> dict[str, Any]:
-        """Return JSON with which `Client.resume_tool` resumes the tool, in another process or later. It gives access
-        to the result, so protect it like the result itself."""
+        """Return JSON with which `Client.resume_tool` resumes the call later, in this process or another. It gives
+        access to the result, so protect it like the result itself."""
         rest: Mapping[str, Any] = {"result": self._immediate_result} if self.id is None else {"taskId": self.id}
         return {"tool": self.tool, **rest}
 
@@ -72,9 +72,9 @@ class TaskSupport:
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
-    def learn(self, listed: Mapping[str, Any]) -> None:
+    def learn(self, result: Mapping[str, Any]) -> None:
         """Remember the task support in a result of `tools/list`."""
-        for name, tool in named_tools(listed):
+        for name, tool in named_tools(result):
             execution = tool.get("execution")
             support = execution.get("taskSupport") if isinstance(execution, dict) else None
             self._tools[name] = support if support in ("optional", "required") else "forbidden"

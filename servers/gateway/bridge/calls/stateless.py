@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from shared.client.tasks.following import Questions, TaskChannel, TaskState, follow, read_state
+from shared.client.tasks.following import InputRequests, TaskChannel, TaskState, follow, read_state
 from shared.errors import InvalidParams
 from shared.protocol.session.client_events import InputWanted, Notified
 from shared.protocol.session.questions import MAX_ROUNDS
@@ -68,7 +68,7 @@ class StatelessCalls:
                 await self._connection.client.exchange(method, params, caller, timeout=timeout_for(method))
             )
 
-        async def answer(requests: Questions) -> dict[str, dict[str, Any]]:
+        async def answer(requests: InputRequests) -> dict[str, dict[str, Any]]:
             return await _ask(context, requests, {"task": id})
 
         self._calls.append(relay)
@@ -77,7 +77,7 @@ class StatelessCalls:
             if first is None and answers:
                 await send("tasks/update", {"taskId": id, "inputResponses": answers})
             return await follow(
-                id, TaskChannel(send, reject_separate_request, on_task=relay.on_status, answer_all=answer), first
+                id, TaskChannel(send, reject_separate_request, on_task=relay.on_status, answer_inputs=answer), first
             )
         finally:
             self._calls.remove(relay)
@@ -97,7 +97,7 @@ def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
     return inputs if state is None else {**inputs, "requestState": state}
 
 
-async def _ask(context: Context[Any], requests: Questions, carried: dict[str, Any]) -> dict[str, dict[str, Any]]:
+async def _ask(context: Context[Any], requests: InputRequests, carried: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the client's answers to the server's requests. Those for page visits get an id, which clients with
     sessions need."""
     if context.peer.has_handshake:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.client.connection import subscription
 from shared.client.connection.changes import Change, PendingChanges
-from shared.client.connection.subscription import MAX_URI, Subscription
+from shared.client.connection.subscription import MAX_URI_LENGTH, Subscription
 from shared.errors import PeerError
 from shared.protocol.session.client_events import Notified
 from tests.shared.client.small import Small
@@ -173,6 +173,6 @@ async def test_changes_of_a_closed_client_raise_connection_error(mode: str) -> N
 
 def test_an_update_with_a_too_long_uri_becomes_missed() -> None:
     changes: list[Change] = []
-    notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
+    notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI_LENGTH})
     assert Subscription(["memo://one"], changes.append, lists=False).on_notification(notice)
     assert changes == [Change("missed")]

@@ -77,7 +77,7 @@ async def test_concurrent_requests_are_sent_in_batches() -> None:
     connection = Connection(transport, session, {}, lambda notice, taken: None)
     async with connection.run(), background() as tasks:
         for _ in range(20):
-            tasks.start_soon(partial(connection.call, "tools/list", {}, seconds=None))
+            tasks.start_soon(partial(connection.call, "tools/list", {}, timeout_seconds=None))
         assert len(await _several(theirs, 3)) == 3  # the batches that were left to the writer
         assert transport.pieces == [1, BATCH_SIZE, BATCH_SIZE]
     theirs.close()

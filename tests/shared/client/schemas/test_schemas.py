@@ -19,8 +19,8 @@ BOTH = {"properties": {"text": {"pattern": "^(?!x)(?:(a|aa)+(?=b)b|a+)$"}, "rows
 """A large value with a pattern that exceeds its limit, so the result is unknown."""
 
 
-def fault(schema: dict[str, Any], value: object) -> tuple[str, str] | None:
-    found = CheckedSchema(schema).fault(value)
+def find_error(schema: dict[str, Any], value: object) -> tuple[str, str] | None:
+    found = CheckedSchema(schema).find_error(value)
     return None if found is None else (".".join(found[0]), found[1])
 
 
@@ -45,26 +45,26 @@ FAULTS: list[tuple[dict[str, Any], object, str | None]] = [
 
 
 def test_the_path_of_the_first_fault_is_returned() -> None:
-    found = [fault(schema, value) for schema, value, _ in FAULTS]
+    found = [find_error(schema, value) for schema, value, _ in FAULTS]
     assert [one and one[0] for one in found] == [path for *_, path in FAULTS]
 
 
 def test_a_fault_message_is_shortened() -> None:
-    found = fault({"type": "integer"}, "x" * 1_000)
+    found = find_error({"type": "integer"}, "x" * 1_000)
     assert found is not None
     assert len(found[1]) == 201
 
 
 def test_a_value_that_is_not_json_violates_every_schema() -> None:
-    found = fault({"type": "object"}, {1: 2})
+    found = find_error({"type": "object"}, {1: 2})
     assert found is not None
     assert "key must be str" in found[1]
 
 
 def test_a_form_checks_formats_and_hides_values() -> None:
     form = CheckedSchema({"properties": {"mail": {"type": "string", "format": "email"}}}, form=True)
-    assert form.fault({"mail": "ada@example.org"}) is None
-    assert form.fault({"mail": "s3cret"}) == (["mail"], 'the value is not a "email"')
+    assert form.find_error({"mail": "ada@example.org"}) is None
+    assert form.find_error({"mail": "s3cret"}) == (["mail"], 'the value is not a "email"')
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -122,15 +122,15 @@ def test_a_check_that_would_take_too_long_is_refused(schema: dict[str, Any], val
         for _ in range(40):
             value = [value]
     with pytest.raises(UnusableSchema):
-        CheckedSchema(schema).fault(value)
+        CheckedSchema(schema).find_error(value)
 
 
 def test_a_large_value_is_checked_without_the_path_of_its_fault() -> None:
     checked = CheckedSchema({"items": {"type": "integer"}})
     rows: list[Any] = [1] * (MAX_VALUES - 1)
-    assert checked.fault(rows) is None
+    assert checked.find_error(rows) is None
     rows[7] = "x"
-    assert checked.fault(rows) == ([], "it violates the schema")
+    assert checked.find_error(rows) == ([], "it violates the schema")
 
 
 def test_a_missing_extra_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

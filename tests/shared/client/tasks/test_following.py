@@ -42,7 +42,9 @@ class TaskServer:
     async def followed(self, **how: Any) -> dict[str, Any]:
         """The result of the task."""
         with anyio.fail_after(30):
-            return await follow("t", TaskChannel(**{"ask": self.ask, "answer": self.answer, "pause": _turn, **how}))
+            return await follow(
+                "t", TaskChannel(**{"request": self.ask, "answer": self.answer, "pause": _turn, **how})
+            )
 
     @property
     def methods(self) -> Iterable[str]:
@@ -131,7 +133,7 @@ async def test_a_forgotten_task_is_lost(is_experimental: bool) -> None:
         return await server.ask(method, params)
 
     with pytest.raises(TaskLost, match="no longer has this task"):
-        await server.followed(is_experimental=is_experimental, ask=ask)
+        await server.followed(is_experimental=is_experimental, request=ask)
     assert server.methods == []
 
 
@@ -145,7 +147,7 @@ async def test_the_result_is_requested_again_after_a_lost_connection() -> None:
             raise lost.pop()
         return {"content": []}
 
-    assert await server.followed(is_experimental=True, ask=ask) == {"content": []}
+    assert await server.followed(is_experimental=True, request=ask) == {"content": []}
 
 
 @pytest.mark.parametrize("answer", [{}, {"content": "none"}])
@@ -158,7 +160,7 @@ async def test_a_cancelled_task_without_a_result_raises_task_cancelled(answer: d
         return {"_meta": {}} if method == "tasks/result" else await server.ask(method, params)
 
     with pytest.raises(TaskCancelled):
-        await server.followed(is_experimental=True, ask=ask)
+        await server.followed(is_experimental=True, request=ask)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ async def test_an_unusable_result_is_requested_a_limited_number_of_times() -> No
         return await server.ask(method, params)
 
     with pytest.raises(ConnectionError, match="can be used"):
-        await server.followed(ask=ask, is_experimental=True)
+        await server.followed(request=ask, is_experimental=True)
     assert tries == following.MAX_RESULT_TRIES + 1
 
 
@@ -217,7 +219,7 @@ async def test_a_refused_tasks_result_does_not_end_a_working_task() -> None:
             raise answer
         return dict(answer)
 
-    assert await server.followed(ask=ask, is_experimental=True) == {"content": []}
+    assert await server.followed(request=ask, is_experimental=True) == {"content": []}
     assert server.methods == []
 
 
@@ -237,7 +239,7 @@ async def test_concurrent_failed_requests_raise_one_error() -> None:
         raise ConnectionError("lost")
 
     with pytest.raises(ConnectionError, match="lost"):
-        await server.followed(ask=ask)
+        await server.followed(request=ask)
 
 
 async def test_an_unfinished_update_does_not_delay_cancellation() -> None:
@@ -251,7 +253,7 @@ async def test_an_unfinished_update_does_not_delay_cancellation() -> None:
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: server.followed(ask=ask))
+            tasks.start_soon(lambda: server.followed(request=ask))
             await server.answered.wait()
             tasks.cancel_scope.cancel()
     assert server.methods == ["tasks/cancel"]
