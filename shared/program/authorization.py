@@ -1,6 +1,6 @@
-"""Authenticators of a listener, built from the options.
+"""The authenticator of a listener, built from the options.
 
-No OAuth code is loaded before an operator names an issuer.
+OAuth code is loaded only if the operator has named an issuer.
 """
 
 import logging
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("shared.program")
 
 _CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
-"""Seconds for which a valid token is cached: a signed token, and a token that its issuer has confirmed."""
+"""Seconds for which valid tokens are cached: signed tokens, and tokens that their issuer has confirmed."""
 
 
 def static_tokens(options: ProtectionOptions, token: str | None, path: Path | None = None) -> StaticTokens:
-    """Return the operator's own tokens: `token`, read from the file at `path` if given, and the tokens in a file of
-    named tokens. Both files are read again after a change. Raises ValueError with a one-line message."""
+    """Return the operator's own tokens: `token`, and the tokens in a file of named tokens. If `path` is given,
+    `token` comes from this file. Both files are read again after a change. Raises ValueError with a one-line
+    message."""
     files: list[TokensFile] = []
-    # A pipe gives its token once.
+    # A pipe can be read only once, so the token from it does not change.
     if path is not None and path.is_file():
         token = None
         files.append(TokenFile(path))
@@ -43,11 +44,11 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
     return StaticTokens(() if token is None else (token,), *files)
 
 
-def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
-    """Return the authenticator of a listener, which accepts the operator's `own` tokens and tokens from issuers.
+def authenticator_of(options: ProtectionOptions, own_tokens: StaticTokens) -> "Authenticator":
+    """Return the authenticator of a listener, which accepts the operator's `own_tokens` and tokens from issuers.
     Raises ValueError with a one-line message if the options can't be used."""
     if not options.auth_issuer:
-        return own
+        return own_tokens
     if any(find_spec(name) is None for name in ("joserfc", "httpx")):
         raise ValueError(f"--auth-issuer: {missing_extra_message('auth')}")
     from ..auth.authenticators import OAuthTokens
@@ -71,26 +72,30 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         raise ValueError(
             f"--auth-algorithm: unknown algorithm {unknown[0]}; available: {', '.join(sorted(ALGORITHMS))}"
         )
-    # The key that signs nonces, so that every replica accepts the others' nonces.
+    # A shared key to sign nonces, so that every replica accepts the nonces of the others.
     key = os.environ.get("MCP_STATE_KEY", "")
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
         first_contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
         return OAuthTokens(
-            tokens, possession, own_tokens=own, first_contact=first_contact, cache_seconds=_CACHE_SECONDS
+            tokens, possession, own_tokens=own_tokens, first_contact=first_contact, cache_seconds=_CACHE_SECONDS
         )
     if has_several_issuers:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
     introspection = Introspection(issuers[0], options.auth_client_id, _read_client_secret(options), rules, web)
     first_contact = FirstContact({issuers[0].url: issuers[0].metadata})
     return OAuthTokens(
-        introspection, possession, own_tokens=own, first_contact=first_contact, cache_seconds=_ANSWER_CACHE_SECONDS
+        introspection,
+        possession,
+        own_tokens=own_tokens,
+        first_contact=first_contact,
+        cache_seconds=_ANSWER_CACHE_SECONDS,
     )
 
 
 def issuers_of(options: ProtectionOptions) -> "Issuers | None":
-    """Return the issuers of tokens for the metadata of the servers; None if only the operator issues tokens."""
+    """Return the issuers of tokens, for the metadata of the servers; None if only the operator issues tokens."""
     if not options.auth_issuer:
         return None
     from ..auth.jose import ALGORITHMS

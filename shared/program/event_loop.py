@@ -1,7 +1,7 @@
-"""The event loop of a program, which `sys.exit()` in a task does not end.
+"""An event loop that does not end if a task calls `sys.exit()`.
 
-asyncio lets a SystemExit from any task end the loop, even from a task that a tool has started: the calls of all
-clients would end with it. Here only the task fails, and its waiters get the exception.
+In asyncio, a SystemExit from any task ends the loop, even from a task that a tool has started, and with it the calls
+of all clients. Here only that task fails, and tasks that wait for it get the exception.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ log = logging.getLogger("shared.program")
 
 
 def new_event_loop(has_ended: Callable[[], bool], *, prefer_uvloop: bool) -> asyncio.AbstractEventLoop:
-    """Return a new loop; with `prefer_uvloop`, a uvloop loop if uvloop is installed. Once `has_ended` returns True,
-    SystemExit ends it."""
+    """Return a new event loop, with `prefer_uvloop` one of uvloop if that is installed. SystemExit ends the loop only
+    once `has_ended` returns True."""
     if prefer_uvloop and find_spec("uvloop") is not None:
         import uvloop
 
@@ -23,7 +23,7 @@ def new_event_loop(has_ended: Callable[[], bool], *, prefer_uvloop: bool) -> asy
         loop = asyncio.new_event_loop()
     run_forever = loop.run_forever
 
-    def run_on() -> None:
+    def run_despite_exits() -> None:
         while True:
             try:
                 run_forever()
@@ -34,5 +34,5 @@ def new_event_loop(has_ended: Callable[[], bool], *, prefer_uvloop: bool) -> asy
             else:
                 return
 
-    loop.run_forever = run_on  # type: ignore[method-assign]
+    loop.run_forever = run_despite_exits  # type: ignore[method-assign]
     return loop

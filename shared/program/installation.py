@@ -1,8 +1,9 @@
-"""The installation of this copy of the bundle, and the command that adds an extra to it in the same way.
+"""The installation of this copy of the bundle, and the command that adds an extra to it with the same installer.
 
 The project is not in any registry, so commands must not use its bare name: a package with that name would belong to
-someone else. Each command names the wheel or the checkout that this copy came from, as recorded by its installer (PEP
-610, `direct_url.json`), and keeps the extras that uv and pipx would drop.
+someone else. Each command contains the path or URL of the wheel or checkout from which this copy was installed, as
+recorded by its installer (PEP 610, `direct_url.json`), and lists the installed extras where uv and pipx would
+otherwise drop them.
 """
 
 import json
@@ -18,10 +19,10 @@ from urllib.parse import unquote, urlsplit
 
 NAME = "mcp-server-bundle"
 _ROOT = Path(__file__).resolve().parents[2]
-# Directories in uv's cache that contain whole environments.
-_EPHEMERAL = re.compile(r"(archive|environments|builds)-v\d+")
-# With other conditions, a library may legitimately be missing.
-_REQUIRED = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*; extra == '([\w-]+)'$", re.MULTILINE)
+# Names of directories in uv's cache that contain whole environments.
+_EPHEMERAL_DIRECTORY = re.compile(r"(archive|environments|builds)-v\d+")
+# Requirements with more conditions are ignored: such a library need not be installed.
+_EXTRA_REQUIREMENT = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*; extra == '([\w-]+)'$", re.MULTILINE)
 
 
 class Installation(NamedTuple):
@@ -29,22 +30,23 @@ class Installation(NamedTuple):
 
     python: Path
     source: str | None
-    """The origin of the bundle: a path, or a URL that pip accepts; None if the installer has recorded nothing."""
+    """The path or URL, in a form that pip accepts, from which the bundle was installed; None if the installer has not
+    recorded it."""
     editable: bool = False
-    site: Path | None = None
-    """The directory of packages that contains the bundle; None for a checkout."""
+    site_packages: Path | None = None
+    """The directory with packages that contains the bundle; None for a checkout."""
 
     @classmethod
-    def from_site(cls, python: Path, site: Path) -> "Installation":
-        """Return the installation whose packages are in `site`."""
-        record = next(site.glob(_dist_info_glob("direct_url.json")), None)
+    def from_site(cls, python: Path, site_packages: Path) -> "Installation":
+        """Return the installation whose packages are in the directory `site_packages`."""
+        record = next(site_packages.glob(_dist_info_glob("direct_url.json")), None)
         direct_url = json.loads(record.read_text(encoding="utf-8")) if record is not None else {}
         url = direct_url.get("url")
         source = url if isinstance(url, str) else None
         parts = urlsplit(source or "")
         if parts.scheme == "file":
             path = unquote(parts.path)
-            # On Windows there is a slash before the letter of the drive.
+            # On Windows there is a slash before the drive letter.
             source = str(Path(path[1:] if re.match(r"/[A-Za-z]:", path) else path))
         elif source is not None:
             if repository := direct_url.get("vcs_info"):
@@ -52,25 +54,25 @@ class Installation(NamedTuple):
                 source = f"{repository['vcs']}+{source}@{revision}"
             if "subdirectory" in direct_url:
                 source = f"{source}#subdirectory={direct_url['subdirectory']}"
-        return cls(python, source, direct_url.get("dir_info", {}).get("editable", False), site)
+        return cls(python, source, direct_url.get("dir_info", {}).get("editable", False), site_packages)
 
     @property
     def is_ephemeral(self) -> bool:
-        """True if the environment is in uv's cache, as the environments of uvx are."""
+        """True if the environment is in uv's cache, like the environments of uvx."""
         return is_ephemeral(self.python)
 
     def specification(self, *extras: str) -> str:
-        """Return the requirement with which an installer installs this copy with these extras. Raises ValueError if
-        the source is unknown."""
+        """Return the requirement by which this copy, with these extras, can be installed again. Raises ValueError if
+        its source is missing or unknown."""
         is_path = self.source is not None and Path(self.source).is_absolute()
         if self.source is None or (is_path and not Path(self.source).exists()):
             raise ValueError("the wheel or checkout from which this copy was installed is missing or unknown")
-        chosen = f"[{','.join(extras)}]" if extras else ""
-        return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
+        extras_suffix = f"[{','.join(extras)}]" if extras else ""
+        return f"{self.source}{extras_suffix}" if is_path else f"{NAME}{extras_suffix} @ {self.source}"
 
     def install_command(self, *extras: str, reinstall: bool = False) -> str:
-        """Return the command that adds `extras` to the installed extras, or with `reinstall`, the command that
-        reinstalls the bundle's own files."""
+        """Return the command that adds `extras` to the installed extras; with `reinstall`, it also installs the
+        bundle's own files again."""
         words, keeps_extras = self._installer(reinstall)
         installed_extras = (
             [] if keeps_extras else [extra for extra, libraries in self.missing_libraries().items() if not libraries]
@@ -88,7 +90,7 @@ class Installation(NamedTuple):
         return shell_line([*words, requirement, *program]) + suffix
 
     def _installer(self, reinstall: bool) -> tuple[list[str], bool]:
-        """Return the command without the requirement, and True if installed extras are kept."""
+        """Return the install command without the requirement, and whether it keeps installed extras."""
         environment = self.python.parent.parent
         if self.is_ephemeral:
             return ["uvx", *(["--refresh"] if reinstall else []), "--from"], False
@@ -98,18 +100,20 @@ class Installation(NamedTuple):
             return ["pipx", "install", "--force"], False
         words, force = [str(self.python), "-m", "pip", "install"], "--force-reinstall"
         if self.python == Path(sys.executable) and find_spec("pip") is None:
-            # uv creates environments without it.
+            # uv creates environments without pip.
             words, force = ["uv", "pip", "install", "--python", str(self.python)], "--reinstall"
         return [*words, *([force, "--no-deps"] if reinstall else []), *(["-e"] if self.editable else [])], True
 
     def missing_libraries(self) -> dict[str, list[str]]:
-        """Return the missing libraries of each extra, ignoring versions; empty for a checkout."""
-        record = None if self.site is None else next(self.site.glob(_dist_info_glob("METADATA")), None)
-        if self.site is None or record is None:
+        """Return the missing libraries of each extra, whatever their versions; empty for a checkout."""
+        record = (
+            None if self.site_packages is None else next(self.site_packages.glob(_dist_info_glob("METADATA")), None)
+        )
+        if self.site_packages is None or record is None:
             return {}
-        present = {path.name.partition("-")[0].lower() for path in self.site.glob("*.dist-info")}
+        present = {path.name.partition("-")[0].lower() for path in self.site_packages.glob("*.dist-info")}
         missing: dict[str, list[str]] = {}
-        for library, extra in _REQUIRED.findall(record.read_text(encoding="utf-8")):
+        for library, extra in _EXTRA_REQUIREMENT.findall(record.read_text(encoding="utf-8")):
             is_present = re.sub(r"[-_.]+", "_", library).lower() in present
             missing.setdefault(extra, []).extend([] if is_present else [library])
         return missing
@@ -124,8 +128,8 @@ def this_installation() -> Installation:
 
 
 def is_ephemeral(path: Path) -> bool:
-    """Return True if a path is in uv's cache, which `uv cache clean` empties, and uv itself from time to time."""
-    return any(_EPHEMERAL.fullmatch(part) for part in path.parts)
+    """Return True if a path is in uv's cache, which `uv cache clean`, and from time to time uv itself, empties."""
+    return any(_EPHEMERAL_DIRECTORY.fullmatch(part) for part in path.parts)
 
 
 def shell_line(words: Sequence[str]) -> str:

@@ -1,8 +1,7 @@
-"""The parser of a command's own arguments.
+"""The parser of the arguments of commands.
 
-It is separate because argparse, which takes 6 ms and 0.4 MiB, is only used for commands; `settings/command_line.py`
-reads the arguments of a server. Both suggest the closest option, and end with the same exit code, so that they behave
-alike.
+It uses argparse, which takes 6 ms and 0.4 MiB, so it is not used for servers: `settings/command_line.py` reads their
+arguments. Both behave alike: they suggest the closest option, and end with the same exit code.
 """
 
 import argparse
@@ -13,7 +12,7 @@ from .messages import exit_with_error
 
 
 class LineParser(argparse.ArgumentParser):
-    """A parser that reports errors in one line, without the usage, which would hide the error."""
+    """A parser that reports errors in one line, without the usage, which would distract from the error."""
 
     def error(self, message: str) -> NoReturn:
         """End the program with the most similar option, or with a reference to the help."""

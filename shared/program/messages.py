@@ -1,4 +1,4 @@
-"""Messages of a program: its name, missing extras, and the reason for its end."""
+"""Texts in the messages of a program: its name, the reason for its end, and a missing extra."""
 
 import sys
 from pathlib import Path

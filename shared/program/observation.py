@@ -1,4 +1,4 @@
-"""The options for observing a running server: traces and counts, and a log of its HTTP requests."""
+"""The options for observing a running server: traces and metrics, and a log of its HTTP requests."""
 
 import logging
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..telemetry.otel import Telemetry
 
 
-def _check_receiver(url: str) -> str:
+def _check_collector(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("the URL of a receiver must start with http:// or https://, without a query")
@@ -25,15 +25,15 @@ def _check_receiver(url: str) -> str:
 class ObservationOptions(BaseModel, defer_build=True):
     """Options of every server for observing it."""
 
-    otlp: Annotated[str, AfterValidator(_check_receiver)] | None = option(
+    otlp: Annotated[str, AfterValidator(_check_collector)] | None = option(
         None, "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318", "URL"
     )
     access_log: bool = Field(False, description="log a line for each HTTP request, regardless of the log level")
 
 
 def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | None":
-    """Return the sender of spans and counts to the receiver, under the name of `service`; None without a receiver.
-    Raises ValueError if the library is not installed, or can't be set up according to its variables."""
+    """Return an object that sends spans and metrics to the collector, under the name `service`; None without a
+    collector. Raises ValueError if the library is not installed, or its environment variables are invalid."""
     if options.otlp is None:
         return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
@@ -47,5 +47,5 @@ def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | No
 
 
 def log_requests() -> None:
-    """Log HTTP requests, whatever the log level."""
+    """Log HTTP requests, regardless of the log level."""
     logging.getLogger("shared.access").setLevel(logging.INFO)

@@ -1,6 +1,6 @@
-"""Common parts of the programs that run servers, one or several: options, start, and end.
+"""The common parts of programs that run one server or several: options, start, and end.
 
-Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure. HTTP modules
+Exit codes: 0 after a clean end, 2 for an unusable option or a port in use, 1 for an internal failure. HTTP modules
 are only imported when a listener needs them.
 """
 
@@ -57,7 +57,7 @@ def _check_token(token: str) -> str:
 
 
 class GeneralOptions(BaseModel, defer_build=True):
-    """Options of every server that are independent of its users."""
+    """The options of every server, except those about its users, about observing it, and about replicas."""
 
     settings: Path | None = option(None, "TOML file of options by name, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
@@ -104,7 +104,7 @@ class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOpti
 # Reading the options
 
 
-def token_of(options: Options) -> str | None:
+def read_listener_token(options: Options) -> str | None:
     """Return the token that HTTP requests must carry. Raises ValueError if it is missing but needed, or unusable."""
     token, path = options.token, options.token_file
     if path is not None:
@@ -116,7 +116,7 @@ def token_of(options: Options) -> str | None:
             raise ValueError(f"--token-file: {path}: {error.strerror}") from None
         except ValueError as error:
             raise ValueError(f"--token-file: {error}") from None
-    # Programs of this user on this machine can already do what the server does.
+    # Locally, no token is needed: programs of this user on this machine can already do what the server does.
     if options.transport == "stdio" or options.host in LOOPBACK:
         return token
     if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
@@ -192,13 +192,13 @@ def open_standard_streams() -> None:
         try:
             os.fstat(fd)
         except OSError:
-            # The lowest free number is given out first, which is `fd`.
+            # The system assigns the lowest free number, which is `fd`.
             os.open(os.devnull, os.O_RDWR)
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:
-    """Set up the log and the settings of the whole process. `exposed` is the location of a secret that others can
-    read; if there are several processes, only the parent warns of it."""
+    """Set up logging and other settings of the whole process. `exposed` is the location of a secret that other users
+    can read; if there are several processes, only the parent warns about it."""
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
     if options.access_log:
@@ -217,7 +217,7 @@ def set_limits(app: Server[Any], options: Options) -> None:
         seconds=options.max_seconds,
         entries=options.max_entries,
     )
-    # Several messages of the maximum size must fit.
+    # There must be room for several messages of the maximum size.
     call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))
     app.limits = replace(
         app.limits,
@@ -237,43 +237,45 @@ def set_limits(app: Server[Any], options: Options) -> None:
 
 
 class Failed(Exception):
-    """The program can't do its work now, and its settings are not at fault; the one-line message gives the reason."""
+    """Raised if the program can't do its work now, although its settings are valid; the one-line message gives the
+    reason."""
 
 
 class _CannotStart(Exception):
-    """The program can't start with the operator's settings; the one-line message gives the reason."""
+    """Raised if the program can't start with the operator's settings; the one-line message gives the reason."""
 
 
 @contextmanager
-def explain_startup_errors(what: str = "") -> Iterator[None]:
-    """End the program with one line for errors in the block that are caused by the operator's settings."""
+def explain_startup_errors(subject: str = "") -> Iterator[None]:
+    """For errors in the block that are caused by the operator's settings, end the program with one line, which begins
+    with `subject` or the name of a file."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
             reason += "; choose another with --port, or any free one with --port 0"
-        raise _CannotStart(f"{what or error.filename or ''}: {reason}".removeprefix(": ")) from error
+        raise _CannotStart(f"{subject or error.filename or ''}: {reason}".removeprefix(": ")) from error
     except ValueError as error:
         raise _CannotStart(str(error)) from error
 
 
-def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, prefer_uvloop: bool) -> int:
-    """Run `main` in an event loop, with `prefer_uvloop` on uvloop if it is installed. Return the exit code: 1 if it
-    raised `Failed`. Ends the program if it can't start."""
+def run_program(program: str, main: Callable[[], Awaitable[None]], *, prefer_uvloop: bool) -> int:
+    """Run `main` in an event loop, with `prefer_uvloop` in one of uvloop if that is installed. Return the exit code,
+    which is 1 if `main` raised `Failed`. Ends the program if it can't start."""
     refusal: str | None = None
     code = 0
-    is_over = False
+    has_ended = False
 
     async def run() -> None:
-        nonlocal is_over
+        nonlocal has_ended
         try:
             await main()
         finally:
-            is_over = True
+            has_ended = True
 
     try:
-        new_loop = partial(new_event_loop, lambda: is_over, prefer_uvloop=prefer_uvloop)
+        new_loop = partial(new_event_loop, lambda: has_ended, prefer_uvloop=prefer_uvloop)
         anyio.run(run, backend_options={"loop_factory": new_loop})
     except* (_CannotStart, DeclarationError) as group:
         refusal = str(first_error(group))
@@ -289,24 +291,25 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, prefer_
 
 @contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the loop is blocked."""
+    """During the block, call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the event
+    loop is blocked."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    # A second signal ends the program by its default action, since the loop itself may hang. A worker leaves that to
-    # its parent: a signal to all processes would reach the worker twice.
-    second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
+    # A second signal has its default action, which ends the program even if the event loop hangs. Workers ignore it,
+    # and their parent ends them: a signal to the whole process group would reach a worker twice.
+    second_action = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
-    def end(number: int, _frame: object) -> None:
+    def on_signal(number: int, _frame: object) -> None:
         for signal_number in handlers:
-            signal.signal(signal_number, second)
-            handlers[signal_number] = second
+            signal.signal(signal_number, second_action)
+            handlers[signal_number] = second_action
         loop.call_soon_threadsafe(_end, number, stop)
 
     for number in handlers:
-        signal.signal(number, end)
+        signal.signal(number, on_signal)
     try:
         yield
     finally:
@@ -321,7 +324,8 @@ def _end(number: int, stop: Callable[[], None]) -> None:
 
 @contextmanager
 def run_listener(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
-    """Run the block for a listener: yields an event that is set when a signal ends the program, in time."""
+    """Prepare the end of a listener that runs in the block. Yields an event that is set when a signal ends the
+    program; work that does not end in time is abandoned."""
     stop, worker = anyio.Event(), this_worker()
     with ExitStack() as stack:
         if worker is not None:
@@ -336,7 +340,7 @@ def run_listener(options: Options, tasks: TaskGroup, drain_seconds: float) -> It
 
 
 async def end_in_time(ended: anyio.Event, seconds: float) -> None:
-    """End the program some time after its input ends, even if work remains, since a thread can't be cancelled."""
+    """End the program some `seconds` after `ended` is set, even if work remains, since threads can't be cancelled."""
     await ended.wait()
     await anyio.sleep(seconds)
     log.error("unfinished work did not stop within %g s; exiting anyway", seconds)
@@ -344,14 +348,14 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
 
 
 def exit_at_once() -> None:
-    """End the program at once, abandoning all work that does not end."""
+    """End the program at once, and abandon all remaining work."""
     logging.shutdown()
     # `sys.exit` would wait for the threads that do not end.
     os._exit(1)
 
 
 def explain_in_terminal(program: str) -> None:
-    """Print that the program is waiting for a client, since it would otherwise be silent when started by hand."""
+    """Print that the program is waiting for a client, for a user who has started it by hand."""
     text = (
         "waiting for an MCP client on standard input; press Ctrl-D to stop, or use --transport http to serve a port"
     )
@@ -359,13 +363,13 @@ def explain_in_terminal(program: str) -> None:
 
 
 def announce(options: Options, text: str) -> None:
-    """Print the address it listens on, whatever the log level, since people and programs wait for this line. A worker
-    sends it to its parent, which prints it for all."""
+    """Print `text`, which contains the address of the listener, regardless of the log level, since people and
+    programs wait for this line. A worker sends it to its parent, which prints it for all workers."""
     worker = this_worker()
     if worker is not None:
         worker.siblings.report_ready(text)
     elif options.log_format == "json":
-        # Regardless of the log level: programs wait for this line.
+        # Passed to the handlers directly, which ignores the log level.
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -1,4 +1,4 @@
-"""Options for the access to a server over HTTP, its limits, and its audit log."""
+"""Options for access to a server over HTTP, for its limits, and for its audit log."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,8 @@ from .settings.options import option, secret
 
 
 class RuledOptions(BaseModel, defer_build=True):
-    """Options that may be combined with rules. Rules are in tables in a file, since no option could contain them."""
+    """Options to which rules belong. The rules come from tables in the settings file, because they do not fit into
+    options."""
 
     _rules: Rules = PrivateAttr(default_factory=Rules)
 
@@ -20,7 +21,7 @@ class RuledOptions(BaseModel, defer_build=True):
         return self._rules
 
     def set_rules(self, rules: Rules) -> None:
-        """Set the rules."""
+        """Set the rules of access to the server."""
         self._rules = rules
 
     @property

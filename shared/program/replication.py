@@ -1,4 +1,5 @@
-"""The options of a server that is served by several processes, on one machine or on several, and their stores."""
+"""The options of a server that several processes serve, on one machine or on several, and the stores that the
+processes share."""
 
 import os
 from collections.abc import Callable
@@ -33,8 +34,8 @@ class ReplicaOptions(BaseModel, defer_build=True):
 
 
 def stores_of(options: ReplicaOptions) -> StoresOf | None:
-    """Return the stores of replicas if the operator has named a server for them, otherwise None. Raises ValueError
-    if they can't be used."""
+    """Return a function that returns the stores of replicas; None if the operator has not named a Redis server for
+    them. Raises ValueError if the options can't be used."""
     if options.store is None:
         return None
     if find_spec("redis") is None:

@@ -1,6 +1,6 @@
-"""`run(app)`: any server as a program, with the same options for all of them.
+"""`run(app)` runs any server as a program, with the same options for all servers.
 
-Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure.
+Exit codes: 0 after a clean end, 2 for an unusable option or a port in use, 1 for an internal failure.
 
 Modules for a transport are imported when it is chosen, so that a stdio server never imports a web server. Modules for
 a settings file are imported only if there is one.
@@ -40,12 +40,12 @@ from .process import (
     lacks_http_extra,
     listener_url,
     open_standard_streams,
+    read_listener_token,
     run_listener,
-    run_to_the_end,
+    run_program,
     set_limits,
     set_up_process,
     stop_on_signals,
-    token_of,
 )
 from .replication import StoresOf, stores_of
 from .rules import rule_extensions
@@ -59,21 +59,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Options",
     "audit_extensions",
-    "is_ready",
+    "becomes_ready",
     "open_audit",
     "open_trace",
-    "own_prefix",
     "read_arguments",
     "run",
     "run_app",
     "run_stdio",
-    "send_counts",
+    "send_metrics",
     "trace_extensions",
+    "variable_prefix",
 ]
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
-    """Run `app` until its client or a signal ends it, and return the exit code. `epilog` ends its help."""
+    """Run `app` until its client or a signal ends it, and return the exit code. `epilog` is the last text of its
+    help."""
     open_standard_streams()
     program = program_name() if argv is None else app.implementation.name
     try:
@@ -90,21 +91,21 @@ def run_app(
     settings: BaseModel | None = None,
     *,
     exposed: str | None = None,
-    ready: Callable[[], Awaitable[None]] | None = None,
+    wait_ready: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
     """Run `app`, over the transport in `options`, until its client or a signal ends it, and return the exit code.
 
-    `exposed` is a secret that others can read. `ready` is awaited when the server is open, and no client is served
-    before it returns; it may raise `Failed`. Ends the program, which is called `program`, if the options can't be
-    used.
+    `exposed` is the location of a secret that other users can read. `wait_ready` is awaited when the server is open,
+    and no client is served before it returns; it may raise `Failed`. If the options can't be used, the program ends
+    with a message that begins with its name `program`.
     """
     if has_workers(options):
         from .workers import supervise
 
-        # The parent opens nothing: each worker reads the options again, and opens what it needs.
+        # The parent process opens nothing: each worker reads the options again, and opens what it needs.
         return supervise(program, options, exposed)
     try:
-        token = token_of(options)
+        token = read_listener_token(options)
         if options.transport == "http" and lacks_http_extra():
             raise ValueError(f"--transport http: {missing_extra_message('http')}")
         http = http_options(options, token) if options.transport == "http" else None
@@ -118,9 +119,9 @@ def run_app(
     if options.transport == "stdio" and os.isatty(0):
         explain_in_terminal(program)
     try:
-        return run_to_the_end(
+        return run_program(
             program,
-            partial(_run, _App(app, settings, ready, audit, stores, telemetry), options, http, trace),
+            partial(_run, _App(app, settings, wait_ready, audit, stores, telemetry), options, http, trace),
             prefer_uvloop=options.transport == "http",
         )
     finally:
@@ -133,7 +134,7 @@ class _App(NamedTuple):
 
     app: Server[Any]
     settings: BaseModel | None
-    ready: Callable[[], Awaitable[None]] | None
+    wait_ready: Callable[[], Awaitable[None]] | None
     audit: Any = None
     stores: StoresOf | None = None
     telemetry: Any = None
@@ -142,8 +143,8 @@ class _App(NamedTuple):
 def read_arguments(
     app: Server[Any], program: str, arguments: Sequence[str] | None, environment: Mapping[str, str], epilog: str = ""
 ) -> tuple[Options, BaseModel, str | None]:
-    """Return the common options, the settings of `app`, and a secret in its settings file that others can read, if
-    any. If `arguments` is None, the arguments of this process are read.
+    """Return the common options, the settings of `app`, and the location of a secret in its settings file that other
+    users can read, if any. If `arguments` is None, the arguments of this process are read.
 
     Ends the program, which is called `program`, if an option is unknown or has no value. Raises ValueError with a
     one-line message for a bad value; errors that only occur at startup are not detected.
@@ -156,13 +157,14 @@ def read_arguments(
         from .settings.settings_file import read_settings_file
         from .settings.tables import TABLES
 
-        # It can't name another such file.
+        # A settings file can't name another one.
         common_fields = {name: field for name, field in Options.model_fields.items() if name != "settings"}
         fields = {**app.settings_model.model_fields, **common_fields, **TABLES}
         file, exposed = read_settings_file(Path(str(path)), fields)
-    # Most servers are started without any, and what validates a hundred options takes 3 % of a start and 1 MiB.
+    # The defaults are not validated: building the validator of a hundred options takes 3 % of a start and 1 MiB, and
+    # most servers are started without options.
     options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
-    settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
+    settings = read_options(app.settings_model, words, environment, variable_prefix(app), file)
     if file and options.settings is not None:
         from .settings.tables import read_rules
 
@@ -170,9 +172,9 @@ def read_arguments(
     return options, settings, exposed
 
 
-def own_prefix(app: Server[Any]) -> str:
-    """Return the prefix of the variables of a server's own options: its name, with `_` for characters that a shell
-    does not allow in variables."""
+def variable_prefix(app: Server[Any]) -> str:
+    """Return the prefix of the environment variables for a server's own options: `MCP_` and its name, with `_` for
+    characters that shells do not allow in variables."""
     return f"MCP_{re.sub(r'[^A-Za-z0-9_]', '_', app.implementation.name)}"
 
 
@@ -191,7 +193,7 @@ def _make_parser(app: Server[Any], program: str, epilog: str = "") -> OptionPars
     parser = OptionParser(
         program,
         [
-            Group(model.model_fields, f"{name} options", own_prefix(app)),
+            Group(model.model_fields, f"{name} options", variable_prefix(app)),
             Group(Options.model_fields, "common server options", "MCP"),
         ],
         implementation.description,
@@ -202,7 +204,7 @@ def _make_parser(app: Server[Any], program: str, epilog: str = "") -> OptionPars
 
 
 def open_trace(options: Options) -> Any:
-    """Return the trace of the options, or None. Raises ValueError if its file can't be opened."""
+    """Return the trace that the options require, or None. Raises ValueError if its file can't be opened."""
     if options.trace is None:
         return None
     from ..telemetry.trace import Trace
@@ -216,7 +218,7 @@ def open_trace(options: Options) -> Any:
 
 
 def open_audit(options: Options) -> Any:
-    """Return the audit log of the options, or None. Raises ValueError if its file can't be opened."""
+    """Return the audit log that the options require, or None. Raises ValueError if its file can't be opened."""
     if options.audit is None:
         return None
     if find_spec("filelock") is None:
@@ -253,8 +255,8 @@ def trace_extensions(telemetry: Any, server: str, *, over_http: bool) -> list[Ex
     return [trace_calls(server, over_http=over_http)]
 
 
-def send_counts(telemetry: Any, running: Run[Any], server: str) -> None:
-    """Send the counts of a server on stdio to `telemetry`, if there is one."""
+def send_metrics(telemetry: Any, running: Run[Any], server: str) -> None:
+    """Let `telemetry`, if there is one, send the metrics of a server on stdio."""
     if telemetry is None:
         return
     from ..telemetry.metrics import Figures, Metrics
@@ -269,31 +271,31 @@ def send_counts(telemetry: Any, running: Run[Any], server: str) -> None:
     telemetry.watch({server: metrics}, figures)
 
 
-async def _run(served: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
+async def _run(setup: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
-        # Tasks that wait for a signal or a timer would keep the program running after its client has disconnected.
+        # At the end, tasks that wait for a signal or a timer are cancelled: they would keep the program running.
         stack.callback(tasks.cancel_scope.cancel)
-        name = served.app.implementation.name
+        name = setup.app.implementation.name
         rules = rule_extensions(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
         extensions = [
             *([DIALECTS] if options.dialects == "on" else []),
             *rules,
-            *audit_extensions(served.audit, name),
+            *audit_extensions(setup.audit, name),
         ]
-        stores = None if served.stores is None else served.stores(name)
-        extensions += trace_extensions(served.telemetry, name, over_http=http is not None)
+        stores = None if setup.stores is None else setup.stores(name)
+        extensions += trace_extensions(setup.telemetry, name, over_http=http is not None)
         with explain_startup_errors():
             running = await stack.enter_async_context(
-                served.app.open(served.settings, extensions=extensions, stores=stores)
+                setup.app.open(setup.settings, extensions=extensions, stores=stores)
             )
         running.hooks.trace = trace
-        if served.ready is not None and not await is_ready(served.ready):
+        if setup.wait_ready is not None and not await becomes_ready(setup.wait_ready):
             return
         if http is None:
-            send_counts(served.telemetry, running, name)
+            send_metrics(setup.telemetry, running, name)
             await run_stdio(running, options, tasks)
         else:
-            http = replace(http, audit=served.audit, telemetry=served.telemetry)
+            http = replace(http, audit=setup.audit, telemetry=setup.telemetry)
             from ..transports.http.server import run_http
 
             def started(host: str, port: int) -> None:
@@ -303,31 +305,31 @@ async def _run(served: _App, options: Options, http: "HttpOptions | None", trace
                 await run_http(running, http, started=started, stop=stop)
 
 
-async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
-    """Return True if it became ready before a signal ended the program."""
-    with anyio.CancelScope() as waiting, stop_on_signals(waiting.cancel):
-        await ready()
-    return not waiting.cancelled_caught
+async def becomes_ready(wait_ready: Callable[[], Awaitable[None]]) -> bool:
+    """Await `wait_ready`, and return True if no signal has ended the program meanwhile."""
+    with anyio.CancelScope() as scope, stop_on_signals(scope.cancel):
+        await wait_ready()
+    return not scope.cancelled_caught
 
 
 async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> None:
-    """Serve the client at the other end of the standard streams until it or a signal ends that; for work that does
-    not end in time, a task of `tasks` ends the program."""
+    """Serve the client at the other end of the standard streams until the client or a signal ends that. If work does
+    not end in time, a task in `tasks` ends the program."""
     from ..transports.stdio import stdio
 
     async with stdio(options.max_message or MAX_MESSAGE, dialects=options.dialects == "on") as transport:
         tasks.start_soon(end_in_time, transport.ended, 2 * running.calls.limits.drain_seconds)
-        with anyio.CancelScope() as serving:
+        with anyio.CancelScope() as serve_scope:
 
             def stop() -> None:
                 running.stop()
-                # A client that sends a signal after ending its stream does not want to wait.
-                (serving.cancel if transport.ended.is_set() else transport.stop)()
+                # A client that has ended its stream and sends a signal does not want to wait for pending calls.
+                (serve_scope.cancel if transport.ended.is_set() else transport.stop)()
 
             async def cancel_when_gone() -> None:
-                # The work is cancelled, since a client that gets no result must not find it done.
+                # Pending calls are cancelled: if the client gets no result, the work must not be done.
                 await transport.wait_gone()
-                serving.cancel()
+                serve_scope.cancel()
 
             tasks.start_soon(cancel_when_gone)
             with stop_on_signals(stop):

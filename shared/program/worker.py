@@ -1,4 +1,4 @@
-"""The position of a process among several workers, set by its parent: its number, and the shared descriptors."""
+"""What a parent process passes to each of its workers: the worker's number, and descriptors that it inherits."""
 
 import os
 import signal
@@ -13,31 +13,33 @@ if TYPE_CHECKING:
     from ..telemetry.siblings import Siblings
 
 VARIABLE = "MCP_WORKER"
-"""The environment variable with the number and the descriptors, which a parent sets for its workers."""
+"""The environment variable with which a parent passes the number and the descriptors to a worker."""
 
 
 class Worker(NamedTuple):
-    """This process, as one of several."""
+    """This process, which is one of several workers."""
 
     siblings: "Siblings"
     listener: socket.socket
-    """The socket on which all of them accept connections."""
+    """The socket on which all workers accept connections."""
 
 
 def encode_worker(number: int, listener: int, channel: int) -> str:
-    """Return the value of the variable, for the worker of that number, which inherits these two descriptors."""
+    """Return the value of the variable for the worker with this number, which inherits the descriptors of the
+    listening socket and of the channel to its parent."""
     return f"{number}:{listener}:{channel}"
 
 
 def has_workers(options: ReplicaOptions) -> bool:
-    """Return True if this process is to be the parent of several."""
+    """Return True if this process is to be the parent of several workers."""
     return options.workers > 1 and this_worker() is None
 
 
 @cache
 def this_worker() -> Worker | None:
-    """Return this process as one of several; None if it is the only one, or the parent of the others."""
-    # Removed, with the descriptors, since they are not for processes that a server starts.
+    """Return this process as a worker; None if it is the only process of the program, or the parent of the
+    workers."""
+    # Processes that a server starts must get neither the variable nor the descriptors.
     description = os.environ.pop(VARIABLE, None)
     if description is None:
         return None
@@ -45,7 +47,8 @@ def this_worker() -> Worker | None:
         raise NotImplementedError("workers are not available on Windows")
     from ..telemetry.siblings import Siblings
 
-    # The parent handles a signal to all processes of the program. Ignoring it here would be inherited by children.
+    # The parent handles SIGHUP for the whole program. A handler that does nothing is set, because children would
+    # inherit SIG_IGN.
     signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     number, *descriptors = map(int, description.split(":"))
     for descriptor in descriptors:

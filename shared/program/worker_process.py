@@ -1,4 +1,4 @@
-"""A worker from its parent's point of view: a process that is started, observed and ended.
+"""A worker, as its parent sees it: a process that is started, observed and ended.
 
 starting ──▶ ready ──▶ leaving ──▶ ended
    └───────────┴──────────────────────▲
@@ -27,34 +27,34 @@ from .worker import VARIABLE, encode_worker
 log = logging.getLogger("shared.program")
 
 REPORT_SECONDS = 1.0
-"""Seconds for a worker to send its counts; after that its last ones are used."""
+"""Seconds that a worker has to send its counts; after that the parent uses the last ones that it has sent."""
 MARGIN_SECONDS = 2.0
-"""Seconds beyond the maximum time to end, after which a worker is killed."""
+"""Seconds after a worker's own time limit for its end, after which it is killed."""
 _MAX_LINE = 64 * 1_048_576
 """Maximum number of bytes of one message from a worker."""
 
-Ask = Callable[[], Awaitable[Totals]]
+CollectTotals = Callable[[], Awaitable[Totals]]
 
 
 class WorkerProcess:
-    """One process, created by `start`."""
+    """One worker process, created by `start`."""
 
     def __init__(self, number: int, process: Process, channel: socket.socket) -> None:
         self.number = number
         self.pid = process.pid
         self.started_at = anyio.current_time()
         self.is_ready = False
-        """True once it has served."""
+        """True once the worker serves."""
         self.is_leaving = False
-        """True if it was told to end."""
+        """True if the worker was told to end."""
         self.announcement = ""
-        """Its message once it serves."""
+        """The message with which the worker has reported that it serves."""
         self.code: int | None = None
-        """Its exit code, or the number of a signal, negative."""
+        """The exit code of the worker, negative for a signal; None while it runs."""
         self.figures: Sequence[Figures] = ()
-        """Its last counts."""
+        """The last counts that the worker has sent."""
         self.settled = anyio.Event()
-        """Set when it serves, or has ended before."""
+        """Set when the worker serves, or when it has ended before it served."""
         self.ended = anyio.Event()
         self._drain_seconds = 0.0
         self._process = process
@@ -66,10 +66,10 @@ class WorkerProcess:
     async def start(cls, number: int, listener: socket.socket, environment: Mapping[str, str]) -> "WorkerProcess":
         """Start another process of this program, with the same arguments, as the worker with that number. Raises
         OSError if the process can't be started."""
-        ours, theirs = socket.socketpair()
-        descriptors = listener.fileno(), theirs.fileno()
+        parent_end, worker_end = socket.socketpair()
+        descriptors = listener.fileno(), worker_end.fileno()
         try:
-            with theirs:
+            with worker_end:
                 process = await anyio.open_process(
                     [sys.executable, *sys.orig_argv[1:]],
                     stdin=subprocess.DEVNULL,
@@ -77,21 +77,23 @@ class WorkerProcess:
                     stderr=None,
                     env={**environment, VARIABLE: encode_worker(number, *descriptors)},
                     pass_fds=descriptors,
-                    # Ctrl-C is for the parent, which stops its workers. After two signals they could not drain.
+                    # In a session of its own: Ctrl-C is for the parent, which stops its workers. A second signal,
+                    # directly from the terminal, would keep a worker from finishing its calls.
                     start_new_session=True,
                 )
         except OSError:
-            ours.close()
+            parent_end.close()
             raise
-        return cls(number, process, ours)
+        return cls(number, process, parent_end)
 
-    async def watch(self, ask: Ask) -> None:
-        """Receive its messages until it has ended; `ask` returns the counts of all workers, which it may request."""
+    async def watch(self, collect_totals: CollectTotals) -> None:
+        """Receive the worker's messages until it has ended. `collect_totals` returns the counts of all workers, which
+        the worker may request."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._read_messages, ask, tasks)
+                tasks.start_soon(self._read_messages, collect_totals, tasks)
                 self.code = await self._process.wait()
-                # Its last messages arrive before its end.
+                # Its last messages may still have to be read.
                 tasks.cancel_scope.deadline = anyio.current_time() + REPORT_SECONDS
         finally:
             if self._writer is not None:
@@ -102,7 +104,7 @@ class WorkerProcess:
                 event.set()
 
     async def request_figures(self) -> None:
-        """Request its counts, and wait briefly for them."""
+        """Request the worker's counts, and wait briefly for them."""
         if self._writer is None:
             return
         self._reported.clear()
@@ -111,7 +113,7 @@ class WorkerProcess:
             await self._reported.wait()
 
     async def end(self) -> None:
-        """Ask it to finish its work and end; kill it if it does not end in time."""
+        """Ask the worker to finish its work and end; kill it if it does not end in time."""
         self.is_leaving = True
         self._signal(signal.SIGTERM)
         with anyio.move_on_after(2 * self._drain_seconds + MARGIN_SECONDS):
@@ -122,7 +124,7 @@ class WorkerProcess:
             await self.ended.wait()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the worker."""
         if sys.platform != "win32":
             self._signal(signal.SIGKILL)
 
@@ -131,17 +133,17 @@ class WorkerProcess:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    async def _read_messages(self, ask: Ask, tasks: TaskGroup) -> None:
+    async def _read_messages(self, collect_totals: CollectTotals, tasks: TaskGroup) -> None:
         if sys.platform == "win32":
             raise NotImplementedError("workers are not available on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_MAX_LINE)
-        # A reset also counts as the end, and so does a line that is too long.
+        # A reset of the connection, or a line that is too long, also counts as the end of the messages.
         with suppress(ConnectionError, ValueError):
             while line := await reader.readline():
                 try:
                     message: dict[str, Any] = json.loads(line)
                 except ValueError:
-                    continue  # cut off by its end
+                    continue  # truncated by the end of the worker
                 if "figures" in message:
                     self.figures = from_json(message["figures"])
                     self._reported.set()
@@ -149,10 +151,10 @@ class WorkerProcess:
                     self.is_ready, self.announcement, self._drain_seconds = True, message["ready"], message["drain"]
                     self.settled.set()
                 if "ask" in message:
-                    tasks.start_soon(self._answer, ask, message["ask"])
+                    tasks.start_soon(self._answer, collect_totals, message["ask"])
 
-    async def _answer(self, ask: Ask, number: int) -> None:
-        totals = await ask()
+    async def _answer(self, collect_totals: CollectTotals, number: int) -> None:
+        totals = await collect_totals()
         if self._writer is not None:
             counts = {"figures": to_json(totals.figures), "processes": totals.processes, "restarts": totals.restarts}
             self._writer.write(encode_message(all=number, **counts))

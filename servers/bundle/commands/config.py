@@ -125,19 +125,19 @@ class HostParser(CommandParser):
             for spelling in action.option_strings
         }
         line = read_command_line(argv[:end], spellings)
-        if any(item.name == "url" for item in line.given):
+        if any(item.name == "url" for item in line.values):
             # `--token-file` is an option of servers; with a NAME it belongs to that server. It may also be the value
             # of an option that the command does not know.
             with_token = read_command_line(argv[:end], {**spellings, "--token-file": Spelling("token_file")})
-            if all(item.name is not None for item in with_token.given):
+            if all(item.name is not None for item in with_token.values):
                 self.add_argument("--token-file", type=Path)
                 line = with_token
-        is_joined = any(item.name == "join" for item in line.given)
-        names = [item.word for item in line.given if item.name is None][: None if is_joined else 1]
+        is_joined = any(item.name == "join" for item in line.values)
+        names = [item.word for item in line.values if item.name is None][: None if is_joined else 1]
         named = [
-            number for item in line.given if item.name is not None for number in range(item.first, item.word + 1)
+            number for item in line.values if item.name is not None for number in range(item.first, item.word + 1)
         ]
-        own_words = {*named, *(fault.word for fault in line.faults if fault.reason)}
+        own_words = {*named, *(fault.word for fault in line.errors if fault.reason)}
         server_words = [
             word for number, word in enumerate(argv) if number not in {*own_words, *names} and number != end
         ]

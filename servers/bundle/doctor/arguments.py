@@ -42,13 +42,13 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> GivenSettings:
     line = read_command_line(words, options)
     own = {argument.option: argument for argument in entry.arguments}
     settings = GivenSettings([], {}, [])
-    for name, value, *_ in line.given:
+    for name, value, *_ in line.values:
         if name in own:
             settings.own.append((own[name], value))
         elif name is not None:
             settings.common[name] = value
     hidden = -1
-    for number, reason in line.faults:
+    for number, reason in line.errors:
         if number == hidden:
             continue
         settings.faults.append(reason or _no_such("option", words[number].partition("=")[0], options))

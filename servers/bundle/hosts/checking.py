@@ -55,15 +55,15 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     unnamed = next((argument.metavar for argument in entry.arguments if argument.option is None), None) or "argument"
     secret = {argument.option for argument in entry.arguments if argument.secret}
     line = read_command_line(words, options)
-    faulty_indexes = {fault.word for fault in line.faults}
-    option_indexes = faulty_indexes.union(item.first for item in line.given if item.name is not None)
+    faulty_indexes = {fault.word for fault in line.errors}
+    option_indexes = faulty_indexes.union(item.first for item in line.values if item.name is not None)
     given_options = {words[number].partition("=")[0] for number in option_indexes}
     if "--transport" in given_options:
         raise ValueError(
             "a client uses stdio with a server that it starts; for one that is already running, pass --url"
         )
     absolute_words, hidden = list(words), set[str]()
-    for name, value, first, index, start in line.given:
+    for name, value, first, index, start in line.values:
         option = unnamed if name is None else words[first].partition("=")[0]
         field = fields.get(name)
         # The word after an unknown option may be its value.
@@ -78,7 +78,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
             absolute_words[index] = words[index][:start] + absolute_value
         hidden.update([absolute_words[index]] if value and (None if name is None else option) in secret else [])
     # A word that looks like an option is not treated as a value, but may still be the secret.
-    for number, _ in line.faults:
+    for number, _ in line.errors:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
         read_arguments(app, app.implementation.name, absolute_words, environment)
@@ -88,11 +88,11 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
 def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
     """Return arguments for display, with secrets replaced; None if an option is unknown, since it may be a secret."""
     line = read_command_line(words, {**option_spellings(Options.model_fields), **entry.spellings()})
-    if line.faults:
+    if line.errors:
         return None
     secret = {argument.option for argument in entry.arguments if argument.secret}
     shown = list(words)
-    for name, _, first, index, start in line.given:
+    for name, _, first, index, start in line.values:
         if (None if name is None else words[first].partition("=")[0]) in secret:
             shown[index] = words[index][:start] + HIDDEN
     return shown

@@ -194,7 +194,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
             survey.record_change(entry, file_state(data), before)
 
         with request.recorder.record(rooted, "write", describe):
-            now = replace(entry, data, status, put=put, attributes=attributes)
+            now = replace(entry, data, status, put_file=put, attributes=attributes)
     lost = [] if status is None else lost_owner(status, now)
     return WriteResult(len(data), etag_of(now), status is None, charset.name, lost)
 
@@ -254,7 +254,7 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
         if old.stat.st_nlink > 1 or not old.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
             put = partial(exchange, expected=old.stat, data=None if request.options.etag else old.data)
-            now = replace(entry, old.data + added, old.stat, put=put)
+            now = replace(entry, old.data + added, old.stat, put_file=put)
         else:
             now = _append(entry, added, old.stat)
     return WriteResult(now.st_size, etag_of(now), False, old.charset.name, lost_owner(old.stat, now))

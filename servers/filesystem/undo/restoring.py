@@ -79,7 +79,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
             lost = set_link_owner(entry, step.after.stat)
         elif entry.stat is not None:
             put = partial(exchange, expected=entry.stat, data=now)
-            put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put=put)
+            put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put_file=put)
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)

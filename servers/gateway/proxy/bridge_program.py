@@ -53,4 +53,4 @@ class BridgeProgram:
         secret that other users can read, if any: a warning names it."""
         extensions = [rules(self._rules)] if self._rules.affect_tools else []
         app = bridge(self._upstream, extensions=extensions)
-        return run_app(program, app, options, exposed=exposed, ready=self._first.wait)
+        return run_app(program, app, options, exposed=exposed, wait_ready=self._first.wait)

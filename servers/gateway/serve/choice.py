@@ -16,7 +16,7 @@ from shared import Implementation, Server
 from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
 from shared.program.rules import rule_extensions
-from shared.program.run import own_prefix
+from shared.program.run import variable_prefix
 from shared.program.settings.options import FileValue, Words, read_options
 from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
@@ -189,7 +189,7 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
     if not configuration.servers:
         file_values, defaults_note = _default_settings(entry, app, is_local=is_local)
     try:
-        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), file_values)
+        settings = read_options(app.settings_model, {}, os.environ, variable_prefix(app), file_values)
         rules = configuration.rules(entry.name, file_values, settings)
     except ValueError as error:
         has_path = str(error).startswith(f"{configuration.path}: ")
@@ -203,7 +203,7 @@ def _default_settings(entry: Entry, app: Server[Any], *, is_local: bool) -> tupl
     Raises ValueError if other machines would get that access, since it may be any directory."""
     words, values = DEFAULTS.get(entry.module, ("", {}))
     file_values = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
-    variable = f"{own_prefix(app)}_ROOTS".upper()
+    variable = f"{variable_prefix(app)}_ROOTS".upper()
     if "roots" not in values or os.environ.get(variable):
         return file_values, ""
     if not is_local:

@@ -19,10 +19,10 @@ from shared.program.process import (
     exit_at_once,
     http_options,
     listener_url,
+    read_listener_token,
     run_listener,
-    run_to_the_end,
+    run_program,
     set_up_process,
-    token_of,
 )
 from shared.program.replication import stores_of
 from shared.program.run import open_audit, open_trace
@@ -52,7 +52,7 @@ def run_all(
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
-        http = replace(http_options(options, token_of(options)), audit=audit, telemetry=telemetry)
+        http = replace(http_options(options, read_listener_token(options)), audit=audit, telemetry=telemetry)
         stores = stores_of(options)
     except ValueError as error:
         exit_with_error(program, str(error))
@@ -83,7 +83,7 @@ def run_all(
     try:
         notes = [server.defaults_note for server in choice.servers if server.defaults_note]
         main = partial(_run, mounts, http, front, report_url, options, notes)
-        return run_to_the_end(program, main, prefer_uvloop=True)
+        return run_program(program, main, prefer_uvloop=True)
     finally:
         for records in filter(None, (trace, audit, telemetry)):
             records.close()

@@ -17,14 +17,14 @@ from shared.contracts import Observer
 from shared.extensions.dialects import DIALECTS
 from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
-from shared.program.process import Options, exit_at_once, explain_in_terminal, run_to_the_end, set_up_process
+from shared.program.process import Options, exit_at_once, explain_in_terminal, run_program, set_up_process
 from shared.program.run import (
     audit_extensions,
-    is_ready,
+    becomes_ready,
     open_audit,
     open_trace,
     run_stdio,
-    send_counts,
+    send_metrics,
     trace_extensions,
 )
 from shared.server.run import Run
@@ -69,7 +69,7 @@ class JoinedProgram:
         if os.isatty(0):
             explain_in_terminal(program)
         try:
-            return run_to_the_end(program, partial(self._run, trace), prefer_uvloop=False)
+            return run_program(program, partial(self._run, trace), prefer_uvloop=False)
         finally:
             for records in filter(None, (trace, self.audit, self.telemetry)):
                 records.close()
@@ -85,8 +85,8 @@ class JoinedProgram:
             await stack.enter_async_context(self._members())
             running: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
             running.hooks.trace = trace
-            send_counts(self.telemetry, running, JOINED)
-            if await is_ready(partial(wait_until_settled, self.members)):
+            send_metrics(self.telemetry, running, JOINED)
+            if await becomes_ready(partial(wait_until_settled, self.members)):
                 await run_stdio(running, self.options, tasks)
 
     @asynccontextmanager

@@ -1,12 +1,12 @@
-"""Atomic writes of files, all or nothing.
+"""Atomic writes of files: either the whole file is replaced, or nothing changes.
 
 The bytes are written to a new file next to the target (random name, `O_EXCL`, never through a link), which only its
-owner may read until it has the owner, mode and attributes of the replaced file (see `metadata`). They are synced to
-disk, and the file is renamed over the target, or linked to a name that must not exist; the directory is synced last.
-After an error before that, the new file is removed; only a killed process leaves one. A rename needs no permission on
-the target, so callers check that first.
+owner may read until it has the owner, mode and attributes of the replaced file (see `metadata`). The new file is
+synced to disk, and then renamed over the target, or linked to a name that must not exist; the directory is synced
+last. After an error, the new file is removed; it remains only if the process is killed. A rename needs no permission
+on the target, so callers check that permission first.
 
-A file that is itself a mount point, as in containers, can't be replaced: its contents are overwritten (see
+A file that is itself a mount point, as in containers, can't be replaced, so its contents are overwritten (see
 `overwrite`).
 """
 
@@ -31,22 +31,22 @@ else:
 
 _BLOCK_BYTES = 1024 * 1024
 _TEMPORARY_NAME = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
-Put = Callable[[Entry, Entry], object]
-"""Gives the first entry the second entry's name."""
+PutInPlace = Callable[[Entry, Entry], object]
+"""Renames the first entry to the name of the second entry."""
 
 
 def temporary_entry(entry: Entry, stem: str = ".mcp-") -> Entry:
-    """Return a new name, in the entry's directory, for an incomplete file."""
+    """Return an entry with a new name, in the directory of `entry`, for an incomplete file."""
     return entry._replace(name=entry.sibling(temporary_name(stem)), stat=None)
 
 
 def temporary_name(stem: str = ".mcp-") -> str:
-    """Return a name that does not exist: `stem`, 16 random digits, `.tmp`."""
+    """Return a name that no file has: `stem`, 16 random hexadecimal digits, and `.tmp`."""
     return f"{stem}{os.urandom(8).hex()}.tmp"
 
 
 def is_temporary_name(name: str) -> bool:
-    """Return True if `name` has the form that `temporary_entry` returns; a killed process leaves such files."""
+    """Return True if `name` has the form of names from `temporary_name`. A killed process may leave such files."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
@@ -55,84 +55,89 @@ def replace(
     data: bytes,
     existing: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
-    put: Put | None = None,
+    put_file: PutInPlace | None = None,
     attributes: Attributes | None = None,
 ) -> os.stat_result:
-    """Put `data` under the entry's name, and return its stat.
+    """Create or replace the file at the entry, so that it contains `data`, and return its stat.
 
-    `check` runs just before that and may raise. `existing` is the stat of the file to replace, by a rename or with
-    `put`; `attributes` are that file's attributes, if they were read. If `existing` is None and the name exists,
-    raises FileExistsError. Raises OSError.
+    `check` is called just before the change, and may raise an error. `existing` is the stat of the file to replace,
+    by a rename or with `put_file`; `attributes` are that file's attributes, if they were read. If `existing` is None
+    and the name exists, FileExistsError is raised. Raises OSError.
     """
     return put_in_place(
-        prepare_replacement(entry, data, existing, attributes=attributes), entry, existing, check, put
+        prepare_replacement(entry, data, existing, attributes=attributes), entry, existing, check, put_file
     )
 
 
 def put_in_place(
-    fresh: Entry,
+    new_file: Entry,
     entry: Entry,
     existing: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
-    put: Put | None = None,
+    put_file: PutInPlace | None = None,
 ) -> os.stat_result:
-    """Do the second half of `replace`, for a file from `prepare_replacement`. After an error, the file is removed."""
+    """Give `new_file`, which `prepare_replacement` has returned, the name of the entry: the second half of `replace`.
+    After an error, `new_file` is removed."""
     with ExitStack() as leftovers:
-        # After an exchange of names, this is the old file.
-        leftovers.callback(discard, fresh)
+        # If the names were exchanged, this is the old file.
+        leftovers.callback(discard, new_file)
         check()
         if existing is None:
-            rename_to_unused(fresh, entry)
+            rename_to_unused(new_file, entry)
         else:
-            (put or _rename_over)(fresh, entry)
-    # Last: a name that is durable before its bytes could lead to an empty file after a crash.
+            (put_file or _rename_over)(new_file, entry)
+    # The directory is synced last: if the name was durable before the bytes, a crash could leave an empty file.
     sync_directory(entry)
-    return final_stat(fresh, entry, existing)
+    return final_stat(new_file, entry, existing)
 
 
 def prepare_replacement(
     entry: Entry,
     data: bytes,
     existing: os.stat_result | None,
-    fresh: Entry | None = None,
+    new_file: Entry | None = None,
     mode: int = 0o666,
     attributes: Attributes | None = None,
 ) -> Entry:
-    """Create a file next to the entry that contains `data`, synced to disk, and is ready to replace `existing`, which
-    has these `attributes`, if they were read. `mode` is the mode of a file that replaces nothing; the umask applies.
-    `fresh` is its name, from `temporary_entry`. Raises OSError."""
-    fresh = fresh or temporary_entry(entry)
-    # Only its owner may read it until it has the mode of the file that it replaces.
-    descriptor = create(fresh, mode if existing is None else 0o600)
+    """Create a file with `data` next to the entry, sync it to disk, and return it. It is ready to replace the file
+    with the stat `existing` and these `attributes`, if they were read. `mode` is the mode of a file that replaces
+    nothing; the umask applies. `new_file` is the new file's name, from `temporary_entry`. Raises OSError."""
+    new_file = new_file or temporary_entry(entry)
+    # Only the owner may read the new file until it has the mode of the file that it replaces.
+    descriptor = create(new_file, mode if existing is None else 0o600)
     with ExitStack() as on_failure:
-        on_failure.callback(discard, fresh)
+        on_failure.callback(discard, new_file)
         try:
             write_all(descriptor, data)
             lost: list[str] = []
             if existing is not None:
                 lost = set_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
-            # The system may not allow the owner and the group to be set.
+            # An owner or group that can't be set is tolerated, since the system may not allow it.
             if required := {*lost} - {"owner", "group"}:
                 raise MetadataError(f"its attribute {min(required)}")
-            # The clock of the file system may stand still for milliseconds: two versions could then have the same
-            # etag.
-            SYSTEM.touch(descriptor, fresh.directory, fresh.name)
+            # The file system's clock may advance only every few milliseconds, so that two versions could have the
+            # same etag.
+            SYSTEM.touch(descriptor, new_file.directory, new_file.name)
             sync(descriptor)
             stat_ = os.fstat(descriptor)
         finally:
             os.close(descriptor)
         on_failure.pop_all()
-    return fresh._replace(stat=stat_)
+    return new_file._replace(stat=stat_)
 
 
-def final_stat(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
-    """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that file was
-    overwritten. A rename changes the time of the inode."""
-    now, prepared_stat = stat_entry(entry), fresh.stat
+def final_stat(new_file: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
+    """Return the current stat of the file at the entry, which was `new_file`, or is `existing` if that was
+    overwritten. It is read again because a rename changes the time of the inode."""
+    current_stat, prepared_stat = stat_entry(entry), new_file.stat
     if prepared_stat is None:
         raise ValueError("the file has not been prepared")
     written = (prepared_stat,) if existing is None else (prepared_stat, existing)
-    return now if now is not None and any(os.path.samestat(now, stat_) for stat_ in written) else prepared_stat
+    return (
+        current_stat
+        if current_stat is not None and any(os.path.samestat(current_stat, stat_) for stat_ in written)
+        else prepared_stat
+    )
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -142,36 +147,36 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
+def sync(descriptor: int, full_sync: int | None = _FULL_SYNC) -> None:
     """Write the file to the disk. Raises OSError.
 
-    On macOS `fsync` leaves it in the drive's cache. Some file systems do not support `full`, which empties that
-    cache; `fsync` is used there, as in SQLite.
+    On macOS `fsync` leaves the data in the drive's cache, which the operation `full_sync` empties. Some file systems
+    do not support `full_sync`; for these `fsync` is used, as in SQLite.
     """
-    if sys.platform != "win32" and full is not None:
+    if sys.platform != "win32" and full_sync is not None:
         with suppress(OSError):
-            fcntl.fcntl(descriptor, full)
+            fcntl.fcntl(descriptor, full_sync)
             return
     os.fsync(descriptor)
 
 
 def append(descriptor: int, data: bytes) -> None:
-    """Append all of `data` to the file, which is open for appending. A partial write is removed again, unless another
-    process has appended more data. Raises OSError."""
-    begin, written = os.fstat(descriptor).st_size, 0
+    """Append all of `data` to the file, which is open for appending. After an error, a part that was written is
+    removed again, unless another process has appended data after it. Raises OSError."""
+    old_size, written = os.fstat(descriptor).st_size, 0
     try:
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError:
-        if written and os.fstat(descriptor).st_size == begin + written:
-            os.ftruncate(descriptor, begin)
+        if written and os.fstat(descriptor).st_size == old_size + written:
+            os.ftruncate(descriptor, old_size)
         raise
 
 
-def discard(fresh: Entry) -> None:
-    """Delete a file that is not needed, if it exists."""
+def discard(new_file: Entry) -> None:
+    """Delete a new file that is not needed, if it exists."""
     with suppress(OSError):
-        unlink(fresh)
+        unlink(new_file)
 
 
 def rename(old: Entry, new: Entry) -> None:
@@ -179,22 +184,22 @@ def rename(old: Entry, new: Entry) -> None:
     SYSTEM.replace((old.directory, old.name), (new.directory, new.name))
 
 
-def _rename_over(fresh: Entry, entry: Entry) -> None:
+def _rename_over(new_file: Entry, entry: Entry) -> None:
     try:
-        rename(fresh, entry)
+        rename(new_file, entry)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        overwrite(fresh, entry)
+        overwrite(new_file, entry)
 
 
-def overwrite(fresh: Entry, entry: Entry) -> None:
-    """Overwrite the file at the entry, which keeps its inode, with the contents of `fresh`. Raises OSError.
+def overwrite(new_file: Entry, entry: Entry) -> None:
+    """Overwrite the file at the entry, which keeps its inode, with the contents of `new_file`. Raises OSError.
 
-    The write is not atomic: a process killed in the middle leaves part of the contents there, and all of them in
-    `fresh`. Space is reserved first, if the system supports it, so that a full disk changes nothing.
+    This is not atomic: if the process is killed meanwhile, the file contains only a part of the contents, and
+    `new_file` all of them. Space is reserved first, if the system supports it, so that a full disk changes nothing.
     """
-    source = SYSTEM.open_file(fresh.directory, fresh.name)
+    source = SYSTEM.open_file(new_file.directory, new_file.name)
     try:
         target = SYSTEM.open_to_write(entry.directory, entry.name)
         try:
@@ -227,10 +232,11 @@ def link(old: Entry, new: Entry) -> None:
 
 
 def rename_to_unused(old: Entry, new: Entry) -> None:
-    """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if it exists, and OSError.
+    """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if the name exists, and
+    OSError.
 
-    This makes a hard link and then removes the old name. Without hard links it is a check and a rename, so a file
-    that appears in between would be replaced.
+    This creates a hard link and then removes the old name. Without hard links, it checks the name and then renames,
+    so a file that appears in between would be replaced.
     """
     try:
         link(old, new)
@@ -243,13 +249,13 @@ def rename_to_unused(old: Entry, new: Entry) -> None:
     try:
         unlink(old)
     except OSError:
-        # A file with two names would be changed by edits under the other name.
+        # If the file kept both names, edits under either name would change it.
         unlink(new)
         raise
 
 
 def check_and_rename(old: Entry, new: Entry) -> None:
-    """Rename `old` to `new` after a check that it does not exist; otherwise raises FileExistsError. Raises
+    """Rename `old` to `new` after a check that `new` does not exist. Raises FileExistsError if it exists, and
     OSError."""
     if stat_entry(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -260,9 +266,9 @@ def sync_directory(entry: Entry) -> None:
     """Make the names in the entry's directory durable, if the system can."""
     if not SYSTEM.syncs_directories:
         return
-    here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
+    directory_path = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
     with suppress(OSError):
-        descriptor = os.open(here, getattr(os, "O_DIRECTORY", 0) | BASE_FLAGS, dir_fd=entry.directory)
+        descriptor = os.open(directory_path, getattr(os, "O_DIRECTORY", 0) | BASE_FLAGS, dir_fd=entry.directory)
         try:
             sync(descriptor)
         finally:

@@ -1,8 +1,8 @@
 """A name in a directory, and the system calls on it.
 
-On systems with directory descriptors, each call names the directory by its descriptor, so no part above the name is
-looked up again, and no link can be inserted on the way. On other systems the name is a full path. No call follows a
-link at the end of the name.
+On systems with directory descriptors, each call identifies the directory by its descriptor, so the path of the
+directory is not looked up again, and no link can be inserted into it meanwhile. On other systems the name is a full
+path. No call follows a link at the end of the name.
 """
 
 import errno
@@ -21,17 +21,17 @@ RACE_FREE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-"""True if checking and using an entry are one step on this system. If False, the path is checked before and after
-each open."""
+"""True if this system can check and use an entry in one step. If False, the path is checked before and after each
+open."""
 CHECKED_TWICE = (
     "this system has no directory descriptors: paths are checked before and after they are opened, and a process "
     "that changes directories at the right moment can escape the allowed ones"
 )
-"""The warning that a server logs at startup in that case."""
+"""The warning that a server logs at startup if `RACE_FREE` is False."""
 
 _NAME = attrgetter("name")
 _BLOCK_BYTES = 65_536
-"""Number of bytes in one read. Memory for many more would be requested from the system each time."""
+"""Number of bytes in one read. For many more, memory would be requested from the system each time."""
 
 
 class Place(NamedTuple):
@@ -48,11 +48,11 @@ class Place(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A name in a directory: the target of system calls, and its stat when it was found.
+    """A name in a directory, as a target of system calls, with its stat when it was looked up.
 
     `directory` is a descriptor; on systems without them it is None, and `name` is a full path. `linked` is true if
-    the path ended in a link that was followed. `place` is the real place, which may differ from the requested
-    one because of links.
+    the path ended in a link that was followed. `place` is the place after all links, which may differ from the
+    requested place.
     """
 
     directory: int | None
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
     place: Place
 
     def sibling(self, name: str) -> str:
-        """Return the form of `name`, in the same directory, for system calls."""
+        """Return `name`, in the same directory, in the form for system calls."""
         return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
 
 
@@ -90,12 +90,13 @@ class SmallFile(NamedTuple):
 
 
 def entry_at(path: Path) -> Entry:
-    """Return the entry of a path that is trusted up to its last name, without a stat."""
+    """Return the entry, without a stat, for a path whose directory is trusted."""
     return Entry(None, str(path), None, False, Place(0, path.parts, str(path)))
 
 
 def stat_entry(entry: Entry) -> os.stat_result | None:
-    """Return the stat of the entry now, without following links; None if it does not exist. Raises OSError."""
+    """Return the current stat of the entry, without following links; None if the entry does not exist. Raises
+    OSError."""
     try:
         return SYSTEM.stat(entry.directory, entry.name)
     except FileNotFoundError:
@@ -103,13 +104,14 @@ def stat_entry(entry: Entry) -> os.stat_result | None:
 
 
 def is_same(path: str, stat_: os.stat_result) -> bool:
-    """Return True if the path, resolved again, is unchanged and leads to the same file. Raises OSError."""
-    again = os.path.realpath(path)
-    return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), stat_)
+    """Return True if the path still contains no links, and leads to the file with this stat. Raises OSError."""
+    real_path = os.path.realpath(path)
+    return os.path.normcase(real_path) == os.path.normcase(path) and os.path.samestat(os.lstat(real_path), stat_)
 
 
 def create(entry: Entry, mode: int) -> int:
-    """Create the file, which must not exist yet, and open it for writing; the umask applies. Raises OSError."""
+    """Create the file, which must not exist yet, open it for writing, and return its descriptor. The umask applies.
+    Raises OSError."""
     return SYSTEM.create(entry.directory, entry.name, mode)
 
 
@@ -120,9 +122,10 @@ def unlink(entry: Entry) -> None:
 
 @contextmanager
 def enter_directory(entry: Entry) -> Iterator[int | None]:
-    """Open the directory `entry`; None if the system has no directory descriptors. Raises OSError."""
+    """Open the directory `entry` during the block, and yield its descriptor; None if the system has no directory
+    descriptors. Raises OSError."""
     if entry.directory is None:
-        # A redirection need not be a link: according to its mode, a Windows junction is a directory.
+        # The mode does not show every redirection: according to it, a Windows junction is a directory.
         if not is_same(entry.name, os.lstat(entry.name)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
@@ -135,20 +138,21 @@ def enter_directory(entry: Entry) -> Iterator[int | None]:
 
 
 def child(entry: Entry, directory: int | None, name: str) -> Entry:
-    """Return the entry `name`, without a stat, of the directory that `enter_directory` returned for `entry`."""
+    """Return the entry `name`, without a stat, in the directory `entry`, for which `enter_directory` has yielded
+    `directory`."""
     path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
     return Entry(directory, path, None, False, entry.place.child(name))
 
 
 def list_entries(directory: int | str) -> list["os.DirEntry[str]"]:
-    """Return the entries of an open directory, sorted by name; use them while it is open. Raises OSError."""
+    """Return the entries of an open directory, sorted by name. They can be used while the directory is open. Raises
+    OSError."""
     with SYSTEM.scan(directory) as entries:
         return sorted(entries, key=_NAME)
 
 
 def kind_of(entry: "os.DirEntry[str]") -> str:
-    """Return the kind of an entry according to its directory: file, directory, symlink or other; "other" after an
-    error."""
+    """Return the kind of an entry: "file", "directory", "symlink" or "other". After an error it is "other"."""
     try:
         if entry.is_file(follow_symlinks=False):
             return "file"
@@ -165,7 +169,7 @@ def make_directory(entry: Entry, mode: int = 0o777) -> None:
 
 
 def remove_directory(entry: Entry) -> None:
-    """Delete the directory, which is empty. Raises OSError."""
+    """Delete an empty directory. Raises OSError."""
     SYSTEM.remove_directory(entry.directory, entry.name)
 
 
@@ -187,12 +191,13 @@ def copy_link(old: Entry, new: Entry) -> str:
 
 
 def is_writable(entry: Entry) -> bool:
-    """Return True if the system lets this process write to the file, or can't tell."""
+    """Return True if this process may write to the file, or if the system can't tell."""
     return SYSTEM.is_writable(entry.directory, entry.name)
 
 
 def open_unblocked(path: str, flags: int) -> int:
-    """Open without waiting for the other end of a named pipe, as an `opener`. Raises OSError."""
+    """Open a file without waiting for the other end of a named pipe. Used as the `opener` of `open`. Raises
+    OSError."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -209,7 +214,7 @@ def open_to_read(entry: Entry) -> int:
 def read_bytes(descriptor: int, count: int) -> bytes:
     """Return the next `count` bytes of an open file, fewer only at its end. Raises OSError.
 
-    A buffered reader costs as much as the read of a small file.
+    Unbuffered, because creating a buffered reader takes as long as reading a small file.
     """
     blocks: list[bytes] = []
     while count > 0 and (block := os.read(descriptor, min(count, _BLOCK_BYTES))):
@@ -219,13 +224,12 @@ def read_bytes(descriptor: int, count: int) -> bytes:
 
 
 def etag_of(stat_: os.stat_result) -> str:
-    """Return a short mark for the version of a file, 16 hexadecimal digits, with which a later change can be
-    detected.
+    """Return an etag for the version of a file, 16 hexadecimal digits, by which later changes can be detected.
 
     It is computed from data that the file system itself records with every change: inode, size, and the times of the
     last change of the contents and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing
     has to be read, even for a file of many gigabytes. A file that was touched, or whose permissions have changed,
-    also has another mark: "changed" may be reported unnecessarily, but "unchanged" is never reported wrongly.
+    also gets another etag: a file may seem to be changed although it is not, but never the reverse.
     """
-    mark = f"{stat_.st_dev} {stat_.st_ino} {stat_.st_size} {stat_.st_mtime_ns} {stat_.st_ctime_ns}"
-    return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()
+    version = f"{stat_.st_dev} {stat_.st_ino} {stat_.st_size} {stat_.st_mtime_ns} {stat_.st_ctime_ns}"
+    return hashlib.blake2b(version.encode(), digest_size=8).hexdigest()

@@ -1,8 +1,8 @@
 """The metadata of a file: owner, group, permissions, and on Linux its extended attributes, which contain the access
 control lists and the labels of security modules (xattr(7), acl(5)).
 
-Trusted attributes are visible to privileged processes only (`CAP_SYS_ADMIN`): other processes can neither copy nor
-see them.
+The attributes in the namespace "trusted" are visible only to privileged processes (`CAP_SYS_ADMIN`): other processes
+can neither see nor copy them.
 """
 
 import errno
@@ -15,10 +15,11 @@ from ...coded_errors import MetadataError
 from .entries import Entry, open_to_read
 from .system import SYSTEM
 
-_INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
-"""The access control lists, which a new file may inherit from its directory although it must have none."""
+_ACCESS_CONTROL_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
+"""The access control lists. A new file may inherit them from its directory, although the original file has none."""
 _NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
-"""Any write removes the first attribute, like set-user-id; the others are checksums of contents and inode."""
+"""Attributes that are not copied: any write removes the first one, like set-user-id, and the others are checksums of
+contents and inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
 """False on Windows, where an open file can't be given an owner or a mode."""
 
@@ -27,7 +28,8 @@ Attributes = Mapping[str, bytes]
 
 
 def attributes_of(file: int | str) -> Attributes:
-    """Return the extended attributes of an open file, or of a path without following links. Raises OSError."""
+    """Return the extended attributes of an open file, or of the file at a path, without following links. Raises
+    OSError."""
     if sys.platform != "linux":
         return {}
     follow = isinstance(file, int)
@@ -48,7 +50,8 @@ def attributes_at(entry: Entry) -> Attributes:
     try:
         descriptor = open_to_read(entry)
     except PermissionError:
-        # The attributes of an unreadable file can only be accessed by path (xattrat(2) only exists since Linux 6.13).
+        # The attributes of a file that can't be opened can only be read by its path (getxattrat(2) exists only since
+        # Linux 6.13).
         return attributes_of(
             entry.name if entry.directory is None else f"/proc/self/fd/{entry.directory}/{entry.name}"
         )
@@ -59,15 +62,15 @@ def attributes_at(entry: Entry) -> Attributes:
 
 
 def initial_mode(original: os.stat_result) -> int:
-    """Return the mode for creating a file, which gives access only to its owner until `set_metadata` makes it like
-    `original`."""
+    """Return the mode with which a file is created, which lets only its owner access it until `set_metadata` gives it
+    the metadata of `original`."""
     return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(original.st_mode)
 
 
 def set_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
-    """Give an open file or directory the metadata `original` and these attributes, and return the parts that could
-    not be set: "owner", "group", and names of attributes. Raises MetadataError if the access control list, or the
-    user or group in it, can't be copied, since it may protect the file; and OSError."""
+    """Give an open file or directory the owner, group and mode of `original` and these attributes, and return what
+    could not be set: "owner", "group", and names of attributes. Raises OSError, and MetadataError if an access
+    control list, or the group that it refers to, can't be copied, since the list may protect the file."""
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     current_stat = os.fstat(descriptor)
@@ -79,23 +82,23 @@ def set_metadata(descriptor: int, original: os.stat_result, attributes: Attribut
         lost.append("owner")
     if current_stat.st_gid != original.st_gid and not _set_owner(descriptor, -1, original.st_gid):
         lost.append("group")
-        # Another group must not be able to read what only the previous group could.
+        # The new group must not get the access that the previous group had.
         mode &= ~stat.S_IRWXG
     lost += _set_attributes(descriptor, attributes)
-    if any(name in attributes and (name in lost or "group" in lost) for name in _INHERITED):
+    if any(name in attributes and (name in lost or "group" in lost) for name in _ACCESS_CONTROL_LISTS):
         raise MetadataError("its access control list")
     os.chmod(descriptor, mode)
     return lost
 
 
 def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
-    """Return "owner", "group", or both, if they differ from the file `original`."""
+    """Return a list with "owner" and "group", as far as they differ from those of `original`."""
     same = {"owner": now.st_uid == original.st_uid, "group": now.st_gid == original.st_gid}
     return [name for name, is_same in same.items() if not is_same]
 
 
 def set_link_owner(new: Entry, original: os.stat_result) -> list[str]:
-    """Give a link the owner and group of the link `original`, and return the parts that could not be set. Raises
+    """Give a link the owner and group of the link `original`, and return `["owner"]` if that is not permitted. Raises
     OSError."""
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
@@ -110,8 +113,8 @@ def set_link_owner(new: Entry, original: os.stat_result) -> list[str]:
 
 
 def _set_owner(descriptor: int, owner: int, group: int) -> bool:
-    """Change owner and group, which only root may do, except for the user's own groups. Return False if it was not
-    allowed."""
+    """Change the owner or the group, where -1 leaves one unchanged. Return False if that is not permitted: only root
+    may change the owner, or set a group that the user does not belong to."""
     if sys.platform == "win32":
         return False
     try:
@@ -122,16 +125,16 @@ def _set_owner(descriptor: int, owner: int, group: int) -> bool:
 
 
 def _set_attributes(descriptor: int, attributes: Attributes) -> list[str]:
-    """Set the attributes of the file, and remove those inherited from its directory. Return those that can't be
-    set."""
+    """Set the attributes of the file, and remove access control lists that it has inherited from its directory.
+    Return the names of the attributes that can't be set."""
     if sys.platform != "linux":
         return []
-    current_values, lost = attributes_of(descriptor), []
-    for name in _INHERITED:
-        if name in current_values and name not in attributes:
+    current_attributes, lost = attributes_of(descriptor), []
+    for name in _ACCESS_CONTROL_LISTS:
+        if name in current_attributes and name not in attributes:
             os.removexattr(descriptor, name)
     for name, value in attributes.items():
-        if current_values.get(name) != value:
+        if current_attributes.get(name) != value:
             try:
                 os.setxattr(descriptor, name, value)
             except OSError:

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 BASE_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""The flags for every file: not inherited by child processes, and without translation of bytes."""
+"""The flags for every file: child processes do not inherit it, and bytes are not translated."""
 _NO_LINK = BASE_FLAGS | getattr(os, "O_NOFOLLOW", 0)
-"""`BASE_FLAGS`, and a link at the end is refused."""
+"""`BASE_FLAGS`, with which also a link at the end of the name is refused."""
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
 """The flags for opening a file to read it, without waiting for the other end of a pipe."""
 SCAN = READ | getattr(os, "O_DIRECTORY", 0)
@@ -21,10 +21,10 @@ SCAN = READ | getattr(os, "O_DIRECTORY", 0)
 DIRECTORY = (
     getattr(os, "O_DIRECTORY", 0)
     | _NO_LINK
-    # Passing through a directory only requires search permission, as in the kernel.
+    # With O_PATH, passing through a directory requires only search permission, as in path names.
     | getattr(os, "O_PATH", os.O_RDONLY)
 )
-"""The flags to open a directory to pass through it."""
+"""The flags for opening a directory through which entries are accessed."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
 _WRITE = os.O_WRONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
 _APPEND = _WRITE | os.O_APPEND
@@ -44,20 +44,20 @@ class System:
     """True if syncing a directory makes the names in it durable."""
 
     def open_root(self, path: str) -> int:
-        """Open the directory at a trusted path, to pass through it."""
+        """Open the directory at a trusted path, to access entries through it."""
         return os.open(path, DIRECTORY)
 
     def open_start(self, path: Path, for_listing: bool) -> int:
-        """Open the directory at a trusted path, which may be a link: to list it if `for_listing`, else to pass
-        through it."""
+        """Open the directory at a trusted path, which may be a link: to list its entries if `for_listing`, otherwise
+        to access entries through it."""
         return os.open(path, (SCAN if for_listing else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0))
 
     def enter(self, directory: int | None, name: str) -> int:
-        """Open a directory, to pass through it."""
+        """Open a directory, to access entries through it."""
         return os.open(name, DIRECTORY, dir_fd=directory)
 
     def open_directory(self, directory: int | None, name: str) -> int:
-        """Open a directory, to list it."""
+        """Open a directory, to list its entries."""
         return os.open(name, SCAN, dir_fd=directory)
 
     def open_file(self, directory: int | None, name: str) -> int:
@@ -93,15 +93,15 @@ class System:
         return os.readlink(name, dir_fd=directory)
 
     def scan(self, directory: int | str) -> AbstractContextManager[Iterator["os.DirEntry[str]"]]:
-        """Return the entries of a directory; use them while it is open."""
+        """Return the entries of a directory. They can be used while the directory is open."""
         return os.scandir(directory)
 
     def rename(self, old: Location, new: Location) -> None:
-        """Rename to an unused name. If it is in use, the system may replace the other file."""
+        """Rename a file to an unused name. If the name is in use, the system may replace the other file."""
         os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def replace(self, old: Location, new: Location) -> None:
-        """Rename, replacing any file with the new name."""
+        """Rename a file, replacing any file with the new name."""
         os.replace(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def link(self, old: Location, new: Location) -> None:
@@ -117,12 +117,12 @@ class System:
         os.rmdir(name, dir_fd=directory)
 
     def is_writable(self, directory: int | None, name: str) -> bool:
-        """Return True if this process may write to the file, or the system can't tell."""
+        """Return True if this process may write to the file, or if the system can't tell."""
         return directory is None or os.access(name, os.W_OK, dir_fd=directory)
 
     def touch(self, descriptor: int, _directory: int | None, name: str) -> None:
-        """Set the access and modification times of an open file to now, whatever the clock of its file system
-        says."""
+        """Set the access and modification times of an open file to the current time of the system, which is more
+        precise than that of some file systems."""
         os.utime(descriptor if os.utime in os.supports_fd else name, ns=(time.time_ns(),) * 2)
 
 

@@ -1,4 +1,4 @@
-"""The help of a program, written by argparse. Loaded only on demand."""
+"""The help of a program, written by argparse. This module is imported only when the help is shown."""
 
 import argparse
 import os
@@ -18,8 +18,9 @@ def help_text(
     usage: str | None,
     version: str | None,
 ) -> str:
-    """Return all options of `program`, as wide as the terminal; `usage` replaces the line made from the fields."""
-    # A usage line with all options would be long.
+    """Return the help of `program` with all options, as wide as the terminal. `usage` replaces the usage line that is
+    made from the fields."""
+    # The usage line does not list the options, because it would be too long.
     parser = argparse.ArgumentParser(program, "%(prog)s [OPTION ...]", description, epilog)
     if version is not None:
         parser.add_argument("--version", action="version", version=version)
@@ -52,7 +53,7 @@ def _with_variable(text: str, variable: str | None) -> str:
 
 
 def _argument_keywords(name: str, field: FieldInfo) -> dict[str, Any]:
-    # The default that argparse would add to the help is suppressed.
+    # SUPPRESS keeps argparse from adding the default to the help.
     if field.annotation is bool:
         action: Any = "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction
         return {"action": action, "default": argparse.SUPPRESS}

@@ -13,7 +13,8 @@ _HELP, _HELP_ALL, _VERSION = "-h", "--help-all", "--version"
 
 
 class OptionParser:
-    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for anything else."""
+    """Reads the options of a program. For anything else it prints one line on stderr, and raises SystemExit with code
+    2."""
 
     def __init__(
         self,
@@ -23,20 +24,20 @@ class OptionParser:
         epilog: str = "",
         usage: str | None = None,
     ) -> None:
-        """`usage` is the usage line of the help, if it can't be derived from the fields."""
+        """`usage` is the usage line of the help, if it can't be made from the fields."""
         self.program = program
         self.groups = groups
         self.description = description
         self.epilog = epilog
         self.usage = usage
         self.version: str | None = None
-        """The text for `--version`; without it, the option does not exist."""
+        """The text that `--version` prints; None if the program does not have this option."""
         self._fields = {name: field for group in groups for name, field in group.fields.items()}
         self._positional = positional_field(self._fields)
 
     def read(self, arguments: Sequence[str] | None) -> Words:
-        """Return the given values by field. Ends the program if an option is unknown, has no value, or asks for
-        help."""
+        """Return the values on the command line by field. Ends the program if an option is unknown or has no value,
+        and after the help or version."""
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = option_spellings(self._fields)
         spellings = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
@@ -47,7 +48,7 @@ class OptionParser:
         line = read_command_line(words, spellings)
         self._end_early(words, line, options)
         values: dict[str, str | list[str]] = {}
-        for name, value, *_ in line.given:
+        for name, value, *_ in line.values:
             field = name or self._positional
             if field is None:
                 continue
@@ -58,7 +59,8 @@ class OptionParser:
         return values
 
     def format_help(self, *, with_rare: bool = False) -> str:
-        """Return the help, as wide as the terminal; `with_rare` groups or without them."""
+        """Return the help, as wide as the terminal; groups that `is_rare` are included only if `with_rare` is
+        true."""
         from .help import help_text
 
         shown = [group for group in self.groups if with_rare or not group.is_rare]
@@ -68,19 +70,19 @@ class OptionParser:
 
     def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
         """End the program with the help or version if requested, or with the first error."""
-        requested = [(item.first, item.name) for item in line.given if item.name in (_HELP, _HELP_ALL, _VERSION)]
-        errors = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
-        for _, what in sorted([*requested, *errors])[:1]:
-            if what in (_HELP, _HELP_ALL):
-                sys.stdout.write(self.format_help(with_rare=what == _HELP_ALL))
+        requested = [(item.first, item.name) for item in line.values if item.name in (_HELP, _HELP_ALL, _VERSION)]
+        errors = [(error.word, error.reason) for error in line.errors if error.reason]
+        for _, message in sorted([*requested, *errors])[:1]:
+            if message in (_HELP, _HELP_ALL):
+                sys.stdout.write(self.format_help(with_rare=message == _HELP_ALL))
                 sys.exit(0)
-            if what == _VERSION:
+            if message == _VERSION:
                 sys.stdout.write(f"{self.version}\n")
                 sys.exit(0)
-            exit_with_error(self.program, f"{what}; see --help")
-        unknown = [fault.word for fault in line.faults]
+            exit_with_error(self.program, f"{message}; see --help")
+        unknown = [error.word for error in line.errors]
         if self._positional is None:
-            unknown += [item.word for item in line.given if item.name is None]
+            unknown += [item.word for item in line.values if item.name is None]
         if unknown:
             first = words[min(unknown)].removeprefix("--").partition("=")[0]
             close = nearest_option(first, [option.removeprefix("--") for option in options])

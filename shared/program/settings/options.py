@@ -1,9 +1,9 @@
-"""A pydantic model as command-line options, environment variables, and keys of a file.
+"""Reads the fields of a pydantic model from command-line options, environment variables, and keys of a file.
 
 Each field becomes `--its-name` and `PREFIX_ITS_NAME`. The command line takes precedence over the environment, and the
-environment over the file. A field marked `positional()` takes the arguments that have no name. From the environment a
-switch takes `1`, `true`, `yes` or `on`; a list of paths is separated as `PATH` is, any other list by commas. Bad
-values end the program with one clear line and exit code 2.
+environment over the file. A field declared with `positional()` gets the positional arguments. In the environment, the
+values of a switch that is on are `1`, `true`, `yes` and `on`; the items of a list of paths are separated as in
+`PATH`, those of other lists by commas. A bad value ends the program with one clear line and exit code 2.
 """
 
 import os
@@ -38,7 +38,8 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class FieldError(ValueError):
-    """An error of a validator of a whole model in one field, so that a message can name the source of its value."""
+    """Raised by a validator of a whole model for an error in one field, so that the message can name the source of
+    this field's value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -46,15 +47,15 @@ class FieldError(ValueError):
 
 
 class FileValue(NamedTuple):
-    """A value in a file, and its place there: `FILE: key`."""
+    """A value in a file, and its source for messages: `FILE: key`."""
 
     value: Any
     source: str
 
 
 class Group(NamedTuple):
-    """Fields that are grouped in the help, under a title; their variables begin with the prefix. Without a title
-    they are the program's own, and without a prefix no variable sets them."""
+    """Fields that form a group in the help, under `title`. Their environment variables begin with `prefix`. A group
+    without a title contains the main options of the program; fields of a group without a prefix have no variables."""
 
     fields: Mapping[str, FieldInfo]
     title: str | None = None
@@ -64,21 +65,21 @@ class Group(NamedTuple):
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:
-    """Declare the field for positional arguments; a model has at most one. If it is `required`, a form asks for it;
-    the settings themselves have to check that it is set."""
+    """Declare the field for positional arguments; a model has at most one. If it is `required`, forms in which users
+    enter settings require it, but the model itself has to check that it is set."""
     extra: dict[str, Any] = {"positional": metavar, "required": required}
     return Field(default=[], description=description, json_schema_extra=extra)
 
 
 def option(default: Any, description: str, metavar: str, *, paths_after: str | None = None) -> Any:
-    """Declare a field whose value the help calls `metavar`. For a text with a path in it, such as `name=PATH`,
-    `paths_after` is the end of the name before the path, or empty if the path comes first."""
+    """Declare a field whose value is called `metavar` in the help. For a value that contains a path, such as
+    `name=PATH`, `paths_after` is the text before the path, here `=`; it is empty if the path comes first."""
     extra: dict[str, Any] = {"metavar": metavar, "paths_after": paths_after}
     return Field(default=default, description=description, json_schema_extra=extra)
 
 
 def secret(default: Any, description: str) -> Any:
-    """Declare a field for a secret, which no command line sets, because that would show it to every process."""
+    """Declare a field for a secret. It has no command-line option, because every process can read command lines."""
     return Field(default=default, description=description, json_schema_extra={"secret": True})
 
 
@@ -88,18 +89,19 @@ def is_secret(field: FieldInfo) -> bool:
 
 
 def paths_after(field: FieldInfo) -> str | None:
-    """Return the end of the name that precedes the path in a value of the field: empty if the whole value is a path,
-    None if there is none. A field that is not a `Path` declares it with `option(paths_after=...)`."""
+    """Return the text before the path in a value of the field, such as `=` in `name=PATH`: empty if the value begins
+    with a path, None if it contains none. A field that is not a `Path` declares this text with
+    `option(paths_after=...)`."""
     return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
 
 
 def expand_home(path: str | Path) -> Path:
-    """Return the path with its `~` expanded to the home directory; unchanged if there is no such home."""
+    """Return the path with `~` expanded to the home directory; unchanged if there is no such directory."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises there)
 
 
 def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:
-    """Return the field for the arguments without a name."""
+    """Return the field for positional arguments; None if there is none."""
     return next((name for name, field in fields.items() if "positional" in extra_of(field)), None)
 
 
@@ -114,7 +116,7 @@ def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
 
 
 def flag_of(name: str) -> str:
-    """Return the option of a field."""
+    """Return the command-line option of a field."""
     return "--" + name.replace("_", "-")
 
 
@@ -133,7 +135,7 @@ def read_options(
     has_valid_defaults: bool = False,
 ) -> Model:
     """Return the model with values from the command line, the environment, the file or its defaults, in this order of
-    precedence. A model that `has_valid_defaults` is validated only if there are other values.
+    precedence. If the model `has_valid_defaults`, it is validated only if there are values other than defaults.
 
     Raises ValueError with one line that names the option, the variable or the key, and the error.
     """
@@ -165,8 +167,8 @@ def read_options(
 
 
 def describe_value_error(kind: str, message: str) -> str:
-    """Return advice on an invalid value, for an operator. `kind` and `message` are pydantic's type and message of the
-    error."""
+    """Return a message about an invalid value, with advice for the operator. `kind` and `message` are pydantic's type
+    and message of the error."""
     reason = _INSTRUCTIONS.get(kind) or message.removeprefix("Value error, ")
     return reason.replace("Input should be", "it must be", 1)
 

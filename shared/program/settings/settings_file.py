@@ -4,8 +4,8 @@
     roots = ["src", "~/notes"]
     port = 8080
 
-A name may be written with `-` or with `_`. Paths are relative to the directory of the file, so that it means the same
-wherever the program is started. This module is imported only if there is a settings file.
+A name may be written with `-` or with `_`. Paths are relative to the directory of the file, so that they do not
+depend on where the program is started. This module is imported only if there is a settings file.
 """
 
 import os
@@ -22,7 +22,8 @@ from .options import FileValue, is_secret, paths_after
 
 
 class SettingsFile(NamedTuple):
-    """The values in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
+    """The values in a settings file, by field; `exposed` is the location of a secret that other users of this machine
+    can read, if any."""
 
     options: dict[str, FileValue]
     exposed: str | None
@@ -45,26 +46,26 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
 
 
 def parse_settings(
-    content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
+    content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, key_prefix: str = ""
 ) -> dict[str, FileValue]:
-    """Return the values of `fields` from the content of the file at `path`, by field; `within` is the prefix of the
-    keys, such as "servers.fetch.". Raises ValueError with a one-line message if a key is unknown."""
+    """Return the values of `fields` from the content of the file at `path`, by field; `key_prefix` precedes the keys
+    in messages, such as "servers.fetch.". Raises ValueError with a one-line message if a key is unknown."""
     options: dict[str, FileValue] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in fields:
             close = nearest(name, fields)
             advice = f"; did you mean {close.replace('_', '-')!r}?" if close else ""
-            raise ValueError(f"{path}: there is no option {within + key!r}{advice}")
+            raise ValueError(f"{path}: there is no option {key_prefix + key!r}{advice}")
         if name in options:
-            raise ValueError(f"{path}: {within}{key} is given twice")
-        source = f"{path}: {within}{key}"
+            raise ValueError(f"{path}: {key_prefix}{key} is given twice")
+        source = f"{path}: {key_prefix}{key}"
         options[name] = FileValue(make_absolute(value, fields[name], path.absolute().parent, source), source)
     return options
 
 
 def read_text(path: Path) -> tuple[str, bool]:
-    """Return the text of a file, and True if users other than its owner may read it. Raises ValueError with a
+    """Return the text of a file, and whether users other than its owner may read it. Raises ValueError with a
     one-line message."""
     try:
         with path.open("rb") as file:
@@ -78,25 +79,25 @@ def read_text(path: Path) -> tuple[str, bool]:
 
 
 def make_absolute(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
-    """Return the value of a field, with its paths made absolute from `directory`.
+    """Return the value of a field, in which relative paths are made absolute paths below `directory`.
 
-    Raises ValueError, which names `source`, for an unknown home directory.
+    Raises ValueError, whose text begins with `source`, for an unknown home directory.
     """
     prefix = paths_after(field)
     if prefix is None:
         return value
     if isinstance(value, list):
-        # Nested lists are not converted: they would be refused anyway, and in YAML a list may contain itself.
+        # Nested lists are not converted: they are refused later anyway, and in YAML a list may contain itself.
         return [item if isinstance(item, list) else make_absolute(item, field, directory, source) for item in value]
     if not isinstance(value, str):
         return value
     start = value.find(prefix) + len(prefix)
     path = value[start:]
-    # A value without a file name, such as "", ":rw" or ":memory:", must not become one.
+    # A value without a file name, such as "", ":rw" or ":memory:", must not become a path.
     if not path.partition(":")[0]:
         return value
     try:
-        # A path that begins with "./" is not a home directory, whatever its name.
+        # A path such as "./~name" names a file in this directory, and not a home directory.
         expanded = Path(path) if path.startswith("./~") else Path(path).expanduser()
         return value[:start] + str(directory / expanded)
     except RuntimeError:

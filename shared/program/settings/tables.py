@@ -1,4 +1,4 @@
-"""The tables of rules about principals in a settings file, which no command-line option could contain.
+"""The tables in a settings file with rules about scopes and principals, which do not fit into command-line options.
 
     [scopes]
     write_file = "files:write"
@@ -8,9 +8,9 @@
     scopes = ["filesystem:read"]
     roots = ["alice"]
 
-A principal's entry has `scopes`, its maximum, and narrower values of the server's options. `[principal."*"]` is for
-all principals without their own entry. In a configuration of several servers each of them has the same tables, and a
-`principal` table with only `scopes` applies to all of them.
+The entry of a principal contains `scopes`, which are the most that it may have, and narrower values of the server's
+options. `[principal."*"]` is for all principals without an entry of their own. In a configuration with several
+servers, each server has these tables, and one more `principal` table, with only `scopes`, applies to all servers.
 """
 
 import re
@@ -42,10 +42,10 @@ class Narrowable(Protocol):
     """Settings that can be narrowed for a principal."""
 
     narrowing: ClassVar[type[BaseModel]]
-    """The model of an entry of a principal."""
+    """The model of the options in a principal's entry."""
 
     def narrow(self, narrowing: Any) -> BaseModel:
-        """Return the settings for a principal with this `narrowing`. Raises ValueError for values that these
+        """Return the settings for a principal whose entry is `narrowing`. Raises ValueError for values that these
         settings do not allow."""
 
 
@@ -53,24 +53,24 @@ def read_rules(
     file_values: Mapping[str, FileValue],
     path: Path,
     settings: BaseModel | None,
-    common: FileValue | None = None,
-    within: str = "",
+    common_principals: FileValue | None = None,
+    key_prefix: str = "",
 ) -> Rules:
     """Return the rules in the tables of `file_values`, which was read from the file at `path`. `settings` are the
-    server's own, if it has any; `common` is the table of principals for several servers; `within` is the prefix of
-    the keys.
+    settings of the server, if it has any; `common_principals` is the `principal` table for all servers; `key_prefix`
+    precedes the keys in messages.
 
-    Raises ValueError with a one-line message for an error.
+    Raises ValueError with a one-line message for an invalid table.
     """
     scopes = _read_table(file_values.get("scopes"))
     principals = _read_table(file_values.get("principal"))
     own_entitlements = {
-        name: _read_entitlement(_check_mapping(entry, source), path, settings, f'{within}principal."{name}".')
+        name: _read_entitlement(_check_mapping(entry, source), path, settings, f'{key_prefix}principal."{name}".')
         for name, (entry, source) in principals.items()
     }
     limits = {
         name: _read_entitlement(_check_mapping(*value_and_source), path, None, f'principal."{name}".')
-        for name, value_and_source in _read_table(common).items()
+        for name, value_and_source in _read_table(common_principals).items()
     }
     scopes_by_key = {}
     for key, (value, source) in scopes.items():
@@ -79,7 +79,7 @@ def read_rules(
         scopes_by_key[key] = _read_scopes_at(value, source)
     entitlements: dict[str, Entitlement] = {}
     for name in {**limits, **own_entitlements}:
-        # Both apply: the entry for this server, and the one for all servers.
+        # Both entries apply: the one for this server, and the one for all servers.
         own, shared = (
             entries.get(name) or entries.get("*") or Entitlement() for entries in (own_entitlements, limits)
         )
@@ -88,7 +88,7 @@ def read_rules(
 
 
 def _read_table(file_value: FileValue | None) -> dict[str, tuple[Any, str]]:
-    """Return the values of a table, by its keys, with their places."""
+    """Return the values of a table with their sources for messages, by key."""
     if file_value is None:
         return {}
     content = _check_mapping(file_value.value, file_value.source)
@@ -108,10 +108,10 @@ def _read_scopes_at(value: Any, source: str) -> frozenset[str]:
         raise ValueError(f"{source}: {error}") from None
 
 
-def _read_entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
+def _read_entitlement(content: dict[str, Any], path: Path, settings: object, key_prefix: str) -> Entitlement:
     narrowable = settings if isinstance(settings, Narrowable) else None
     fields = {} if narrowable is None else narrowable.narrowing.model_fields
-    narrower_values = parse_settings(content, {"scopes": TABLES["scopes"], **fields}, path, within)
+    narrower_values = parse_settings(content, {"scopes": TABLES["scopes"], **fields}, path, key_prefix)
     scopes = narrower_values.pop("scopes", None)
     ceilings = () if scopes is None else (_read_scopes_at(*scopes),)
     if not narrower_values or narrowable is None:
@@ -120,4 +120,4 @@ def _read_entitlement(content: dict[str, Any], path: Path, settings: object, wit
     try:
         return Entitlement(ceilings, narrowable.narrow(narrowing))
     except ValueError as error:
-        raise ValueError(f"{path}: {within.removesuffix('.')}: {error}") from None
+        raise ValueError(f"{path}: {key_prefix.removesuffix('.')}: {error}") from None

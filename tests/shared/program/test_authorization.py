@@ -19,7 +19,7 @@ from shared.auth.authenticators import OAuthTokens
 from shared.auth.tokens import StaticTokens
 from shared.auth.tokens_file import digest_of
 from shared.program.authorization import check_public_url
-from shared.program.process import Options, http_options, token_of
+from shared.program.process import Options, http_options, read_listener_token
 from shared.protocol.http.protected import WELL_KNOWN
 from shared.protocol.identity import Principal
 from tests.raw import ROOT, Json, Raw, call, headers_of, listening, request, stateless
@@ -33,14 +33,14 @@ PUBLIC = "https://mcp.example.org"
 def options_of(**options: Any) -> Any:
     """Returns the HTTP options that these options make."""
     read = Options.model_validate({"transport": "http", **options})
-    return http_options(read, token_of(read))
+    return http_options(read, read_listener_token(read))
 
 
 @pytest.mark.slow
 def test_oauth_libraries_are_not_loaded_without_an_issuer() -> None:
     code = (
-        "import sys; from shared.program.process import Options, http_options, token_of\n"
-        "options = Options(transport='http', token='t'); http_options(options, token_of(options))\n"
+        "import sys; from shared.program.process import Options, http_options, read_listener_token\n"
+        "options = Options(transport='http', token='t'); http_options(options, read_listener_token(options))\n"
         "print({'joserfc', 'httpx', 'authlib', 'cryptography'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shared import Implementation, Server
-from shared.program.process import run_to_the_end
+from shared.program.process import run_program
 from tests.shared.server.peer import talking
 
 
@@ -44,7 +44,7 @@ def test_sys_exit_in_a_tool_is_an_internal_error(
                 answer = await peer.request("tools/call", {"name": "fail", "arguments": {}})
                 errors.append(answer["error"]["message"])
 
-    assert run_to_the_end("test", main, prefer_uvloop=prefer_uvloop) == 0
+    assert run_program("test", main, prefer_uvloop=prefer_uvloop) == 0
     assert errors == ["internal error"] * 2
     assert "sys.exit() was called in a task" in caplog.text
 
@@ -52,4 +52,4 @@ def test_sys_exit_in_a_tool_is_an_internal_error(
 @pytest.mark.parametrize("prefer_uvloop", [False, True])
 def test_sys_exit_in_a_program_ends_it(prefer_uvloop: bool) -> None:
     with pytest.raises(SystemExit, match="3"):
-        run_to_the_end("test", leave, prefer_uvloop=prefer_uvloop)
+        run_program("test", leave, prefer_uvloop=prefer_uvloop)

@@ -100,7 +100,7 @@ def test_a_broken_installation_is_forcibly_reinstalled(wheel: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_environment_without_pip_uses_uv(tmp_path: Path) -> None:
-    site = installed(tmp_path, None).site
+    site = installed(tmp_path, None).site_packages
     assert site is not None
     folder = site / "shared" / "program"
     folder.mkdir(parents=True)

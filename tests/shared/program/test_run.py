@@ -21,7 +21,7 @@ from servers.filesystem.server import app as filesystem
 from shared import Implementation, Server
 from shared.errors import DeclarationError
 from shared.program.process import Failed, http_options, set_limits
-from shared.program.run import Options, open_audit, own_prefix, run, run_app
+from shared.program.run import Options, open_audit, run, run_app, variable_prefix
 from shared.telemetry.audit_file import AuditFile
 from tests.raw import (
     FILES,
@@ -267,14 +267,14 @@ def test_a_settings_field_with_the_name_of_a_common_option_is_refused(name: str,
 
 @pytest.mark.parametrize("name", ["My Server 2", "my-server.2", "MY_SERVER_2"])
 def test_environment_variables_of_a_server_have_valid_names(name: str) -> None:
-    assert own_prefix(Server[None](Implementation(name=name, version="1"))).upper() == "MCP_MY_SERVER_2"
+    assert variable_prefix(Server[None](Implementation(name=name, version="1"))).upper() == "MCP_MY_SERVER_2"
 
 
 def test_a_failed_program_reports_the_reason_and_exits_with_1(capfd: pytest.CaptureFixture[str]) -> None:
     async def fail() -> None:
         raise Failed("nobody is there\x1b[1m")
 
-    assert run_app("door", Server[None](Implementation(name="door", version="1")), Options(), ready=fail) == 1
+    assert run_app("door", Server[None](Implementation(name="door", version="1")), Options(), wait_ready=fail) == 1
     assert capfd.readouterr() == ("", "door: nobody is there\N{REPLACEMENT CHARACTER}[1m\n")
 
 
@@ -288,7 +288,7 @@ async def wait():
     await anyio.sleep_forever()
 
 app = Server[None](Implementation(name="door", version="1"))
-raise SystemExit(run_app("door", app, Options(), ready=wait))
+raise SystemExit(run_app("door", app, Options(), wait_ready=wait))
 """
 
 

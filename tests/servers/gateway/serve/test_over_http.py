@@ -28,11 +28,11 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     started: list[Any] = []
     limited: list[tuple[str, float]] = []
 
-    def run_to_the_end(_: str, run: "partial[Any]", **__: Any) -> int:
+    def run_program(_: str, run: "partial[Any]", **__: Any) -> int:
         started.extend(run.args)
         return 7
 
-    monkeypatch.setattr(over_http, "run_to_the_end", run_to_the_end)
+    monkeypatch.setattr(over_http, "run_program", run_program)
     monkeypatch.setattr(over_http, "set_up_process", lambda *_: None)
     monkeypatch.setattr(over_http, "log_commands", lambda *_: None)
     monkeypatch.setattr(over_http, "stores_of", lambda _: str.upper)

@@ -202,7 +202,9 @@ async def test_the_sample_handler_gets_a_model_of_the_conversation() -> None:
 @pytest.mark.parametrize("more", [{"tools": []}, {"toolChoice": {"mode": "none"}}])
 async def test_sampling_with_undeclared_tools_is_refused(more: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="sampling with tools was not declared"):
-        await Handlers(ClientOptions(sample=Person(blue()))).input_handlers["sampling/createMessage"]({**ASKED, **more})
+        await Handlers(ClientOptions(sample=Person(blue()))).input_handlers["sampling/createMessage"](
+            {**ASKED, **more}
+        )
 
 
 async def test_sampling_with_declared_tools_passes_them_to_the_handler() -> None:
@@ -236,7 +238,9 @@ TEXT = {"type": "text", "text": "?"}
     ],
 )
 async def test_tool_results_in_a_conversation_must_follow_their_calls(messages: list[Any], fault: str | None) -> None:
-    answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).input_handlers["sampling/createMessage"]
+    answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).input_handlers[
+        "sampling/createMessage"
+    ]
     asked = {"messages": messages, "maxTokens": 9}
     if fault is None:
         assert (await answer(asked))["model"] == "painter"

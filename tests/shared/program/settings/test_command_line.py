@@ -5,7 +5,13 @@ from itertools import product
 
 import pytest
 
-from shared.program.settings.command_line import CommandLine, Fault, GivenValue, read_command_line, spellings
+from shared.program.settings.command_line import (
+    CommandLine,
+    CommandLineError,
+    GivenValue,
+    read_command_line,
+    spellings,
+)
 
 OPTIONS = {
     **spellings("deny", "--deny", is_switch=False),
@@ -41,12 +47,12 @@ def read_by_argparse(parser: argparse.ArgumentParser, line: list[str]) -> object
 
 def read_by_us(line: list[str]) -> object:
     found = read_command_line(line, OPTIONS)
-    if found.faults:
+    if found.errors:
         return None
-    last = {one.name: one.value for one in found.given}
+    last = {one.name: one.value for one in found.values}
     return {
-        "words": [one.value for one in found.given if one.name is None],
-        "deny": [one.value for one in found.given if one.name == "deny"],
+        "words": [one.value for one in found.values if one.name is None],
+        "deny": [one.value for one in found.values if one.name == "deny"],
         "level": last.get("level"),
         "poll": {"1": True, "0": False, None: None}[last.get("poll")],
         "no_auth": "no_auth" in last,
@@ -62,34 +68,34 @@ def test_a_command_line_is_read_as_by_argparse(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("line", "given", "faults"),
+    ("line", "values", "errors"),
     [
         (["a", "-"], [GivenValue(None, "a", 0, 0, 0), GivenValue(None, "-", 1, 1, 0)], []),
         (["--deny", "x"], [GivenValue("deny", "x", 0, 1, 0)], []),
         (["a", "--deny=x=y"], [GivenValue(None, "a", 0, 0, 0), GivenValue("deny", "x=y", 1, 1, 7)], []),
         (["--no-poll", "--poll"], [GivenValue("poll", "0", 0, 0, 9), GivenValue("poll", "1", 1, 1, 6)], []),
         (["--", "--poll", "--"], [GivenValue(None, "--poll", 1, 1, 0), GivenValue(None, "--", 2, 2, 0)], []),
-        (["a", "--nope=1"], [GivenValue(None, "a", 0, 0, 0)], [Fault(1, "")]),
+        (["a", "--nope=1"], [GivenValue(None, "a", 0, 0, 0)], [CommandLineError(1, "")]),
         (
             ["--deny", "--poll"],
             [GivenValue("poll", "1", 1, 1, 6)],
-            [Fault(0, "argument --deny: expected one argument")],
+            [CommandLineError(0, "argument --deny: expected one argument")],
         ),
         (
             ["--deny", "--", "x"],
             [GivenValue(None, "x", 2, 2, 0)],
-            [Fault(0, "argument --deny: expected one argument")],
+            [CommandLineError(0, "argument --deny: expected one argument")],
         ),
-        (["--no-auth=1"], [], [Fault(0, "argument --no-auth: ignored explicit argument '1'")]),
-        (["--no-no-auth"], [], [Fault(0, "")]),
+        (["--no-auth=1"], [], [CommandLineError(0, "argument --no-auth: ignored explicit argument '1'")]),
+        (["--no-no-auth"], [], [CommandLineError(0, "")]),
     ],
 )
 def test_options_and_faults_have_their_position(
-    line: list[str], given: list[GivenValue], faults: list[Fault]
+    line: list[str], values: list[GivenValue], errors: list[CommandLineError]
 ) -> None:
-    assert read_command_line(line, OPTIONS) == CommandLine(given, faults)
+    assert read_command_line(line, OPTIONS) == CommandLine(values, errors)
 
 
 def test_the_fault_of_an_invalid_choice_names_the_choices() -> None:
-    (fault,) = read_command_line(["a", "--level", "up"], OPTIONS).faults
-    assert fault == Fault(1, "argument --level: invalid choice: 'up' (choose from 'low', 'high')")
+    (fault,) = read_command_line(["a", "--level", "up"], OPTIONS).errors
+    assert fault == CommandLineError(1, "argument --level: invalid choice: 'up' (choose from 'low', 'high')")
