@@ -39,14 +39,14 @@ __all__ = [
     "EventLog",
     "EventReader",
     "EventStream",
+    "ImmediateReceiver",
+    "ImmediateStream",
+    "ImmediateTransport",
     "InteractiveCredentials",
     "Limiter",
     "Notice",
     "Observer",
     "Post",
-    "PromptReceiver",
-    "PromptStream",
-    "PromptTransport",
     "Quota",
     "Rate",
     "RemoteAuthenticator",
@@ -91,8 +91,8 @@ class ClosableTransport(Transport, Protocol):
 
 
 @runtime_checkable
-class PromptTransport(Protocol):
-    """An optional addition to a transport: messages can be sent immediately, without a turn of the event loop."""
+class ImmediateTransport(Protocol):
+    """An optional addition to a transport, which can send messages immediately, without a turn of the event loop."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Send messages in order if this is possible without waiting. Otherwise, or if the peer has disconnected,
@@ -100,9 +100,9 @@ class PromptTransport(Protocol):
 
 
 @runtime_checkable
-class PromptReceiver(Protocol):
-    """An optional addition to a transport: messages are handled as soon as they arrive, without a turn of the event
-    loop."""
+class ImmediateReceiver(Protocol):
+    """An optional addition to a transport, which can pass on messages as soon as they arrive, without a turn of the
+    event loop."""
 
     def receive_by(self, handle: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
         """Call `handle` with messages as soon as they arrive, while `receive` is waiting. `handle` returns those that
@@ -129,8 +129,8 @@ class ByteStream(Protocol):
 
 
 @runtime_checkable
-class PromptStream(Protocol):
-    """An optional addition to a byte stream, which makes its transport a `PromptTransport`."""
+class ImmediateStream(Protocol):
+    """An optional addition to a byte stream, which makes its transport an `ImmediateTransport`."""
 
     def try_send(self, data: bytes, /) -> bool:
         """Send all of `data` if this is possible without waiting. Otherwise, or if the peer has disconnected, return

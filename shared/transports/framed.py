@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from ..contracts import ByteStream, ClosableTransport, PromptStream
+from ..contracts import ByteStream, ClosableTransport, ImmediateStream
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message
@@ -24,7 +24,7 @@ def framed(stream: ByteStream, codec: Codec) -> ClosableTransport:
 class _Framed:
     def __init__(self, stream: ByteStream, codec: Codec) -> None:
         self._stream = stream
-        self._prompt_stream = stream if isinstance(stream, PromptStream) else None
+        self._immediate_stream = stream if isinstance(stream, ImmediateStream) else None
         self._codec = codec
         self._has_ended = False
 
@@ -43,10 +43,10 @@ class _Framed:
         raise anyio.EndOfStream
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        if self._prompt_stream is None:
+        if self._immediate_stream is None:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
-        return not data or self._prompt_stream.try_send(data)
+        return not data or self._immediate_stream.try_send(data)
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])

@@ -86,7 +86,7 @@ async def serve(
     use is counted. Never raises because of an error of the peer."""
     stream = _Stream(transport)
     connection = stream.connection = running.connect(principal, stream.on_outgoing, client)
-    # The method of a `PromptReceiver`.
+    # The method of an `ImmediateReceiver`.
     receive_by = getattr(transport, "receive_by", None)
     if receive_by is not None:
         receive_by(stream.receive)
@@ -118,7 +118,7 @@ class _Stream:
 
     def __init__(self, transport: "Transport") -> None:
         self._transport = transport
-        # The method of a `PromptTransport`.
+        # The method of an `ImmediateTransport`.
         self._try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
         self._ready = asyncio.Event()
         self._unsent: list[Outgoing] = []
