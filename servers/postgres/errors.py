@@ -87,11 +87,11 @@ class PostgresError(SqlError):
         self.context = ""
         """PostgreSQL's description of the error's context."""
 
-    def add_place(self, where: str) -> SqlError:
+    def add_place(self, location: str) -> SqlError:
         """Like `SqlError.add_place`, but keep the properties of this class."""
-        if not where:
+        if not location:
             return self
-        error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)
+        error = PostgresError(self.code, f"{location}: {self.reason}", self.suggestion, self.quoted, self.state)
         error.position, error.context = self.position, self.context
         return error
 
@@ -112,22 +112,22 @@ def from_result(result: PGresult, sql: str, prefix_length: int = 0) -> PostgresE
     code, reason, suggestion = _BY_STATE.get(matching_state, ("bad_statement", "", ""))
     position_text = read(Field.STATEMENT_POSITION)
     position = int(position_text) - 1 - prefix_length if position_text.isdecimal() else -1
-    where = ""
+    location = ""
     if 0 <= position <= len(sql):
         line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)
-        where = f" at line {line}, column {position - start}"
+        location = f" at line {line}, column {position - start}"
     if reason:
         error = PostgresError(code, f"{reason} ({state})", suggestion, (), state)
     else:
         messages = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
         quoted = tuple(word[:_MAX_MESSAGE_LENGTH] for word in messages if word)
         # PostgreSQL takes ? for an operator, and reports the position after it.
-        if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
+        if location and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
-        elif where and sql[position : position + 1] == "$":
+        elif location and sql[position : position + 1] == "$":
             suggestion = suggestion or PARAMETER_AS_NAME
-        error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
-        error.position = position if where else None
+        error = PostgresError(code, f"PostgreSQL refuses it{location} ({state})", suggestion, quoted, state)
+        error.position = position if location else None
     error.context = read(Field.CONTEXT)
     return error
 

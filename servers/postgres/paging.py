@@ -20,7 +20,7 @@ class FilledPage(NamedTuple):
 
     names: list[str]
     page: Page
-    more: bool
+    has_more: bool
     """True if there are rows after these."""
 
 

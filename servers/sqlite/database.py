@@ -1,4 +1,4 @@
-"""A SQLite database behind the interface that all engines share, with the threads of its connections."""
+"""An SQLite database behind the interface that all engines share; its connections work in threads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -57,7 +57,7 @@ class SqliteDatabase:
         await self._database.check()
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if that needs no thread, and therefore no turn; otherwise None."""
+        """Return all rows of `query` if the event loop itself can read them; otherwise None."""
         quick = self._database.quick
         if not quick.can_run(query.sql):
             return None
@@ -74,11 +74,11 @@ class SqliteDatabase:
     async def read(
         self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
+        """Return the first rows of `query`, or the rows after those that came with `cursor`. Raises SqlError."""
         with statement_span(query.sql, self.system, self.name):
             result = await self._snapshots.read(self._database, query, limits, owner, cursor, job)
-        if cursor is None and not result.answer.more:
-            await self._database.learn(query.sql, query.parameters, result.answer.seconds)
+        if cursor is None and not result.answer.has_more:
+            await self._database.learn(query.sql, query.parameters, result.answer.duration)
         declared = await self._database.find_declared_types(query.sql, result.answer.schema_version)
         return _query_rows(result.answer, declared, result.cursor, changed=result.changed)
 
@@ -124,7 +124,7 @@ class SqliteDatabase:
         return await self._read(partial(write_export, query, request), job)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Compile the statement without running it. Raises the errors that it would raise before it runs."""
+        """Compile the statement without running it. Raises SqlError if it is not allowed or not valid."""
         work = partial(queries.require_compiles, query.sql)
         if writes:
             async with self._database.writer() as connection:
@@ -168,4 +168,4 @@ class SqliteDatabase:
 def _query_rows(
     answer: Answer, declared: Sequence[str | None], cursor: str | None = None, *, changed: bool = False
 ) -> QueryRows:
-    return QueryRows(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)
+    return QueryRows(answer.names, declared, answer.page, answer.has_more, cursor, changed, answer.duration)

@@ -1,6 +1,6 @@
-"""The only place where an error of the `sqlite3` module becomes a `SqlError`.
+"""The only place where an error of the `sqlite3` module becomes an `SqlError`.
 
-The code comes from SQLite's own name for the error, never from its message.
+The code comes from SQLite's name for the error, such as SQLITE_BUSY, never from the message.
 """
 
 import re
@@ -10,18 +10,18 @@ from servers.common.sql.errors import PARAMETER_AS_NAME, SqlError
 from shared.text import escape
 
 _MAX_MESSAGE_LENGTH = 500
-"""Maximum number of characters in SQLite's own message, which may repeat the statement."""
+"""Maximum number of characters of a quoted message of SQLite, which may repeat the statement."""
 _CONSTRAINT = 19
-"""SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
+"""SQLITE_CONSTRAINT, which is also the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
 
 _BAD_SCHEMA = "malformed database schema ("
 """The start of SQLite's message for a statement in the schema that it can't parse."""
 _PARAMETER = re.compile(r'near "[?:@$]\w*": syntax error')
 
-# By SQLite's name for the error, or the beginning of that name: a code, its meaning, and a remedy. If these are
-# empty, SQLite's own message is used.
+# By SQLite's name for the error, or the first two words of it: the code, the reason and the suggestion of the error.
+# If the reason is empty, SQLite's own message is quoted.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
-    # The policy gives the reason for a refusal. If it was not called, a name could not be passed to it.
+    # Usually the policy has given the reason for a refusal. If it was not called, SQLite could not pass it a name.
     "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be checked", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
@@ -52,10 +52,10 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
 
 
 def from_sqlite(error: Exception) -> SqlError:
-    """Return the `SqlError` for an exception of the `sqlite3` module about a caller's statement or its parameters."""
+    """Return the `SqlError` for an exception that the `sqlite3` module raised for a statement or its parameters."""
     if isinstance(error, MemoryError):
         return SqlError(*_BY_NAME["SQLITE_NOMEM"])
-    words = str(error)[:_MAX_MESSAGE_LENGTH]
+    message = str(error)[:_MAX_MESSAGE_LENGTH]
     if isinstance(error, OverflowError):
         return SqlError("bad_parameters", "an integer has more than 64 bits")
     if isinstance(error, UnicodeDecodeError):
@@ -65,20 +65,20 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "a text contains half of a surrogate pair, which UTF-8 can't represent")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
-        # Errors that the module itself detects: a second statement, the number of parameters, a NUL character.
-        if isinstance(error, sqlite3.Warning) or "one statement" in words:
+        # Errors that the module itself detects: a second statement, a wrong number of parameters, a NUL character.
+        if isinstance(error, sqlite3.Warning) or "one statement" in message:
             return SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
-        return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
+        return SqlError("bad_parameters" if "binding" in message else "bad_statement", escape(message))
     if error.sqlite_errorcode & 0xFF == _CONSTRAINT:  # type: ignore[attr-defined]
-        # Python 3.11 has no name for some errors, such as a value of another type in a STRICT table.
+        # Python 3.11 has no names for some errors, such as that for a value of a wrong type in a STRICT table.
         name = name if name.startswith("SQLITE_") else "SQLITE_CONSTRAINT"
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")
     )
-    if words.startswith(_BAD_SCHEMA):
+    if message.startswith(_BAD_SCHEMA):
         reason = f"the schema is damaged, or was written by a newer SQLite than this one, {sqlite3.sqlite_version}"
-        return SqlError(code, reason, "The operator can use a newer Python, or restore a backup.", (words,))
+        return SqlError(code, reason, "The operator can use a newer Python, or restore a backup.", (message,))
     if reason:
         return SqlError(code, f"{reason} ({name})", suggestion)
-    suggestion = suggestion or (PARAMETER_AS_NAME if _PARAMETER.fullmatch(words) else "")
-    return SqlError(code, f"SQLite refuses it ({name})", suggestion, (words,))
+    suggestion = suggestion or (PARAMETER_AS_NAME if _PARAMETER.fullmatch(message) else "")
+    return SqlError(code, f"SQLite refuses it ({name})", suggestion, (message,))

@@ -1,4 +1,4 @@
-"""Other programs' notations for the path of a database, such as `sqlite:///shop.db` and `file:shop.db`."""
+"""The notations of other programs for the path of a database, such as `sqlite:///shop.db` and `file:shop.db`."""
 
 import re
 from urllib.parse import unquote
@@ -9,7 +9,7 @@ _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://|(?P<file>file):", r
 
 
 def read_location(location: str) -> str:
-    """Return the path of a database from a path or a URL.
+    """Return the path of a database, given the path or a URL.
 
     A path after `sqlite://` begins after one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
     `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of another kind, or with parameters.

@@ -1,4 +1,4 @@
-"""Pages: as many rows of a cursor as fit into one result."""
+"""Fills a page with as many rows of a cursor as fit into one result."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -25,7 +25,7 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
 
 
 def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:
-    """Return the only row of a query in the form of `fill_page`; None if it does not fit uncut."""
+    """Return the page with the only row of a query, like `fill_page`; None if the row would have to be truncated."""
     encoded = [encode_row(row, limits.cell_bytes)]
     if measure(encoded) > find_space_for_rows(names, limits):
         return None

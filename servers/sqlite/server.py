@@ -1,7 +1,7 @@
-"""The SQLite server: its features, and the opening of its databases.
+"""The SQLite server: its features, and the lifespan that opens its databases.
 
-The parts shared with other database servers are in `servers/common/sql`. The packages next to this module do the
-work, in the connections' threads.
+Parts that all SQL servers share are in `servers/common/sql`; the packages next to this module work with SQLite, in
+the threads of the connections.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ app = make_server(
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     settings: Settings = opening.settings
-    snapshots, used = Snapshots(), asyncio.Event()
+    snapshots, was_used = Snapshots(), asyncio.Event()
     share_one_arena()
     async with (
         open_databases(
@@ -61,10 +61,10 @@ async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
         for database in databases:
             database.readers.on_exhausted = partial(snapshots.release_oldest, database)
             for pool in database.pools:
-                pool.on_returned = used.set
+                pool.on_returned = was_used.set
         group.start_soon(snapshots.run)
-        group.start_soon(watch_memory, used)
+        group.start_soon(watch_memory, was_used)
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources)
-        named = Databases(SqliteDatabase(database, snapshots) for database in databases)
-        async with serve(opening, SQLITE, named, watch, group) as opened:
-            yield opened
+        sql_databases = Databases(SqliteDatabase(database, snapshots) for database in databases)
+        async with serve(opening, SQLITE, sql_databases, watch, group) as state:
+            yield state

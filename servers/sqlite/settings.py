@@ -19,10 +19,10 @@ from .engine.opening import ConnectionOptions
 from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
-"""For each permission in `--db`, whether the database is writable."""
+"""For each access mode in `--db`, True if the database is writable."""
 _MAX_ATTACHED = 10
-"""Maximum number of databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
-_RESERVED = {"main", "temp"}
+"""Maximum number of databases that SQLite attaches to another one (https://sqlite.org/limits.html, 11)."""
+_RESERVED_NAMES = {"main", "temp"}
 """Names of schemas of SQLite itself."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -80,7 +80,7 @@ class _Memory(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """The part of the databases that a principal can be limited to, and the names hidden from it."""
+    """The databases and the directory to which the operator limits a principal, and the names hidden from it."""
 
     hide: _HiddenNames = Field(
         [], description="tables and columns hidden from the principal, in addition to those of --hide"
@@ -88,7 +88,7 @@ class Narrowing(settings.Narrowing):
 
 
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
-    """The databases, whether they may be changed, and the limits of one statement."""
+    """All settings of this server."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     missing_hint: ClassVar[str] = "specify at least one DATABASE, or --demo"
@@ -105,7 +105,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         if len(self.sources) > _MAX_ATTACHED + 1:
             raise ValueError(f"--attach takes {_MAX_ATTACHED + 1} databases at most")
         for source in self.sources:
-            if source.name.lower() in _RESERVED:
+            if source.name.lower() in _RESERVED_NAMES:
                 raise ValueError(f"with --attach no database can be called {source.name!r}; {self.naming_hint}")
         if len({source.name.lower() for source in self.sources}) < len(self.sources):
             raise ValueError(
@@ -115,7 +115,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     @cached_property
     def sources(self) -> list[Source]:
-        """The databases, each with its mode."""
+        """The databases with their access modes."""
         sources = []
         for path in self.databases:
             name = "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
@@ -133,13 +133,13 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         return [source for source in sources if self._names is None or source.name in self._names]
 
     def narrow(self, narrowing: settings.Narrowing) -> Self:
-        """Return these settings for a principal that has only these databases, and may see less of them. Raises
-        ValueError."""
-        own = super().narrow(narrowing)
-        own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
-        if own.attach and own.hide:
+        """Return these settings for a principal that may only use the databases and the directory of `narrowing`, and
+        from whom more names are hidden. Raises ValueError."""
+        narrowed = super().narrow(narrowing)
+        narrowed.hide = [*self.hide, *getattr(narrowing, "hide", ())]
+        if narrowed.attach and narrowed.hide:
             raise ValueError("hide: --attach lets statements read what would be hidden")
-        return own
+        return narrowed
 
     @property
     def connection_options(self) -> ConnectionOptions:
@@ -155,5 +155,5 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     @property
     def writes(self) -> bool:
-        """True if at least one database may be changed; one in memory always may be."""
+        """True if at least one database may be changed. A database in memory is always writable."""
         return super().writes or any(str(source.path) == MEMORY for source in self.sources)

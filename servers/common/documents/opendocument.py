@@ -70,8 +70,8 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
         raise DocumentError("bad_argument", "the document has no pages to choose from", "Omit pages.")
     elif content.tag == f"{_OFFICE}spreadsheet":
         counts = {"sheets": len(sheets)}
-        named = [table for table in sheets if table.get(f"{_TABLE}name") == sheet]
-        html = "".join(map(writer.sheet, named or sheets))
+        requested = [table for table in sheets if table.get(f"{_TABLE}name") == sheet]
+        html = "".join(map(writer.sheet, requested or sheets))
     else:
         html = writer.blocks(content)
     html = html.replace("</pre><pre>", "\n")
@@ -102,10 +102,10 @@ class _Writer:
             style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name")
             for style in root.iter(f"{_STYLE}style")
         }
-        named = package.xml("styles.xml").iter(f"{_TEXT}list-style") if "styles.xml" in package.names else ()
+        list_styles = package.xml("styles.xml").iter(f"{_TEXT}list-style") if "styles.xml" in package.names else ()
         self._numbered_lists = {
             style.get(f"{_STYLE}name")
-            for style in (*named, *root.iter(f"{_TEXT}list-style"))
+            for style in (*list_styles, *root.iter(f"{_TEXT}list-style"))
             if next(iter(style.iter(f"{_TEXT}list-level-style-number")), None) is not None
             and style[0].tag.endswith("-number")
         }
@@ -142,8 +142,8 @@ class _Writer:
             return self._count_left_out("hidden slides")
         frames = [frame for frame in page if frame.tag != f"{_PRESENTATION}notes"]
         titles = [frame for frame in frames if frame.get(f"{_PRESENTATION}class") == "title" and text_of(frame)]
-        words = text_of(titles[0]) if titles else ""
-        head = f"<h2>Slide {number}{': ' if words else ''}{escape(words)}</h2>"
+        text = text_of(titles[0]) if titles else ""
+        head = f"<h2>Slide {number}{': ' if text else ''}{escape(text)}</h2>"
         texts = "".join(self._frame(frame) for frame in frames if frame not in titles[:1])
         spoken = page.findall(f"{_PRESENTATION}notes/{_DRAW}frame")
         notes = "".join(self._frame(frame) for frame in spoken if frame.get(f"{_PRESENTATION}class") == "notes")
@@ -184,10 +184,10 @@ class _Writer:
         return f"<h{rank}>{self._inline(element)}</h{rank}>"
 
     def _paragraph(self, element: Element) -> str:
-        words = self._inline(element)
+        text = self._inline(element)
         after = "".join(map(self._frame, element.iter(f"{_DRAW}frame")))
         opening, closing = _PARAGRAPHS.get(self._find_style_name(element), ("<p>", "</p>"))
-        return f"{opening}{words}{closing}{after}" if words.strip() else after
+        return f"{opening}{text}{closing}{after}" if text.strip() else after
 
     def _list(self, element: Element, style: str | None) -> str:
         style = element.get(f"{_TEXT}style-name") or style
@@ -229,18 +229,18 @@ class _Writer:
             return self._formula(element)
         if element.tag.startswith((_DRAW, _OFFICE)):
             return ""
-        words = self._inline(element)
+        text = self._inline(element)
         if name == "a":
-            return f'<a href="{escape(element.get(_HREF) or "")}">{words}</a>'
+            return f'<a href="{escape(element.get(_HREF) or "")}">{text}</a>'
         if name == "span" and self._find_style_name(element) == "Source_20_Text":
-            return f"<code>{words}</code>"
+            return f"<code>{text}</code>"
         style = self._styles.get(element.get(f"{_TEXT}style-name")) if name == "span" else None
-        if style is None or not words.strip():
-            return words
+        if style is None or not text.strip():
+            return text
         if style.hidden:
             return self._count_left_out("hidden texts")
-        words = f"<strong>{words}</strong>" if style.bold else words
-        return f"<em>{words}</em>" if style.italic else words
+        text = f"<strong>{text}</strong>" if style.bold else text
+        return f"<em>{text}</em>" if style.italic else text
 
     def _frame(self, frame: Element) -> str:
         """Return the content of a frame: texts, a table, the data of a chart, or the description of a picture."""
@@ -254,8 +254,8 @@ class _Writer:
         if html or (root is not None and root.tag == _MATH):
             return html
         descriptions = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
-        words = next((text for element in descriptions if element is not None and (text := text_of(element))), "")
-        return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""
+        text = next((text for element in descriptions if element is not None and (text := text_of(element))), "")
+        return f"<p><em>Picture: {escape(text)}</em></p>" if text else ""
 
     def _formula(self, frame: Element) -> str:
         root = self._embedded_object(frame)
@@ -303,15 +303,15 @@ class _Writer:
         for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:
                 continue
-            words = self.blocks(cell) if self._cells_left > 0 else ""
+            text = self.blocks(cell) if self._cells_left > 0 else ""
             self._is_cut = self._is_cut or self._cells_left <= 0
             times = min(int(cell.get(f"{_TABLE}number-columns-repeated") or 1), MAX_COLUMNS)
-            if not words:
+            if not text:
                 empty += times
                 continue
             self._cells_left -= times
             yield from [""] * empty
-            yield from [words] * times
+            yield from [text] * times
             empty = 0
 
 

@@ -85,23 +85,23 @@ class Inline:
         if tag == "img":
             return self._image(element)
         if tag in _CODE:
-            code = squeeze(Inline(self.base, self.page, plain=True).inside(element))
+            code = squeeze(Inline(self.base, self.page, plain=True).contents(element))
             return code if self.plain or not code else code_span(code)
         if tag == "math":
             tex = tex_of(element)
             return tex if self.plain or not tex else f"${tex}$"
         if tag == "a" and not self.plain:
             return self._link(element)
-        inside = self.inside(element)
+        contents = self.contents(element)
         if tag == "q":
-            return f'"{inside}"'
+            return f'"{contents}"'
         if tag == "rt":
-            return f"({inside.strip()})" if inside.strip() else ""
+            return f"({contents.strip()})" if contents.strip() else ""
         if self.plain:
-            return inside
-        return _emphasize(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
+            return contents
+        return _emphasize(contents, _EMPHASIS[tag]) if tag in _EMPHASIS else contents
 
-    def inside(self, element: HtmlElement) -> str:
+    def contents(self, element: HtmlElement) -> str:
         """Write the content of an element."""
         parts = [self.text(element.text)]
         for child in element:
@@ -116,12 +116,12 @@ class Inline:
         elif note := child.get(NOTE):
             line += f"[{note}]" if self.plain else f"[^{note}]", tail
         else:
-            following = child.getnext()
+            next_sibling = child.getnext()
             after = tail
-            if not tail and following is not None and following.tag not in _SCRIPTS:
-                after = squeeze(following.text)
+            if not tail and next_sibling is not None and next_sibling.tag not in _SCRIPTS:
+                after = squeeze(next_sibling.text)
             before = "".join(line[-_MAX_DISTANCE:])[-_MAX_DISTANCE:]
-            line += write_script(_SCRIPTS[child.tag], self.inside(child), before, after), tail
+            line += write_script(_SCRIPTS[child.tag], self.contents(child), before, after), tail
 
     def picture(self, image: HtmlElement, caption: str) -> str:
         """Write a picture. Its caption, if any, becomes its title, or replaces a missing description."""
@@ -137,34 +137,32 @@ class Inline:
 
     def _image(self, element: HtmlElement) -> str:
         """Write a picture or a link to an embedded object, or only the description if there is no URL."""
-        words = squeeze(element.get("alt"))
-        if not words:
+        text = squeeze(element.get("alt"))
+        if not text:
             return ""
         if address := element.get(EMBEDDED):
             url = absolute_url(self.base, address)
-            return self.text(words) if self.plain or self._in_link or not url else f"[{escape_label(words)}]({url})"
-        return self.picture(element, "") or (
-            "" if self.plain or picture_url(self.base, element) else self.text(words)
-        )
+            return self.text(text) if self.plain or self._in_link or not url else f"[{escape_label(text)}]({url})"
+        return self.picture(element, "") or ("" if self.plain or picture_url(self.base, element) else self.text(text))
 
     def _link(self, element: HtmlElement) -> str:
         was_in_link, self._in_link = self._in_link, True
-        inside = self.inside(element)
+        contents = self.contents(element)
         self._in_link = was_in_link
-        words = inside.strip()
+        text = contents.strip()
         url = absolute_url(self.base, element.get("href"))
         if urldefrag(url).url == self.page:
-            return "" if words.replace("\\", "") in _PERMALINKS else inside
-        if not words or not url or was_in_link:
-            return inside
-        before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
-        return f"{before and ' '}[{_SPACE.sub(' ', words)}]({url}){after and ' '}"
+            return "" if text.replace("\\", "") in _PERMALINKS else contents
+        if not text or not url or was_in_link:
+            return contents
+        before, after = contents[: len(contents) - len(contents.lstrip())], contents[len(contents.rstrip()) :]
+        return f"{before and ' '}[{_SPACE.sub(' ', text)}]({url}){after and ' '}"
 
 
-def _emphasize(inside: str, sign: str) -> str:
+def _emphasize(contents: str, sign: str) -> str:
     """Add emphasis that begins and ends at a word, and does not extend beyond a line."""
-    words = inside.strip()
-    if not words or "\n" in words or words.startswith(sign[0]) or words.endswith(sign[0]):
-        return inside
-    before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
-    return f"{before}{sign}{words}{sign}{after}"
+    text = contents.strip()
+    if not text or "\n" in text or text.startswith(sign[0]) or text.endswith(sign[0]):
+        return contents
+    before, after = contents[: len(contents) - len(contents.lstrip())], contents[len(contents.rstrip()) :]
+    return f"{before}{sign}{text}{sign}{after}"

@@ -155,7 +155,7 @@ class _Writer:
 
     def _heading(self, element: HtmlElement) -> list[str]:
         words = squeeze(
-            " ".join(self.blocks(element)) if element in self.block_parents else self.inline.inside(element)
+            " ".join(self.blocks(element)) if element in self.block_parents else self.inline.contents(element)
         )
         if not words:
             return []

@@ -32,7 +32,7 @@ class SqlError(CodedError):
         """The error on one line without marks, for a log or for text that is already between marks."""
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
-    def add_place(self, where: str) -> "SqlError":
-        """Return the same error, whose reason begins with `where`, such as a statement or row, unless that is
+    def add_place(self, location: str) -> "SqlError":
+        """Return the same error, whose reason begins with `location`, such as a statement or row, unless that is
         empty."""
-        return SqlError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self
+        return SqlError(self.code, f"{location}: {self.reason}", self.suggestion, self.quoted) if location else self

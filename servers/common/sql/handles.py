@@ -26,11 +26,13 @@ class ProcessNames:
         """Return a name that can't be guessed."""
         return self._mark + _random_text(_SECRET_BYTES)
 
-    def require_local(self, name: str, what: str, suggestion: str) -> None:
-        """Raise SqlError with code `elsewhere` and the `suggestion` if another process created `name`. `what` is the
-        kind of the named object, for the text of the error."""
+    def require_local(self, name: str, subject: str, suggestion: str) -> None:
+        """Raise SqlError with code `elsewhere` and the `suggestion` if another process created `name`. `subject` is
+        the kind of the named object, for the text of the error."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
-            reason = f"{what} is available only from the server process that created it, and this is a different one"
+            reason = (
+                f"{subject} is available only from the server process that created it, and this is a different one"
+            )
             raise SqlError("elsewhere", reason, suggestion)
 
 

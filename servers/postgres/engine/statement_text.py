@@ -313,5 +313,5 @@ def _end_string(sql: str, match: re.Match[str]) -> int:
     return end
 
 
-def _make_unclosed_error(what: str) -> SqlError:
-    return SqlError("bad_statement", f"{what} in the statement is not closed")
+def _make_unclosed_error(subject: str) -> SqlError:
+    return SqlError("bad_statement", f"{subject} in the statement is not closed")

@@ -30,7 +30,7 @@ async def query(ctx: Ctx, sql: Annotated[str, Field(description="one statement t
     """Run a read-only SQL query. Rows are JSON objects."""
     result = await _read(ctx, _find_database(ctx, ""), Query(sql, ()))
     notes = []
-    if result.more:
+    if result.has_more:
         notes.append(f"truncated: {len(result.page.rows)} rows shown; continue with LIMIT and OFFSET")
     if len({*result.names}) < len(result.names):
         notes.append("columns with the same name are merged here; rename them with AS")

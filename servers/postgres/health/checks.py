@@ -106,16 +106,16 @@ def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
 def _format_blocked(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, seconds, mode, relation, blockers, query in rows[:_MAX_ROWS]:
         on_relation = f" on {_format_sql_name(relation)}" if relation else ""
-        what = f"waits {format_span(seconds)} for {mode or 'a lock'}{on_relation}, held by pid {blockers}"
-        yield f"pid {pid}, {format_name(user)}, {what}: {_shorten(query)}"
+        wait = f"waits {format_span(seconds)} for {mode or 'a lock'}{on_relation}, held by pid {blockers}"
+        yield f"pid {pid}, {format_name(user)}, {wait}: {_shorten(query)}"
     yield from _count_rest(rows)
 
 
 @_check("tables that need VACUUM or ANALYZE", queries.TABLES)
 def _format_tables(rows: Sequence[Row]) -> Iterator[str]:
     for name, live, dead, vacuumed, analyzed, changed, size in rows[:_MAX_ROWS]:
-        when = f"vacuumed {format_ago(vacuumed)}, analyzed {format_ago(analyzed)}, {changed} changes since"
-        yield f"{_format_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {when}"
+        ages = f"vacuumed {format_ago(vacuumed)}, analyzed {format_ago(analyzed)}, {changed} changes since"
+        yield f"{_format_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {ages}"
     yield from _count_rest(rows)
 
 

@@ -32,6 +32,6 @@ def format_ago(seconds: float | None) -> str:
     return "never" if seconds is None else f"{format_span(seconds)} ago"
 
 
-def format_share(part: float, whole: float) -> str:
-    """Format the share of `part` in `whole` as a percentage."""
-    return f"{100 * part / whole:.1f} %" if whole else "nothing yet"
+def format_share(part: float, total: float) -> str:
+    """Format the share of `part` in `total` as a percentage."""
+    return f"{100 * part / total:.1f} %" if total else "nothing yet"

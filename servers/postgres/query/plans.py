@@ -150,24 +150,24 @@ def _format_node(node: Node) -> str:
 
 
 def _name_node(node: Node) -> str:
-    words = [node["Node Type"]]
+    phrases = [node["Node Type"]]
     if node.get("Parallel Aware"):
-        words.insert(0, "Parallel")
+        phrases.insert(0, "Parallel")
     if node.get("Strategy") in ("Hashed", "Sorted", "Mixed"):
-        words.insert(0, node["Strategy"])
+        phrases.insert(0, node["Strategy"])
     if "Join Type" in node and node["Join Type"] != "Inner":
-        words.append(node["Join Type"])
+        phrases.append(node["Join Type"])
     if "Operation" in node and node["Node Type"] == "ModifyTable":
-        words = [node["Operation"]]
+        phrases = [node["Operation"]]
     if "Index Name" in node:
-        words.append(f"using {format_name(node['Index Name'])}")
+        phrases.append(f"using {format_name(node['Index Name'])}")
     target = next((node[key] for key in ("Relation Name", "Function Name", "CTE Name") if key in node), None)
     if target is not None:
-        words.append(f"on {format_name(target)}")
+        phrases.append(f"on {format_name(target)}")
     if node.get("Alias") not in (None, target):
-        words.append(format_name(node["Alias"]))
+        phrases.append(format_name(node["Alias"]))
     prefix = f"{join_lines(node['Subplan Name'])}: " if "Subplan Name" in node else ""
-    return prefix + " ".join(words)
+    return prefix + " ".join(phrases)
 
 
 def _format_actual(node: Node) -> str:

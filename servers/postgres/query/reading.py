@@ -57,7 +57,7 @@ class Answer(NamedTuple):
     snapshot: str
     """The snapshot that the query saw, in PostgreSQL's notation; empty if it is not needed because the query has
     ended."""
-    seconds: float
+    duration: float
     """The time that the result took."""
 
 
@@ -152,7 +152,7 @@ async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimi
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     page, remainder = await _fill_page(answer.columns, source, rows, limits)
-    return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - started_at)
+    return answer._replace(page=page, rest=remainder, duration=time.monotonic() - started_at)
 
 
 async def _fill_page(

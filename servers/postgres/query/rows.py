@@ -66,7 +66,7 @@ async def read_first_rows(table: str, limits: AnswerLimits, session: Session) ->
     column_list = await _list_readable(session.ask, relation)
     query = f"SELECT {column_list} FROM {relation.name}{order} LIMIT"  # noqa: S608
     filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
-    next_query = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
+    next_query = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.has_more else None
     return make_table_rows(relation.name, [column.name for column in key], filled.names, filled.page, next_query)
 
 

@@ -117,7 +117,7 @@ class Snapshots:
         """Return the rows of a result, with a cursor if there are more, and True if the transaction is kept for the
         cursor."""
         names, declared = answer.columns.names, answer.columns.declared
-        rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.seconds)
+        rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.duration)
         if answer.rest is None:
             return rows, False
         offset, state = position.offset + len(answer.page.rows), fingerprint(answer.snapshot)
@@ -127,4 +127,4 @@ class Snapshots:
             else None
         )
         cursor = self._cursors.make_cursor(Position(position.request, offset, state, position.changed), transaction)
-        return rows._replace(more=True, cursor=cursor), answer.rest.can_resume
+        return rows._replace(has_more=True, cursor=cursor), answer.rest.can_resume

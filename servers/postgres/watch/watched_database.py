@@ -177,7 +177,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             state = await self._read_state(keys)
             if state is None:
                 return set()
-            before, self._state = self._state, state
+            previous, self._state = self._state, state
         if self.is_unreachable:
             # All keys are reported below, so changes before the listener is ready are covered.
             await self._wait_for_listener(_DETECTION_SECONDS)
@@ -187,7 +187,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             self.on_mode_changed()
             return set(keys)
         notified_tables = {change.table for change in notifications if change.backend != self._backend}
-        return {key for key, table in keys.items() if self._has_changed(key, table, before, notified_tables)}
+        return {key for key, table in keys.items() if self._has_changed(key, table, previous, notified_tables)}
 
     async def _read_state(self, keys: Mapping[str, str | None]) -> DatabaseState | None:
         """Return the state of the targets of the keys; None if the database can't be queried now."""
@@ -233,16 +233,16 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         return has_created
 
     def _has_changed(
-        self, key: str, table: str | None, before: DatabaseState, notified_tables: Collection[int]
+        self, key: str, table: str | None, previous: DatabaseState, notified_tables: Collection[int]
     ) -> bool:
-        """Return True if the target of the key has changed since the state `before`, or a trigger has reported one of
-        its tables (`notified_tables`)."""
+        """Return True if the target of the key has changed since the state `previous`, or a trigger has reported one
+        of its tables (`notified_tables`)."""
         state = self._state
         if key in self._schema_keys:
-            return state.schema != before.schema
+            return state.schema != previous.schema
         if table is None:
-            return bool(notified_tables) or (state.all_rows, state.schema) != (before.all_rows, before.schema)
-        current, earlier = state.tables.get(table, {}), before.tables.get(table, {})
+            return bool(notified_tables) or (state.all_rows, state.schema) != (previous.all_rows, previous.schema)
+        current, earlier = state.tables.get(table, {}), previous.tables.get(table, {})
         return not current.keys().isdisjoint(notified_tables) or self._list_digests(current) != self._list_digests(
             earlier
         )

@@ -204,9 +204,9 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
     elif (verb, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
         _require(allowed.grants, _RIGHTS, "grants")
     elif kind not in (_COMMENTABLE_KINDS if verb == "COMMENT" else _OBJECT_KINDS):
-        what = f"{verb} {kind}" if kind.isalpha() else verb
+        subject = f"{verb} {kind}" if kind.isalpha() else verb
         raise _make_refusal(
-            f"{what} is up to the operator, because it concerns more than the tables of one database", _USE_PSQL
+            f"{subject} is up to the operator, because it concerns more than the tables of one database", _USE_PSQL
         )
     elif verb != "COMMENT":
         _check_privileges(kind, rest, allowed)
@@ -273,9 +273,9 @@ def _check_extension(verb: str, words: Words, allowed: AllowedDdl) -> None:
         raise _make_refusal("objects that belong to an extension can't be changed", "Use UPDATE, or SET SCHEMA.")
 
 
-def _require(is_allowed: bool, reason: str, what: str) -> None:
+def _require(is_allowed: bool, reason: str, subject: str) -> None:
     if not is_allowed:
-        raise _make_refusal(reason, f"The operator can allow it with --allow-ddl {what}.")
+        raise _make_refusal(reason, f"The operator can allow it with --allow-ddl {subject}.")
 
 
 def _contains(words: Words, *terms: str) -> bool:

@@ -68,8 +68,8 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
     plan = await _survey(request, expected, session)
     if request.preview:
         columns = _match_columns(plan, expected) if relation else _new_columns(plan)
-        name, seconds = relation.name if relation else request.table, time.monotonic() - started_at
-        return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.decisions, plan.first_rows)
+        name, duration = relation.name if relation else request.table, time.monotonic() - started_at
+        return ImportResult(name, relation is None, plan.rows, columns, duration, plan.decisions, plan.first_rows)
     async with session.transaction():
         (relation, existing), before = await _find_table(session, request.table), await read_changes(session.ask)
         if existing != expected:

@@ -52,14 +52,14 @@ class _Batch:
     async def run(self, statements: Sequence[Statement]) -> BatchResult:
         self._counted = await read_changes(self._session.ask)
         for number, statement in enumerate(statements, 1):
-            self._session.deadline.position = where = f"statement {number}" if len(statements) > 1 else ""
+            self._session.deadline.position = location = f"statement {number}" if len(statements) > 1 else ""
             self._session.deadline.check()
             try:
                 await self._run(statement, is_last=number == len(statements))
             except PostgresError as error:
-                raise (await self._add_suggestion(error, statement.sql)).add_place(where) from None
+                raise (await self._add_suggestion(error, statement.sql)).add_place(location) from None
             except SqlError as error:
-                raise error.add_place(where) from None
+                raise error.add_place(location) from None
         self._session.deadline.position = ""
         return self._result
 

@@ -1,13 +1,13 @@
 """A connection in its own thread, whose work can be stopped, so that no caller waits longer than its time limit.
 
-SQLite checks the clock between two instructions of its virtual machine. However, a single instruction may take long:
-`instr` of two large values takes hours. The thread's policy refuses statements that call such functions. They are run
-by a process that is killed after the time limit (`process.py`). Other instructions may take slightly too long, such
-as a LIKE on a large text. The caller still gets its error in time, but the connection can't be used until the
-instruction has ended.
+The time limit is checked between two instructions of SQLite's virtual machine. However, a single instruction may take
+long: `instr` of two large values takes hours. In the thread, the policy refuses statements that call such functions;
+they are run by a process that is killed after the time limit (`process.py`). Other instructions may take slightly too
+long, such as a LIKE on a large text. The caller still gets its error in time, but the connection can't be used until
+the instruction has ended.
 
-If another file replaces the open one, the connection switches to it. It checks for that before the first work after
-it was lent, so work that belongs together is never done on two files.
+If another file replaces the open one, the connection switches to it. This is only checked before the first work after
+the connection was lent, so that all work of one call is done on the same file.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ __all__ = ["Connection", "Work"]
 T = TypeVar("T")
 
 _GRACE_SECONDS = 0.2
-"""Seconds beyond its time limit within which a statement should have stopped."""
+"""Seconds after its time limit for a statement to stop. After that, its caller no longer waits for it."""
 _CLOSE_SECONDS = 10.0
-"""Maximum number of seconds for closing, which writes pending data."""
+"""Maximum number of seconds for closing the connection, since that writes pending data."""
 
 
 class Connection(aiosqlite.Connection):
@@ -54,7 +54,7 @@ class Connection(aiosqlite.Connection):
     ) -> None:
         """Prepare the connection, which `open` opens.
 
-        `on_reopened` is called in the connection's thread whenever it has opened another file. If it `recovers`,
+        `on_reopened` is called in the connection's thread whenever it has opened another file. With `recovers`,
         changes that a killed writer left unfinished are undone before anything is read.
         """
         options = OpenOptions(path, mode, limits, recovers, connection_options=connection_options)
@@ -73,18 +73,18 @@ class Connection(aiosqlite.Connection):
         self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
     async def run(self, work: Work[T], process_work: Work[T] | None = None, job: Job | None = None) -> T:
-        """Do `work` within the time limit of a statement or of its `job`.
+        """Do `work` within the timeout of a statement or of its `job`, and return the result.
 
-        Work that can't be interrupted is done by a process that can be killed, where `process_work`, if given,
-        replaces it. Since there are few of these processes, the time limit there is always the time limit of a
+        Work that can't be interrupted is done by a process that can be killed; if `process_work` is given, the
+        process does that instead. Since there are few of these processes, the timeout there is always that of a
         statement.
         """
-        seconds = self._limits.timeout if job is None else job.timeout
-        deadline = StatementDeadline(seconds, self._limits.busy_timeout, job)
+        timeout = self._limits.timeout if job is None else job.timeout
+        deadline = StatementDeadline(timeout, self._limits.busy_timeout, job)
         self._deadline = deadline
         loop = asyncio.get_running_loop()
         try:
-            with anyio.fail_after(seconds + _GRACE_SECONDS):
+            with anyio.fail_after(timeout + _GRACE_SECONDS):
                 # aiosqlite has no public way to run a function in its thread.
                 result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
                 return result
@@ -94,7 +94,7 @@ class Connection(aiosqlite.Connection):
             raise deadline.reason().add_place(deadline.position) from None
         finally:
             if deadline.abandon():
-                # Some instructions check for an interrupt, but not the clock.
+                # Some instructions can be interrupted, although the time limit is not checked during them.
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
             else:
@@ -104,7 +104,7 @@ class Connection(aiosqlite.Connection):
         return await self._worker.run(process_work or work)
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call back once this connection is idle: now, or when abandoned work has ended."""
+        """Call `callback` once this connection is idle: now, or when its abandoned work has ended."""
         if self._deadline is None:
             callback()
         else:
@@ -119,12 +119,12 @@ class Connection(aiosqlite.Connection):
         try:
             await self
         except SqlError:
-            # Its thread is about to end, and would call an event loop that may end first.
+            # Wait for its thread to end. Otherwise the thread might call the event loop after that has ended.
             await to_thread.run_sync(self._thread.join)
             raise
 
     async def close(self) -> None:
-        """Close the connection. If its work does not end, its thread closes it later."""
+        """Close the connection. If its work does not end now, its thread closes it later."""
         await self._worker.end()
         with anyio.move_on_after(_CLOSE_SECONDS if self._deadline is None else _GRACE_SECONDS, shield=True):
             await super().close()
@@ -133,7 +133,7 @@ class Connection(aiosqlite.Connection):
         try:
             serve()
         except RuntimeError:
-            # The event loop ended before the work that was left to this thread, so nothing can be reported.
+            # The event loop has ended before the abandoned work of this thread, so nothing can be reported.
             self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:

@@ -31,10 +31,8 @@ CommitCallback = Callable[[Collection[str], bool], None]
 """Receives the tables whose rows were changed, and True if the schema was changed."""
 
 MEMORY = ":memory:"
-"""The path of a database that ends with the server.
-
-It is a file in a temporary directory, so that readers see the writer's changes.
-"""
+"""The path with which an operator requests a database in memory, which ends with the server. It really is a file in a
+temporary directory, so that readers see the writer's changes."""
 
 _MAX_CACHED = 256
 """Maximum number of queries whose declared types are cached."""
@@ -53,11 +51,12 @@ class Source(NamedTuple):
     path: Path
     writable: bool
     sample: bool = False
-    """True for the sample, which is created at each start and ends with the server. Its path is only a file name."""
+    """True for the sample database, which is created at each start and ends with the server. Its `path` is only the
+    name of the file."""
 
 
 class Database:
-    """One database: a pool of readers, and one writer."""
+    """One database, with a pool of connections that read, and one connection that writes."""
 
     def __init__(
         self,
@@ -72,22 +71,18 @@ class Database:
         self.writable = source.writable
         self.limits = limits
         self.openings = 0
-        """Increases when another file has replaced this one; part of the cache keys."""
+        """Number of times that a connection has opened another file; part of the cache keys."""
         self.readers = self._pool("ro", readers)
         self.quick = QuickReader(source.path, limits, connection_options)
-        """Runs statements that end immediately, after it has learned them."""
+        """Runs statements in the event loop that it has learned to be quick."""
         self._writers = self._pool("rw", 1)
         self._view_connections = self._pool("views", 1)
         self.version_readers = self._writers if source.writable else self._pool("ro", 1)
-        """The connection whose `data_version` shows that another connection changed the database.
-
-        It is the writer's connection, since a connection never counts its own changes.
-        """
+        """The pool of the single connection whose `data_version` shows whether another process has changed the
+        database. This is the writer, since a connection's own changes do not change its `data_version`."""
         self.on_committed: CommitCallback = ignore_commit
-        """Called right after COMMIT by every function that changes the database.
-
-        It runs in the thread of the connection, before any other work.
-        """
+        """Called right after COMMIT by every function that changes the database, in the thread of the connection and
+        before any other work there."""
         self._declared_types: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
@@ -95,9 +90,9 @@ class Database:
         async with self.readers.lend() as connection:
             return await connection.run(work, job=job)
 
-    async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
-        """Teach `quick` a statement, if that is worthwhile. A reader has read all of its rows in `seconds`."""
-        if self.readers.is_free and self.quick.should_learn(statement, seconds):
+    async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], duration: float) -> None:
+        """Let `quick` learn a statement, if that is worthwhile. A thread has read all of its rows in `duration`."""
+        if self.readers.is_free and self.quick.should_learn(statement, duration):
             await self.quick.learn(statement, parameters, self.read)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
@@ -114,11 +109,11 @@ class Database:
         return types
 
     def declared_types(self, query: str, schema_version: int) -> Sequence[str | None] | None:
-        """Return the cached result of `find_declared_types`, or None."""
+        """Return the cached result of `find_declared_types`; None if it is not cached."""
         return self._declared_types.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
-        """Check the database by reading its schema. If all readers are busy, it is known to work. Raises SqlError."""
+        """Check the database by reading its schema. It counts as working if all readers are busy. Raises SqlError."""
         if self.readers.is_free:
             await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
 
@@ -174,7 +169,7 @@ async def open_databases(
     """Open the databases for the duration of the block; with `create`, missing files are created; with `attach`,
     statements on one database can read the others.
 
-    Raises ValueError if one can't be opened, or if none contains a name to be hidden.
+    Raises ValueError if a database can't be opened, or if no database contains a name that is to be hidden.
     """
     with ExitStack() as temporary:
         prepared = [_prepare(source, temporary) for source in sources]
@@ -196,8 +191,8 @@ async def open_databases(
 
 
 def _prepare(source: Source, temporary: ExitStack) -> Source:
-    """Return the source with the path of its file; the file of a sample is created. The file of a database that ends
-    with the server is in a `temporary` directory."""
+    """Return the source with the path of its file. For a sample database or one in memory, this is in a `temporary`
+    directory; the file of the sample is created."""
     if source.sample:
         path = Path(temporary.enter_context(temporary_directory("demo"))) / source.path
         make_sample(path)
@@ -213,7 +208,7 @@ async def _create_missing(database: Database, *, create: bool) -> None:
     try:
         has_directory = stat.S_ISDIR(directory.stat().st_mode)
     except OSError as error:
-        # Without permission to look, this is unknown, and opening the file reports the error.
+        # Without permission for a parent directory, this is unknown, and opening the file reports the error.
         has_directory = isinstance(error, PermissionError)
     if not has_directory:
         remedy = "Create it first: --create creates only the file." if create else "Create it, or check the path."
@@ -226,7 +221,7 @@ async def _create_missing(database: Database, *, create: bool) -> None:
 
 
 async def _check(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
-    """Raise ValueError for a database that can't be read, and for a hidden name that no database contains, since it
+    """Raise ValueError for a database that can't be read, and for a hidden name that no database contains, since that
     may be misspelled."""
     for database in databases:
         try:
@@ -243,7 +238,7 @@ async def _check(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) 
 
 
 def make_sample(path: Path) -> None:
-    """Create the shop, about 600 rows, in a new file at `path`. Raises ValueError if that fails."""
+    """Create the sample shop, with about 600 rows, in a new file at `path`. Raises ValueError if that fails."""
     script = Path(__file__).with_name("sample.sql").read_text(encoding="utf-8")
     try:
         with closing(sqlite3.connect(path)) as connection:

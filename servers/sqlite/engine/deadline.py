@@ -1,5 +1,5 @@
-"""The limits of a statement, including those that SQLite enforces, and deadlines, which cancellation brings
-forward."""
+"""The limits of a statement, including those that SQLite enforces, and the deadline of work, which stops then or when
+its caller is cancelled."""
 
 import sqlite3
 import threading
@@ -19,8 +19,8 @@ _MAX_PATTERN_BYTES = 1_000
 """Maximum size of a pattern in bytes. Matching takes time proportional to the length of the pattern times the length
 of the text, and can't be stopped."""
 _MAX_QUICK_VALUE_BYTES, _MAX_QUICK_PATTERN_BYTES = 16_384, 50
-"""Maximum size in bytes of a value and of a pattern in a statement that blocks all other work. The longest match
-takes a millisecond."""
+"""Maximum size in bytes of a value and of a pattern in a statement that the event loop itself runs. Even the longest
+match then takes only a millisecond."""
 _MAX_COLUMNS = 2_000
 """Maximum number of columns of a table or a result, which is SQLite's own limit."""
 _MAX_COMPOUND_SELECT = 500
@@ -38,9 +38,9 @@ class Limits(NamedTuple):
     """The operator's limits of one statement."""
 
     timeout: float = 30.0
-    """Wall time."""
+    """Maximum number of seconds that it may take."""
     busy_timeout: float = 5.0
-    """Time to wait for a lock that another process holds."""
+    """Maximum number of seconds to wait for a lock that another process holds."""
     value_bytes: int = 16_000_000
     """Maximum size of one value, including intermediate ones."""
     memory_mebibytes: int = 512
@@ -67,22 +67,21 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
 
 
 def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
-    """Set tighter limits in addition to the limits that `impose_limits` sets, so that no single instruction takes
-    long."""
+    """Set tighter limits after `impose_limits`, so that no single instruction takes long."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_MAX_QUICK_VALUE_BYTES, limits.value_bytes))
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_QUICK_PATTERN_BYTES)
 
 
 class Uninterruptible(Exception):
-    """Raised before work that can't be interrupted, which must be done in a process that can be killed. Nothing was
-    done yet."""
+    """Raised for work that can't be interrupted, before any of it is done. It must be done in a process that can be
+    killed."""
 
 
 class StatementDeadline(WorkDeadline):
-    """The deadline of one piece of work, which SQLite and the work itself check."""
+    """The deadline of a piece of work, which both SQLite and the work itself check."""
 
-    def __init__(self, seconds: float, busy_timeout: float, job: Job | None = None) -> None:
-        super().__init__(seconds, job)
+    def __init__(self, timeout: float, busy_timeout: float, job: Job | None = None) -> None:
+        super().__init__(timeout, job)
         self._stop_time = self._end
         self._busy_end = min(self._end, time.monotonic() + busy_timeout)
         self._lock = threading.Lock()
@@ -94,15 +93,16 @@ class StatementDeadline(WorkDeadline):
         return self._abandoned or time.monotonic() > self._stop_time
 
     @contextmanager
-    def at_most(self, seconds: float) -> Iterator[None]:
-        """End a block of statements after `seconds` without an error, even if it has not completed."""
-        self._stop_time = min(self._end, time.monotonic() + seconds)
+    def at_most(self, timeout: float) -> Iterator[None]:
+        """End the block after `timeout` seconds at the latest, without an error even if its statements have not
+        completed."""
+        self._stop_time = min(self._end, time.monotonic() + timeout)
         try:
             yield
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
-            # It is an error if the whole time limit has passed, and not only the block's.
+            # Raises if not only the timeout of the block has passed, but the deadline.
             self._stop_time = self._end
             self.check()
         finally:
@@ -114,13 +114,13 @@ class StatementDeadline(WorkDeadline):
             raise self.reason()
 
     def reason(self) -> SqlError:
-        """Return the error that says why the statement stops."""
+        """Return the error with the reason why the work stops."""
         if not self.is_committing and time.monotonic() <= self._end:
             return SqlError("cancelled", "the call was cancelled")
         return self._timeout()
 
     def pause(self) -> bool:
-        """Wait a moment for a lock; return True to try again."""
+        """Wait a moment for a lock. Return False if the work must no longer wait for it."""
         if self() or time.monotonic() > self._busy_end:
             return False
         time.sleep(_PAUSE_SECONDS)
@@ -133,17 +133,17 @@ class StatementDeadline(WorkDeadline):
             return not self._ended
 
     def end(self) -> bool:
-        """Record that the work has ended. Return True if it was abandoned in the meantime."""
+        """Record that the work has ended. Return True if it was abandoned before."""
         with self._lock:
             self._ended = True
             return self._abandoned
 
 
-def retry_locked(deadline: StatementDeadline, act: Callable[[], T]) -> T:
-    """Retry `act` while it fails because of a lock, until the `deadline`."""
+def retry_locked(deadline: StatementDeadline, operation: Callable[[], T]) -> T:
+    """Return the result of `operation`, which is retried until the `deadline` while it fails because of a lock."""
     while True:
         try:
-            return act()
+            return operation()
         except sqlite3.OperationalError as error:
             name = getattr(error, "sqlite_errorname", "")
             if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not deadline.pause():

@@ -1,8 +1,8 @@
 """Tables and views in `sqlite_schema`, the SQL that created them, and suggestions for unknown names in statements.
 
-PRAGMA table_list would return the same, but it compiles every view of the database, and malicious views could make
-that take minutes without a way to stop it. For the same reason, a missing column is searched in all tables but in no
-views. It is searched everywhere because SQLite's message contains the column, but not the table.
+PRAGMA table_list would return the same tables, but it compiles every view of the database, and malicious views could
+make that take minutes without a way to stop it. For the same reason, names similar to an unknown column are searched
+in tables but not in views. They are searched in all tables, because SQLite's message does not contain the table.
 """
 
 import os
@@ -23,8 +23,8 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
 from servers.sqlite.engine.sql import quote
 
-_OWN_QUERY_END = f"-- {os.urandom(16).hex()}"
-"""The end of the text of the server's own queries, a comment that no client can write."""
+_SERVER_QUERY_END = f"-- {os.urandom(16).hex()}"
+"""The end of the server's own queries: a comment that no client can guess."""
 IsHidden = Callable[[str], bool]
 """Returns True if no statement may read the table with that name."""
 _MAX_COLUMNS = 5_000
@@ -32,11 +32,11 @@ _MAX_COLUMNS = 5_000
 _MAX_TABLES = 3
 """Maximum number of tables that are listed for a column."""
 _MAX_LENGTH = 500
-"""Maximum number of characters in SQLite's message."""
+"""Maximum number of characters of SQLite's message that are examined."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 _NO_FUNCTION = "no such function: "
 _BAD_TOKEN = re.compile(r'near "(\w+)": syntax error|unrecognized token: "(\w+)"')
-"""SQLite's message for a keyword or a number where only a name may be."""
+"""SQLite's message for a keyword or a number in the position of a name."""
 
 # A name that is not UTF-8 can't be sent, and no statement can use it.
 _SURROGATES = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
@@ -78,30 +78,27 @@ def is_internal(entry: Entry) -> bool:
 
 def find_options(entry: Entry) -> list[str]:
     """Return the options after the columns, such as STRICT or WITHOUT ROWID, in capitals."""
-    words: list[str] = []
+    message: list[str] = []
     for token in _TOKENS.finditer(entry.sql):
         # Only the words after the last parenthesis are options of the table; those before it belong to columns.
         if token["end"]:
-            words = []
+            message = []
         elif token["word"]:
-            words.append(token["word"].upper())
-    return words if entry.kind in ("table", "shadow") else []
+            message.append(token["word"].upper())
+    return message if entry.kind in ("table", "shadow") else []
 
 
 @contextmanager
 def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
-    """Make all statements in the block see the same state of the database.
-
-    An unfinished statement holds a snapshot of the database, which concurrent statements on the connection see too.
-    """
-    holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
-    with closing(retry_locked(deadline, partial(connection.execute, holding))):
+    """Make all statements in the block see the same state of the database: while a statement is unfinished, all
+    statements on its connection see the same snapshot."""
+    query = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
+    with closing(retry_locked(deadline, partial(connection.execute, query))):
         yield
 
 
 def keeps_snapshots(connection: sqlite3.Connection) -> bool:
-    """Return True if an unfinished statement does not block writers. Without a write-ahead log it blocks all of
-    them."""
+    """Return True if an unfinished statement does not block writers, because all databases have a write-ahead log."""
     modes = [connection.execute(f"PRAGMA {quote(schema)}.journal_mode") for schema in list_schemas(connection)]
     return all(mode.fetchone() == ("wal",) for mode in modes)
 
@@ -123,9 +120,9 @@ def execute_schema(connection: sqlite3.Connection, query: str, *values: Any) -> 
     if find_hidden(connection) is None:
         return connection.execute(query, values)
     with connection.policy.lift():  # type: ignore[attr-defined]
-        # No client's statement has this text, so none is taken from the cache of statements compiled without the
-        # policy.
-        return connection.execute(f"{query} {_OWN_QUERY_END}", values)
+        # This statement is compiled without the policy, and cached. Its end is secret, so that no client can send the
+        # same text and use the compiled statement.
+        return connection.execute(f"{query} {_SERVER_QUERY_END}", values)
 
 
 def fetch_schema_rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -145,15 +142,15 @@ def _replace_surrogates(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 def select_unnameable(connection: sqlite3.Connection) -> str:
     """Return a query for the names in the schema that are not UTF-8."""
     rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
-    # The query selects them by their numbers, because a statement is denied if the authorizer would get such a name,
-    # even if it only passes it to a pragma.
-    odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_SURROGATES) != name)
-    return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
+    # The query selects them by rowid, because SQLite refuses a statement if it can't pass such a name to the
+    # authorizer, even if the statement only passes the name to a pragma.
+    rowids = ", ".join(str(rowid) for rowid, name in rows if name.translate(_SURROGATES) != name)
+    return f"SELECT name FROM sqlite_schema WHERE rowid IN ({rowids})"  # noqa: S608 - these are numbers
 
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """Return all tables and views by name, without those that are hidden. SQL that names something hidden is
-    empty."""
+    """Return all tables and views that are not hidden, in the order of their names. If the SQL of one mentions a
+    hidden name, its `sql` is empty."""
     # A virtual table has no root page (https://sqlite.org/fileformat2.html, 2.6).
     query = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
@@ -176,19 +173,19 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """Return the tables and views that are not internal, by name."""
+    """Return the tables and views that are neither hidden nor internal, in the order of their names."""
     return [entry for entry in list_all_entries(connection) if not is_internal(entry)]
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """Return the table or view with that name, in upper or lower case, either plain or as written in a statement.
-    Raises SqlError with code `not_found` and the nearest names."""
+    """Return the table or view with that name, which may be plain or written as in a statement, in upper or lower
+    case. Raises SqlError with code `not_found` and the nearest names."""
     entries = list_all_entries(connection)
     # NOCASE compares names as SQLite does: only the case of ASCII letters is ignored.
     query = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     candidates, match = [name], _IDENTIFIER.fullmatch(name.strip())
     if match is not None:
-        # The name as in a statement: it may be quoted and have `main.` before it.
+        # As in a statement, the name may be quoted and follow `main.`.
         quoted = match[1]
         candidates.append(quoted[1:-1].replace(quoted[-1] * 2, quoted[-1]) if quoted[0] in '"`[' else quoted)
     for candidate in candidates:
@@ -204,13 +201,13 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
 def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
     """Return the statements that recreate the schema, in at most `max_bytes` bytes; omitted ones are counted.
 
-    Statements with hidden names are left out; a table with hidden columns is reduced to its other columns.
+    Statements that mention hidden names are left out; a table with hidden columns is reduced to its other columns.
     """
     query = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with hold_snapshot(connection, deadline):
-        # Virtual tables create the tables with their data.
+        # Shadow tables are left out, since their virtual tables create them.
         shadows = {entry.name for entry in list_all_entries(connection) if entry.kind == "shadow"}
         rows = [(table, sql) for table, sql in fetch_schema_rows(connection, query) if table not in shadows]
         hidden = find_hidden(connection)
@@ -218,51 +215,51 @@ def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: S
         for table, sql in rows:
             if hidden is not None and hidden.is_closed(table):
                 continue
-            shown = None if hidden is None else hidden.shown_columns(table)
-            if shown is not None and sql[:12].upper() == "CREATE TABLE":
-                columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
+            visible = None if hidden is None else hidden.visible_columns(table)
+            if visible is not None and sql[:12].upper() == "CREATE TABLE":
+                columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in visible)
                 statements.append(f"CREATE TABLE {quote(table)} ({columns});")
             elif hidden is None or not hidden.mentions_hidden(sql):
                 statements.append(f"{sql};")
     return join_statements(statements, max_bytes)
 
 
-def suggest_names(connection: sqlite3.Connection, words: str, is_hidden: IsHidden) -> str:
-    """Return the most similar names as a suggestion, between data marks, or the name that needs quotes; empty if
-    there is none or the search fails."""
-    bad_token = _BAD_TOKEN.fullmatch(words)
+def suggest_names(connection: sqlite3.Connection, message: str, is_hidden: IsHidden) -> str:
+    """Return a suggestion for an error of SQLite with this message: the most similar names, or the name that needs
+    quotes. Empty if there is no such name, or the search fails."""
+    bad_token = _BAD_TOKEN.fullmatch(message)
     try:
         if bad_token is not None:
             token = (bad_token[1] or bad_token[2]).lower()
             pairs = islice(_list_tables_and_columns(connection, is_hidden), _MAX_COLUMNS)
             quoted = {quote(name) for pair in pairs for name in pair if name.lower() == token}
             return f"{NEEDS_QUOTES}\n{fence(sorted(quoted))}" if quoted else ""
-        nearest = _find_similar(connection, words[:_MAX_LENGTH], is_hidden)
+        nearest = _find_similar(connection, message[:_MAX_LENGTH], is_hidden)
     except sqlite3.Error:
         return ""
     return f"The nearest names are:\n{fence(nearest)}" if nearest else ""
 
 
-def _find_similar(connection: sqlite3.Connection, words: str, is_hidden: IsHidden) -> Sequence[str]:
-    if words.startswith(_NO_TABLE):
-        name = words.removeprefix(_NO_TABLE).removeprefix("main.")
+def _find_similar(connection: sqlite3.Connection, message: str, is_hidden: IsHidden) -> Sequence[str]:
+    if message.startswith(_NO_TABLE):
+        name = message.removeprefix(_NO_TABLE).removeprefix("main.")
         return [
             format_name(candidate)
             for candidate in find_nearest(
                 name, (candidate.name for candidate in list_entries(connection) if not is_hidden(candidate.name))
             )
         ]
-    if words.startswith(_NO_COLUMN):
+    if message.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
-        name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
+        name = message.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
         return _format_nearest(name, _list_tables_and_columns(connection, is_hidden))
-    if words.startswith(_NO_FUNCTION):
+    if message.startswith(_NO_FUNCTION):
         functions = fetch_rows(
             connection, "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-zA-Z]*'"
         )
         names = (name for (name,) in functions if name.lower() not in CLOSED_FUNCTIONS)
-        return [format_name(similar) for similar in find_nearest(words.removeprefix(_NO_FUNCTION), names)]
-    table, separator, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
+        return [format_name(similar) for similar in find_nearest(message.removeprefix(_NO_FUNCTION), names)]
+    table, separator, name = message.removeprefix("table ").partition(_NO_COLUMN_OF)
     return (
         _format_nearest(name, ((table, candidate) for candidate in _list_columns(connection, table)))
         if separator

@@ -19,7 +19,7 @@ _SPEC = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
 
 
 class SqliteExtension(NamedTuple):
-    """A library, and its entry point, which is None if SQLite derives it from the file's name."""
+    """A library with an extension. If `entry_point` is None, SQLite derives it from the name of the file."""
 
     path: Path
     entry_point: str | None = None
@@ -44,8 +44,8 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
     connection.enable_load_extension(True)
     try:
         for extension in extensions:
-            # The Python method has accepted an entry point only since Python 3.12. If it is NULL, SQLite determines
-            # it.
+            # With SQL, since Python's own method accepts an entry point only since version 3.12. If it is NULL,
+            # SQLite determines it.
             try:
                 connection.execute(
                     "SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)

@@ -21,11 +21,11 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, StatementDeadline], T]
-"""A function that works with a connection. It checks the `StatementDeadline` whenever SQLite does not run for
-long."""
+"""A function that works with a connection. SQLite checks the `StatementDeadline` while it runs; the function must
+check it otherwise."""
 
 OPENING_NUMBERS = count()
-"""Numbers of openings. A new number means another file or connection."""
+"""Yields a new number for each opening of a file, so that a different number means another file or connection."""
 
 
 class Handle:
@@ -59,11 +59,11 @@ class Handle:
         """Open the file that has replaced this one. Return True if there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
-        # The old connection is closed once the new one is open. If that fails, the old one stays in use.
-        replaced = self.connection
+        # The old connection is closed last: if the new one can't be opened, the old one stays in use.
+        old_connection = self.connection
         self.open()
         self.number = next(OPENING_NUMBERS)
-        replaced.close()
+        old_connection.close()
         return True
 
     def do(self, work: Work[T], deadline: StatementDeadline) -> T:
@@ -82,18 +82,18 @@ class Handle:
         except SqlError as error:
             raise error.add_place(deadline.position) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
-            raise self._explain(error, deadline).add_place(deadline.position) from None
+            raise self._convert_error(error, deadline).add_place(deadline.position) from None
         finally:
             self._deadline = None
 
-    def _explain(self, error: Exception, deadline: StatementDeadline) -> SqlError:
+    def _convert_error(self, error: Exception, deadline: StatementDeadline) -> SqlError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
         if policy.uninterruptible:
             raise Uninterruptible
         if name == "SQLITE_INTERRUPT":
             return deadline.reason()
-        # For an action of a view or a generated column, SQLite reports that it is not authorized, or mentions the
-        # view.
+        # The policy's reason comes before SQLite's message, which only says that the statement is not authorized, or
+        # if a view or generated column causes the action, mentions the view.
         if policy.refusal is not None:
             return SqlError("refused", f"the statement is not allowed: {policy.refusal}", policy.suggestion)
         reported = from_sqlite(error)

@@ -1,10 +1,10 @@
-"""Hidden tables and columns, which SQLite itself hides from every statement.
+"""Hides tables and columns from all statements of clients.
 
-A temporary view replaces each table with hidden columns: names without a schema refer to the view. The view lacks the
-hidden columns and generated ones, which may be computed from them, and has an expression instead of each masked
-column. Only a second view with a secret name may read the table itself; the authorizer refuses all other reads. It
-also refuses everything that reveals the columns: reading in an index's order, SQLite's stored schema, statistics, and
-views and full-text tables made from the table.
+A temporary view takes the name of each table with hidden columns, so that names without a schema refer to the view.
+It lacks the hidden columns, and generated columns, which may be computed from them; each masked column is replaced by
+an expression. Only a second view with a secret name may read the table itself; the authorizer refuses all other
+reads. It also refuses everything else that reveals the columns: SQLite's stored schema, statistics, and views and
+full-text tables made from the table. An index that would reveal values by the order of the rows is not used.
 
 Hidden data can't be changed either, because a UNIQUE error or a row count would reveal whether a value exists.
 """
@@ -20,8 +20,8 @@ from servers.common.sql.texts import format_names
 from servers.sqlite.engine.sql import quote
 
 _VIEW_PREFIX = f"visible_{os.urandom(16).hex()}"
-"""Prefix of the names of the views that may read the tables."""
-_SCHEMAS = frozenset({"sqlite_master", "sqlite_temp_master"})
+"""Prefix of the secret names of the views that may read the tables."""
+_SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_temp_master"})
 """The tables that contain the SQL of all objects."""
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
 """The tables in which ANALYZE stores sample values."""
@@ -36,9 +36,11 @@ _REVEALING_PRAGMAS = frozenset(
     }
 )
 """The pragmas that reveal keys, indexes or values of hidden tables."""
-_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
+_ROW_CHANGES = frozenset(
+    {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE}
+)
 _TABLE_CHANGES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
-"""The actions whose second argument is the table, not the first."""
+"""Actions whose second argument is the table, instead of the first."""
 BYPASSES_HIDING = (
     "it would bypass what the operator hides; use the name of the table, without a schema, and no view of it"
 )
@@ -52,7 +54,7 @@ _GENERATED = (2, 3)
 _SHADOW_SUFFIXES = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
 )
-"""The name endings of the shadow tables, in which virtual tables store their data."""
+"""Suffixes of the names of shadow tables, in which virtual tables store their data."""
 
 
 class HiddenName(NamedTuple):
@@ -65,11 +67,13 @@ class HiddenName(NamedTuple):
 
 
 class _Table(NamedTuple):
+    """A table with hidden columns."""
+
     name: str
     columns: Mapping[str, str | None]
-    """The hidden columns, in lowercase, with the expressions shown instead; None if there is none."""
-    shown: Sequence[tuple[str, str]]
-    """The names and types of the columns that are shown, including masked ones."""
+    """For each hidden column, in lowercase, the expression that masks it; None if it is left out."""
+    visible: Sequence[tuple[str, str]]
+    """The names and types of the columns that the view has, including masked ones."""
 
 
 def parse_hidden(argument: str) -> HiddenName:
@@ -81,47 +85,44 @@ def parse_hidden(argument: str) -> HiddenName:
 
 
 class HiddenSchema:
-    """The hidden parts of one database at the time when the connection is opened.
-
-    A table that is created later with a hidden name can't be read.
-    """
+    """The hidden tables and columns of one database, as of the time when the connection was opened. A table that is
+    created later with a hidden name can't be read."""
 
     def __init__(self, tables: Iterable[_Table], closed: Iterable[str], unknown: Sequence[str]) -> None:
         self.unknown = unknown
         """The hidden names that do not exist in the database."""
         self._tables = {table.name.lower(): table for table in tables}
         self.closed = frozenset(closed)
-        """Tables and views that are hidden as a whole, in lower case."""
+        """The names of tables and views that can't be read at all, in lower case."""
         words = [(table.name, *table.columns) for table in self._tables.values()]
         self._matchers = [*map(_make_matcher, words), *(_make_matcher((name,)) for name in self.closed - _STATISTICS)]
 
     def is_closed(self, table: str) -> bool:
-        """Return True if the whole table is hidden."""
+        """Return True if the table can't be read at all."""
         return table.lower() in self.closed
 
-    def shown_columns(self, table: str) -> Sequence[tuple[str, str]] | None:
-        """Return the names and types of the columns that a table shows; None if no column of it is hidden."""
+    def visible_columns(self, table: str) -> Sequence[tuple[str, str]] | None:
+        """Return the names and types of the visible columns of a table; None if it has no hidden column."""
         entry = self._tables.get(table.lower())
-        return None if entry is None else entry.shown
+        return None if entry is None else entry.visible
 
-    def is_shown(self, table: str, columns: Iterable[str | None]) -> bool:
-        """Return True if a table shows all these columns unmasked; None instead of a name is an expression."""
+    def is_visible(self, table: str, columns: Iterable[str | None]) -> bool:
+        """Return True if all these columns of a table are visible and not masked; None in place of a name is an
+        expression."""
         entry = self._tables.get(table.lower())
         if entry is None:
             return table.lower() not in self.closed
-        names = {name.lower() for name, _ in entry.shown} - entry.columns.keys()
+        names = {name.lower() for name, _ in entry.visible} - entry.columns.keys()
         return all(column is not None and column.lower() in names for column in columns)
 
     def is_guarded_read(self, table: str, schema: str | None, source: str | None) -> bool:
-        """Return True for a read of the schema, or of a table with hidden columns unless the view that shows its
-        other columns reads it."""
+        """Return True for a read of the stored schema, or of a table with hidden columns, unless it is its own view
+        that reads it."""
         name = table.lower()
-        return schema != "temp" and (name in self._tables or name in _SCHEMAS) and source != _name_view(name)
+        return schema != "temp" and (name in self._tables or name in _SCHEMA_TABLES) and source != _name_view(name)
 
     def explain_view(self, words: str) -> str:
-        """Return the tables that SQLite's message about a view may refer to, and the reason that they are views; ""
-        for other messages.
-        """
+        """Return a sentence that explains why SQLite's message calls a table a view; "" for messages that do not."""
         names_view = _VIEW_NAMED.search(words) is not None
         matches = [
             table.name
@@ -134,30 +135,30 @@ class HiddenSchema:
         return f"The operator hides parts of {names}: the rest is read through a view, and can't be changed."
 
     def mentions_hidden(self, sql: str) -> bool:
-        """Return True if SQL in the schema may name hidden tables or columns."""
+        """Return True if SQL in the schema may mention hidden tables or columns."""
         return any(mentions(sql) for mentions in self._matchers)
 
     def find_reason(
         self, action: int, first: str, second: str | None, schema: str | None, source: str | None, selects: bool
     ) -> str | None:
-        """Return the reason to refuse an action of a statement (see `Policy`), or None.
+        """Return the reason why an action of a statement (see `Policy`) is refused, None if it is not.
 
-        `selects` is True if the statement has a SELECT. Without one, it only reads data of other tables that SQLite
-        itself looks up: the parent of a foreign key, or the schema that a definition changes.
+        `selects` is True if the statement contains a SELECT. A statement without one only reads what SQLite itself
+        looks up: the parent table of a foreign key, or the schema that a definition changes.
         """
         name = first.lower()
         if action == sqlite3.SQLITE_READ:
             column = second or ""
-            if name in _SCHEMAS:
+            if name in _SCHEMA_TABLES:
                 return (
                     None if column in _COUNTABLE_COLUMNS or not selects else "it reads the schema; use describe_table"
                 )
             if name in self.closed:
                 return _READS_HIDDEN
-            # If only the rowid of a table is read, SQLite passes no column, whichever view reads it.
+            # SQLite passes no column if only the rowid is read.
             if schema == "temp" or name not in self._tables or source == _name_view(name) or not column:
                 return None
-            return None if not selects and self.is_shown(name, [column]) else BYPASSES_HIDING
+            return None if not selects and self.is_visible(name, [column]) else BYPASSES_HIDING
         if action == sqlite3.SQLITE_CREATE_TRIGGER:
             return "it creates a trigger, which might copy what the operator hides"
         if action == sqlite3.SQLITE_PRAGMA:
@@ -166,14 +167,14 @@ class HiddenSchema:
             if name in _REVEALING_PRAGMAS or (name in _COLUMN_PRAGMAS and is_hidden):
                 return f"PRAGMA {name} would reveal what the operator hides"
             return None
-        table = (second or "").lower() if action in _TABLE_CHANGES else name if action in _CHANGES else ""
+        table = (second or "").lower() if action in _TABLE_CHANGES else name if action in _ROW_CHANGES else ""
         return CHANGES_HIDDEN if table in self._tables or (table in self.closed and schema != "temp") else None
 
 
 def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenSchema:
-    """Create the views that show the other columns of each table, and return the hidden schema.
+    """Create the views that replace tables with hidden columns, and return the hidden schema.
 
-    Raises SqlError if a hidden column is part of the primary key, or if a mask is not an expression.
+    Raises SqlError if a hidden column is part of the primary key, or if a mask is not a valid expression.
     """
     entries = connection.execute("SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view')")
     listed = [(str(name), str(kind), str(sql)) for name, kind, sql in entries]
@@ -203,7 +204,7 @@ def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenS
 
 
 def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
-    """Return the table and the column of a hidden name, in lower case; "" as the column for a whole table."""
+    """Return the table and the column of a hidden name, in lower case; the column is "" for a whole table."""
     folded = name.lower()
     if folded in tables or "." not in folded:
         return folded, ""
@@ -215,36 +216,36 @@ def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _replace_by_view(connection: sqlite3.Connection, name: str, hidden: Mapping[str, str | None]) -> _Table:
-    """Make a view replace the table with that name. `hidden` are its hidden columns, as in `_Table.columns`."""
+    """Create the views for the table with that name. `hidden` are its hidden columns, as in `_Table.columns`."""
     rows = _read_columns(connection, name)
     key_columns = [row[1] for row in rows if row[5] and row[1].lower() in hidden]
     if key_columns:
         reason = f"{name}.{key_columns[0]} is part of the primary key, which orders the rows, so it can't be hidden"
         raise SqlError("bad_settings", reason, "Hide the whole table.")
-    shown = [
+    visible = [
         (row[1], row[2])
         for row in rows
         if row[6] not in _GENERATED and (row[1].lower() not in hidden or hidden[row[1].lower()] is not None)
     ]
-    expressions = [(quote(column), hidden.get(column.lower())) for column, _ in shown]
+    expressions = [(quote(column), hidden.get(column.lower())) for column, _ in visible]
     selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in expressions) or "NULL"
     hidden_view, view = quote(_name_view(name)), quote(name)
     # An index on a hidden or masked column, or on some of the rows, would return rows in an order that reveals
     # values.
-    unmasked = {column.lower() for column, _ in shown} - hidden.keys()
-    indexed = ""
+    unmasked = {column.lower() for column, _ in visible} - hidden.keys()
+    not_indexed = ""
     for _, index, _, _, is_partial in connection.execute(f"PRAGMA main.index_list({view})").fetchall():
         index_columns = connection.execute(f"PRAGMA main.index_info({quote(index)})").fetchall()
         if is_partial or any(column is None or column.lower() not in unmasked for _, _, column in index_columns):
-            indexed = "NOT INDEXED"
+            not_indexed = "NOT INDEXED"
     try:
-        connection.execute(f"CREATE TEMP VIEW {hidden_view} AS SELECT {selected} FROM main.{view} {indexed}")  # noqa: S608
+        connection.execute(f"CREATE TEMP VIEW {hidden_view} AS SELECT {selected} FROM main.{view} {not_indexed}")  # noqa: S608
         connection.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM temp.{hidden_view}")  # noqa: S608
         connection.execute(f"SELECT * FROM temp.{view} LIMIT 0").fetchall()  # noqa: S608
     except sqlite3.Error as error:
         reason = f"the --hide expression for {name} is not valid"
         raise SqlError("bad_settings", reason, "", [str(error)]) from None
-    return _Table(name, hidden, shown)
+    return _Table(name, hidden, visible)
 
 
 def _read_columns(
@@ -254,18 +255,20 @@ def _read_columns(
 
 
 def _find_derived(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the views and virtual tables in `others` that are made from the tables, directly or through one
-    another, and the names of tables in which these virtual tables may store their data, for all modules."""
+    """Return the views and virtual tables in `others` that are made from the tables `names`, directly or through one
+    another, and all names that the shadow tables of these virtual tables may have."""
     derived: set[str] = set()
     while True:
         matchers = [_make_matcher((name,)) for name in names | derived]
-        more = {name.lower() for name, sql in others if any(mentions(sql) for mentions in matchers)} - derived - names
-        if not more:
+        new_names = (
+            {name.lower() for name, sql in others if any(mentions(sql) for mentions in matchers)} - derived - names
+        )
+        if not new_names:
             virtual = [name.lower() for name, sql in others if _is_virtual(sql)]
             return derived | {
                 f"{name}_{suffix}" for name in virtual if name in derived | names for suffix in _SHADOW_SUFFIXES
             }
-        derived |= more
+        derived |= new_names
 
 
 def _is_virtual(sql: str) -> bool:
@@ -277,7 +280,8 @@ def _name_view(table: str) -> str:
 
 
 def _make_matcher(words: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate: True if a text contains the first word, and one of the others if there are any."""
+    """Return a function that returns True if a text contains the first word, and one of the others if there are
+    any."""
     first = re.compile(rf"(?<!\w){re.escape(words[0])}(?!\w)", re.IGNORECASE)
     others = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words[1:]))})(?!\w)", re.IGNORECASE)
     if len(words) == 1:

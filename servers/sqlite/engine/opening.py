@@ -1,4 +1,4 @@
-"""Opens database files so that reading one can do no harm."""
+"""Opens database files so that reading a malicious one does no harm."""
 
 import os
 import sqlite3
@@ -27,27 +27,24 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
-"""How a file is opened.
+"""The purpose for which a file is opened: to read (`ro`), to read and write (`rw`), the same and create the file if
+it does not exist (`rwc`), to create temporary views (`views`), or for reads by the event loop itself (`quick`)."""
 
-`rwc` creates the file if it does not exist. `views` reads, and may create temporary views. `quick` is for reads that
-end immediately.
-"""
-
-_RUNS_READS = ("ro", "quick")
-"""Modes of connections that run clients' reading statements."""
+_READING_MODES = ("ro", "quick")
+"""Modes of connections that run reading statements of clients."""
 _CACHED_STATEMENTS = 128
 """Number of compiled statements that a connection caches."""
 _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` defines since Python 3.12."""
 _CHECK_INSTRUCTIONS = 4_000
 """Number of instructions of SQLite's virtual machine between checks of the clock, about 0.1 ms."""
-_LOG = "-wal"
-_LOG_UNREAD = (
+_WAL_SUFFIX = "-wal"
+_WAL_ERROR = (
     "unfinished",
     "its write-ahead log can't be read, because the directory is not writable",
     "The operator can copy all files of the database to a writable directory, and open it there.",
 )
-_COMPANION_SUFFIXES = ("", "-journal", _LOG, "-shm")
+_COMPANION_SUFFIXES = ("", "-journal", _WAL_SUFFIX, "-shm")
 """Suffixes of the names of the files that SQLite opens for a database."""
 
 
@@ -70,7 +67,7 @@ class ConnectionOptions(NamedTuple):
 
 
 class OpenOptions(NamedTuple):
-    """The database file to open, and how."""
+    """The database file to open, and how to open it."""
 
     path: Path
     mode: Mode
@@ -78,12 +75,12 @@ class OpenOptions(NamedTuple):
     recovers: bool = False
     """True if changes that a killed writer left unfinished are undone first."""
     killable: bool = False
-    """True if this process can be killed when a statement's time limit has passed."""
+    """True in a process that can be killed when the timeout of a statement has passed."""
     connection_options: ConnectionOptions = ConnectionOptions()
 
 
 class GuardedConnection(sqlite3.Connection):
-    """A connection whose limits are set and whose policy is in force."""
+    """A connection with limits, and with a policy that authorizes its statements."""
 
     policy: Policy
 
@@ -111,7 +108,7 @@ def open_database(options: OpenOptions, must_stop: Callable[[], bool]) -> Guarde
 
 
 def is_unrecovered(error: sqlite3.Error) -> bool:
-    """Return True if a killed writer left a hot journal, which only a connection that may write rolls back."""
+    """Return True if a killed writer left a hot journal, which only a connection that may write can roll back."""
     return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
 
 
@@ -128,12 +125,13 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
             uri=True,
             timeout=0,
             isolation_level=None,
-            # A writer's policy is lifted for its own statements, whose compiled form no other statement may reuse.
-            cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
+            # A writer compiles the server's own statements without the policy. They must not be cached, since a
+            # client might send the same text.
+            cached_statements=_CACHED_STATEMENTS if mode in _READING_MODES else 0,
             factory=GuardedConnection,
         )
         with _closed_on_failure(connection):
-            # Connecting does not read the file. Only a statement shows whether it is a database.
+            # Connecting does not read the file; the first statement shows whether it is a database.
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         return connection
 
@@ -141,13 +139,13 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
 
 
 def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
-    """Attach a database for reading. Raises SqlError with its name; sqlite3.Error if it is locked."""
+    """Attach a database for reading. Raises SqlError with the database's name, or sqlite3.Error if it is locked."""
     name = quote(database.name)
 
     def attach_from(uri: str) -> None:
         attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
         if database.name in attached:
-            connection.execute(f"DETACH {name}")  # A database that failed a moment ago is still attached.
+            connection.execute(f"DETACH {name}")  # It is still attached if the last attempt failed after ATTACH.
         connection.execute(f"ATTACH ? AS {name}", (uri,))
         connection.execute(f"SELECT count(*) FROM {name}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
 
@@ -162,11 +160,11 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
 
 
 def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:
-    """Return the result of `open_uri` for the URI of a file. Raises SqlError, also for a named pipe, since SQLite
-    would wait for its other end, and sqlite3.Error."""
+    """Return the result of `open_uri` for the URI of a file. Raises sqlite3.Error and SqlError, the latter also for a
+    named pipe, since SQLite would wait for the other end of it."""
     for suffix in _COMPANION_SUFFIXES:
         with suppress(OSError):
-            # The files are not opened for this: closing a descriptor would release SQLite's own locks
+            # Checked without opening the files: closing a descriptor would release SQLite's own locks on them
             # (https://sqlite.org/howtocorrupt.html, 2.2).
             file_mode = Path(f"{path}{suffix}").stat().st_mode
             if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
@@ -175,16 +173,16 @@ def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:
     try:
         return open_uri(uri)
     except sqlite3.OperationalError as error:
-        # A database in WAL mode needs a shared memory file next to it. That is impossible on read-only media, where
-        # the database can't change either. SQLite then reads only the file, which is not the whole database if there
-        # is a journal or a log.
+        # A database in WAL mode needs a shared memory file next to it. That is impossible in a read-only directory,
+        # where the database can't change either. With `immutable`, SQLite reads only the file itself, which is not
+        # the complete database if there is a journal or a log.
         if mode in ("rw", "rwc") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
         if is_unrecovered(error):
             raise
         with suppress(OSError):
-            if Path(f"{path}{_LOG}").stat().st_size > 0:
-                raise SqlError(*_LOG_UNREAD) from None
+            if Path(f"{path}{_WAL_SUFFIX}").stat().st_size > 0:
+                raise SqlError(*_WAL_ERROR) from None
         return open_uri(f"{uri}&immutable=1")
 
 
@@ -200,7 +198,7 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
     with _closed_on_failure(connection):
         # Bytes that are not UTF-8 become lone surrogates, from which they can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
-        # With the limits set, nothing more can be attached.
+        # Before the limits are set, since they forbid to attach anything.
         for database in attached:
             _attach(connection, database)
         schemas = ("main", *(database.name for database in attached))
@@ -212,25 +210,26 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
         modules = load_extensions(connection, options.connection_options.extensions)
-        names = options.connection_options.hidden
-        hidden = hide(connection, names) if names else None
-        if mode in _RUNS_READS:
+        hidden = hide(connection, names) if (names := options.connection_options.hidden) else None
+        if mode in _READING_MODES:
             connection.execute("PRAGMA query_only = ON")
         closed = find_closed_modules(connection, modules, schemas)
-        slow = None if options.killable or mode == "views" else find_uninterruptible_tables(connection, schemas)
+        uninterruptible = (
+            None if options.killable or mode == "views" else find_uninterruptible_tables(connection, schemas)
+        )
         if mode == "quick":
-            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), slow or (), hidden)
+            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), uninterruptible or (), hidden)
             impose_quick_limits(connection, options.limits)
         else:
-            # A server that recovers a database may change it over other connections.
+            # If this connection recovers the database, another connection of this server may change it.
             advice = "Use write_query." if options.recovers else ALLOW_CHANGES
             connection.policy = Policy(
                 mode in ("rw", "rwc"),
                 closed,
                 views=mode == "views",
-                uninterruptible_tables=slow,
+                uninterruptible_tables=uninterruptible,
                 advice=advice,
-                # A view created to determine types is compiled but never read, and its query was allowed before.
+                # A view created to determine types is never read, and its query was checked on another connection.
                 hidden=None if mode == "views" else hidden,
             )
             connection.policy.schemas = schemas

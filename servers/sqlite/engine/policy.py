@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from servers.sqlite.engine.hiding import BYPASSES_HIDING, CHANGES_HIDDEN, HiddenSchema
 from servers.sqlite.engine.sql import quote
 
-_READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
-_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-_TABLE_USES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
+_READ_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
+_ROW_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_TABLE_USES = _ROW_CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
 _DEFINITIONS = frozenset(
     {
         sqlite3.SQLITE_CREATE_TABLE,
@@ -33,16 +33,16 @@ _DEFINITIONS = frozenset(
     }
 )
 _VIEW_ACTIONS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
-# SQLite reports changes of these whenever it declares a virtual table, even to read it, or renames something. SQLite
-# itself refuses statements that change them directly, and statements that create a table or the like are also
-# reported as such. The only exception is a trigger in `temp` on a table elsewhere, which is recognized by its row in
-# `sqlite_temp_master`.
-_SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
+# SQLite reports changes of these tables whenever it declares a virtual table, even to read it, or renames something.
+# So such changes are allowed: SQLite itself refuses statements that change the tables directly, and also reports a
+# statement that creates a table or the like as an action of its own. The only exception is a trigger in `temp` on a
+# table elsewhere, which is recognized by the row that is inserted into `sqlite_temp_master`.
+_SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_temp_master"})
 CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 """The functions that no statement may call."""
-# With values of the maximum size, one call of these may take hours, since the time grows with the product of both
-# sizes. SQLite can't be interrupted during a call. (The same applies to LIKE and GLOB, but their patterns are short:
-# see deadline.py.)
+# With values of the maximum size, one call of these functions may take hours, since the time grows with the product
+# of the sizes of two arguments, and SQLite can't be interrupted during a call. (The same applies to LIKE and GLOB,
+# but their patterns are limited: see deadline.py.)
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
 )
@@ -50,7 +50,7 @@ _UNINTERRUPTIBLE_CALL = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})
 _ALLOWED_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
-# The argument of these is the name of the object that they describe.
+# The argument of these pragmas is the name of the object that they describe.
 _DESCRIBING_PRAGMAS = frozenset(
     {
         "foreign_key_check",
@@ -65,7 +65,7 @@ _DESCRIBING_PRAGMAS = frozenset(
         "table_xinfo",
     }
 )
-# With an argument these would change something.
+# These pragmas are only allowed without an argument, with which they would change something.
 _READING_PRAGMAS = frozenset(
     {
         "application_id",
@@ -85,12 +85,12 @@ _READING_PRAGMAS = frozenset(
         "user_version",
     }
 )
-# An R-tree compiles the changes of its underlying tables when it is first read. In a file opened for reading, SQLite
-# runs none of them, nor those that a client writes.
+# When an R-tree is first read, it compiles statements that change its shadow tables, so these must be allowed. In a
+# file opened for reading, SQLite runs no such statement, not even one from a client.
 _RTREE_SUFFIXES = ("_node", "_rowid", "_parent")
 # The stored statement of a virtual table begins like this.
 _NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
-_VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
+_VIRTUAL_TABLE = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
 ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
 _REASONS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
@@ -111,11 +111,13 @@ _SUGGESTIONS = {
 
 
 class Policy:
-    """The authorizer of one connection, for statements that read, or also for those that change the database.
+    """The authorizer of one connection, for statements that read, and if it is `writable`, for those that change the
+    database.
 
-    `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created,
-    and nothing is run. `uninterruptible_tables` are the tables whose use calls functions that can't be interrupted;
-    None if all may be run. `advice` is for clients that try to change a read-only database.
+    `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created.
+    `uninterruptible_tables` are the tables whose use calls functions that can't be interrupted, which is refused;
+    with None, such functions may be called. `advice` is a suggestion for clients that try to change a read-only
+    database.
     """
 
     def __init__(
@@ -148,7 +150,7 @@ class Policy:
         self.suggestion = ""
         """A suggestion for the refused statement, or empty."""
         self.uninterruptible = False
-        """True if it was refused because SQLite could not be interrupted while it ran."""
+        """True if the statement was refused because SQLite could not be interrupted while it runs."""
         self.changes_schema = False
         """True if a statement since `reset` changes the schema."""
         self.changed: set[str] = set()
@@ -170,8 +172,7 @@ class Policy:
 
     @contextmanager
     def lift(self) -> Iterator[None]:
-        """Allow everything that is compiled within the block without recording it, for the server's own
-        statements."""
+        """Allow everything that is compiled within the block, and record nothing: for the server's own statements."""
         self._lifted = True
         try:
             yield
@@ -205,7 +206,7 @@ class Policy:
             return sqlite3.SQLITE_OK
         first = first or ""
         slow_tables = self._uninterruptible_tables
-        # SQLite does not report calls by a generated column, a check or an expression index.
+        # Tables are checked as well, since SQLite does not report calls by a generated column, a check or an index.
         if slow_tables is not None and (
             (second or "").lower() in _UNINTERRUPTIBLE
             if action == sqlite3.SQLITE_FUNCTION
@@ -215,8 +216,8 @@ class Policy:
             return sqlite3.SQLITE_DENY
         reason = self._find_reason(action, first, second, schema)
         if reason is None and self.hidden is not None:
-            # SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and
-            # otherwise after it.
+            # SQLite reports the reads of a SELECT before the SELECT itself if the SELECT is part of an expression,
+            # and otherwise after it.
             if action == sqlite3.SQLITE_SELECT:
                 self._selects = True
                 reason = BYPASSES_HIDING if self._reads_table else None
@@ -227,16 +228,16 @@ class Policy:
         if reason is None:
             return sqlite3.SQLITE_OK
         self.refusal, self.suggestion = reason, _SUGGESTIONS.get(action, "")
-        if not self._writable and action in _CHANGES | _DEFINITIONS:
+        if not self._writable and action in _ROW_CHANGES | _DEFINITIONS:
             self.suggestion = self._advice
-        elif schema == "temp" and first in _SCHEMA:
+        elif schema == "temp" and first in _SCHEMA_TABLES:
             self.suggestion = "Create a permanent table, or use WITH."
         return sqlite3.SQLITE_DENY
 
     def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
             return "it reads a virtual table that is not allowed" if self.is_closed(first) else None
-        if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
+        if action in _READ_ACTIONS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA_TABLES):
             return None
         if action == sqlite3.SQLITE_INSERT and first == "sqlite_master" and schema != "temp":
             return None
@@ -247,29 +248,29 @@ class Policy:
             if name in _DESCRIBING_PRAGMAS or (name in _READING_PRAGMAS and second is None):
                 return None
             return f"it is PRAGMA {name}" + (" with a value" if name in _READING_PRAGMAS else "")
-        if self._views and (action in _VIEW_ACTIONS or (action in _CHANGES and schema == "temp")):
+        if self._views and (action in _VIEW_ACTIONS or (action in _ROW_CHANGES and schema == "temp")):
             return None
-        if action in _CHANGES or action in _DEFINITIONS:
+        if action in _ROW_CHANGES or action in _DEFINITIONS:
             return self._check_change(action, first, second, schema)
         return _REASONS.get(action, "it does something that this server does not allow")
 
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         is_attached = schema in self.schemas[1:]
-        if (is_attached or not self._writable) and action in _CHANGES and first.endswith(_RTREE_SUFFIXES):
+        if (is_attached or not self._writable) and action in _ROW_CHANGES and first.endswith(_RTREE_SUFFIXES):
             return None
         if not self._writable:
             return "it changes the database"
         if is_attached:
             return "it changes a database other than the one given as `database`"
-        if schema == "temp" and self.hidden is not None and self.hidden.shown_columns(first) is not None:
+        if schema == "temp" and self.hidden is not None and self.hidden.visible_columns(first) is not None:
             return CHANGES_HIDDEN
         if schema == "temp":
             or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"
             return f"it creates or changes a temporary object{or_hidden}"
-        # UNIQUE and PRIMARY KEY of a new table create indexes.
+        # A new table with UNIQUE or PRIMARY KEY also creates indexes.
         if self._only_tables and not (
             action == sqlite3.SQLITE_CREATE_TABLE
-            or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
+            or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA_TABLES)
             or (action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_"))
         ):
             return "it does something other than CREATE TABLE"
@@ -285,8 +286,9 @@ class Policy:
 def find_closed_modules(
     connection: sqlite3.Connection, allowed: Iterable[str] = (), schemas: Sequence[str] = ("main",)
 ) -> set[str]:
-    """Return the virtual tables that no statement may read, unless their modules are `allowed`: those built into this
-    SQLite, unless a table of the database has that name, and those in the databases `schemas` that use such a module.
+    """Return the virtual tables that no statement may read, since their modules are neither known to be harmless nor
+    `allowed`: the modules of this SQLite that can be read like a table, unless a table of the database has that name,
+    and the tables in the databases `schemas` that use such a module.
     """
     allowed_modules = _ALLOWED_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
@@ -296,13 +298,13 @@ def find_closed_modules(
     return closed | {
         str(name).lower()
         for name, sql in virtual
-        if (match := _VIRTUAL.match(str(sql))) is None or match[1].lower() not in allowed_modules
+        if (match := _VIRTUAL_TABLE.match(str(sql))) is None or match[1].lower() not in allowed_modules
     }
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the virtual tables: those in the database, and those built into this SQLite, unless a table has that
-    name."""
+    """Return the virtual tables: those in the database, and the modules of this SQLite that can be read like a table,
+    unless a table has that name."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     entries = connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
     tables = {str(name).lower() for name, _ in entries}
@@ -310,8 +312,8 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequence[str] = ("main",)) -> set[str]:
-    """Return the tables of the databases `schemas` that call a function that can't be interrupted, in their own
-    definition or in the definition of an index on them."""
+    """Return the tables of the databases `schemas` whose definition, or that of an index on them, calls a function
+    that can't be interrupted."""
     definitions = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
     return {str(name).lower() for name, sql in definitions if _UNINTERRUPTIBLE_CALL.search(str(sql))}
 

@@ -1,8 +1,8 @@
 """A pool of connections to one database, opened when they are first needed, and lent to one call at a time.
 
 A connection that is still busy when it is returned, because its caller stopped waiting, is unavailable until its work
-has ended. Others are opened instead, so that the database can still be used; but at most as many as the pool's size,
-because each busy connection has a thread that may run for hours.
+has ended. Another connection is opened instead, so that the database can still be used. At most as many connections
+as the size of the pool are replaced in this way, because the thread of each may run for hours.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from servers.sqlite.engine.connection import Connection
 
 
 class Pool(pool.Pool[Connection]):
-    """A pool of at most `size` connections, not counting unavailable ones. A caller waits at most `seconds` for
-    one."""
+    """A pool of at most `size` connections, not counting unavailable ones. A caller waits at most `max_wait` seconds
+    for one."""
 
-    def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
-        super().__init__(size, seconds)
-        self._make = make
+    def __init__(self, make_connection: Callable[[], Connection], size: int, max_wait: float) -> None:
+        super().__init__(size, max_wait)
+        self._make_connection = make_connection
         self._idle: list[Connection] = []
-        self._all: set[Connection] = set()
+        self._connections: set[Connection] = set()
         self._unavailable: set[Connection] = set()
         self.on_returned: Callable[[], None] = lambda: None
         """Called when a connection has been returned and its work is done."""
 
     async def take(self, preferred: Connection | None = None) -> Connection:
-        """Take a connection, the `preferred` one if that is idle. Raises SqlError with code `busy` if none is
-        returned in time."""
+        """Take a connection, the `preferred` one if that is idle. Raises SqlError with code `busy` if none becomes
+        free in time."""
         await self._wait()
         if self._idle:
             if preferred is not None and preferred in self._idle:
@@ -36,12 +36,12 @@ class Pool(pool.Pool[Connection]):
                 idle = self._idle.pop()
             idle.lend()
             return idle
-        connection = self._make()
+        connection = self._make_connection()
         try:
             await connection.open()
-            self._all.add(connection)
+            self._connections.add(connection)
         finally:
-            if connection not in self._all:
+            if connection not in self._connections:
                 self._slots.release()
         return connection
 
@@ -63,5 +63,5 @@ class Pool(pool.Pool[Connection]):
 
     async def close(self) -> None:
         """Close all connections."""
-        for connection in self._all:
+        for connection in self._connections:
             await connection.close()

@@ -1,7 +1,7 @@
 """A process for work that can't be interrupted, started when it is needed, and killed after the time limit.
 
-It does the same work as a thread would, on its own connection. It is also killed when the caller is cancelled;
-uncommitted changes are rolled back. Few such processes work at once, since each may use part of the memory.
+It does the same work as a thread would, on its own connection. It is also killed when the caller is cancelled; its
+uncommitted changes are then rolled back. Few such processes work at once, since each needs memory.
 """
 
 import asyncio
@@ -28,16 +28,18 @@ T = TypeVar("T")
 _MAX_PROCESSES = 2
 """Maximum number of processes that work at once in the whole server."""
 _MEMORY_DIVISOR = 4
-"""The memory limit of each process is the server's, divided by this."""
+"""The memory limit of each process is that of the server divided by this."""
 _MIN_MEBIBYTES = 16
 """Minimum memory limit of a process, in mebibytes."""
 _GRACE_SECONDS = 0.5
-"""Seconds beyond the time limit after which a statement is killed. A statement that checks the clock ends before."""
-_START_SECONDS = 60
-"""Maximum number of seconds for starting a process. A slow disk is not a statement's fault."""
+"""A process is killed this many seconds after the timeout of its statement. Until then most statements stop by
+themselves."""
+_START_TIMEOUT = 60
+"""Maximum number of seconds for starting a process. It is not part of a statement's timeout, since a slow disk says
+nothing about the statement."""
 _IDLE_SECONDS = 45.0
-"""Seconds for which an idle process is kept for the next statement, longer than a query is kept for its
-continuation."""
+"""Seconds for which an idle process is kept for the next statement. This is longer than cursors keep their source, so
+that the process of a cursor still exists when its query is continued."""
 _PROCESS_ERRORS = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 """Errors of a process that has ended or does not respond."""
 _START_SCRIPT = """
@@ -51,7 +53,7 @@ _slots: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 
 
 class WorkerProcess:
-    """A process that is started on demand, at most one at a time."""
+    """A process for work that can't be interrupted, which is started on demand and replaced once it has ended."""
 
     def __init__(self, options: OpenOptions) -> None:
         memory = max(options.limits.memory_mebibytes // _MEMORY_DIVISOR, _MIN_MEBIBYTES)
@@ -59,7 +61,7 @@ class WorkerProcess:
         self._options = options._replace(killable=True, limits=limits)
         self._process: Process | None = None
         self._output: BufferedByteReceiveStream | None = None
-        self._idle: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int | None:
@@ -68,13 +70,13 @@ class WorkerProcess:
 
     async def ensure_started(self) -> bool:
         """Start a process unless one is running. Return True if one was started. Raises SqlError."""
-        if self._idle is not None:
-            self._idle.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self._process is not None and self._process.returncode is None:
             return False
         await self.end()
         async with self._kill_on_failure():
-            with anyio.fail_after(_START_SECONDS):
+            with anyio.fail_after(_START_TIMEOUT):
                 process = self._process = await start_worker(_START_SCRIPT, f"{__package__}.worker")
                 assert process.stdout is not None
                 self._output = BufferedByteReceiveStream(process.stdout)
@@ -85,32 +87,29 @@ class WorkerProcess:
         return True
 
     async def run(self, work: Work[T]) -> T:
-        """Do `work` within a statement's time limit.
-
-        The process is killed if it takes longer or the caller is cancelled. Raises SqlError.
-        """
+        """Do `work` within the timeout of a statement, and return the result. The process is killed if it takes
+        longer or the caller is cancelled. Raises SqlError."""
         limits = self._options.limits
         async with _acquire_slot(limits.timeout), self._kill_on_failure():
-            # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
-            # time.
-            with anyio.fail_after(_START_SECONDS):
+            # Until the process sends "begun", it imports modules for the work, which is not part of the timeout.
+            with anyio.fail_after(_START_TIMEOUT):
                 await self._send(work)
-                kind, done = await self._receive()
+                kind, value = await self._receive()
             deadline = StatementDeadline(limits.timeout, limits.busy_timeout)
             with _limit_time(deadline, limits.timeout + _GRACE_SECONDS):
                 while kind != "done":
-                    deadline.is_committing = kind == "committing" and bool(done)
-                    kind, done = await self._receive()
-        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end_idle_process)
-        if isinstance(done, SqlError):
-            raise done
-        result: T = done
+                    deadline.is_committing = kind == "committing" and bool(value)
+                    kind, value = await self._receive()
+        self._idle_timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end_idle_process)
+        if isinstance(value, SqlError):
+            raise value
+        result: T = value
         return result
 
     async def end(self) -> None:
         """Kill the process, if any, and wait until it has ended."""
-        if self._idle is not None:
-            self._idle.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         process, self._process = self._process, None
         if process is None:
             return
@@ -133,10 +132,11 @@ class WorkerProcess:
             if not succeeded:
                 await self.end()
             if not succeeded and self._options.mode == "rw":
-                # Readers can't read before a writer has recovered the file. If this fails, the next writer does it.
+                # The killed process may have left a hot journal, and readers can't read until a writer has rolled it
+                # back. If this fails, the next writer does it.
                 with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
-                    seconds = self._options.limits.busy_timeout
-                    await to_thread.run_sync(recover, self._options.path, StatementDeadline(seconds, seconds))
+                    timeout = self._options.limits.busy_timeout
+                    await to_thread.run_sync(recover, self._options.path, StatementDeadline(timeout, timeout))
 
     async def _send(self, value: Any) -> None:
         assert self._process is not None
@@ -154,23 +154,23 @@ class WorkerProcess:
 
 
 @contextmanager
-def _limit_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
+def _limit_time(deadline: StatementDeadline, timeout: float) -> Iterator[None]:
     try:
-        with anyio.fail_after(seconds):
+        with anyio.fail_after(timeout):
             yield
     except TimeoutError:
         raise deadline.reason() from None
 
 
 @asynccontextmanager
-async def _acquire_slot(seconds: float) -> AsyncIterator[None]:
+async def _acquire_slot(max_wait: float) -> AsyncIterator[None]:
     """Wait until another process may work. Raises SqlError with code `busy`."""
     slots = _slots.get(None)
     if slots is None:
         slots = anyio.Semaphore(_MAX_PROCESSES)
         _slots.set(slots)
     try:
-        with anyio.fail_after(seconds):
+        with anyio.fail_after(max_wait):
             await slots.acquire()
     except TimeoutError:
         reason = "other long-running statements are in progress"

@@ -1,13 +1,13 @@
-"""Reads that end immediately, on a connection in the event loop's own thread, because passing a row between threads
-takes longer than reading it.
+"""Runs quick reading statements in the event loop itself, because passing a row between threads takes longer than
+reading it.
 
-A statement is run here once a reader's thread has answered it quickly and compiled it in less than a millisecond. It
-is run under limits that let no instruction take long (`quick_policy.py`), and is stopped after a millisecond. Nothing
-here waits or reports an error: if a statement is stopped, locked, refused, changed or invalid, a thread runs it from
-the beginning, as if it had not been tried.
+A statement is run here after it was learned: the thread of a reader has answered it quickly and compiled it in less
+than a millisecond. It is run under limits that let no instruction take long (`quick_policy.py`), and is stopped after
+a millisecond. Nothing here waits or raises an error: if a statement can't be finished, for whatever reason, a thread
+runs it from the beginning, as if it had not been tried.
 
-Between two reads the schema may change. SQLite then compiles the statement again, and calls the policy. So if the
-policy was not called, the schema is the one for which the statement was compiled.
+The schema may change between two reads. SQLite then compiles the statement again, and calls the policy. So if the
+policy was not called, the schema is still the one for which the statement was compiled.
 """
 
 import asyncio
@@ -35,136 +35,136 @@ except ModuleNotFoundError:  # as on Windows
 else:
     _getrusage, _THREAD = getattr(resource, "getrusage", None), getattr(resource, "RUSAGE_THREAD", None)
 
-_SECONDS = 0.001
-"""Seconds for one read, and for compiling its statement."""
+_READ_SECONDS = 0.001
+"""Maximum number of seconds for one read, and for compiling its statement."""
 _MAX_THREAD_SECONDS = 0.1
-"""A statement is tried here if a thread took at most this many seconds for it, including waits for other threads."""
+"""A statement is learned if a thread took at most this many seconds for it, including waits for other threads."""
 _TURN_SECONDS = 0.05
-"""Maximum seconds of processor time for one turn of the event loop, counted from its first read.
-
-The requests in one read of a pipe take less. A call that is not answered immediately delays all calls after it.
-"""
+"""Processor time, in seconds, after which no more reads are begun in one turn of the event loop. This is enough for
+all requests that arrive together through a pipe."""
 _CHECK_INSTRUCTIONS = 100
 """Number of instructions of SQLite's virtual machine between checks of the clock."""
 _MAX_FAILURES = 3
-"""Number of consecutive times that a statement may fail to finish here."""
+"""A statement is left to threads after it has failed to finish here this many times in a row."""
 _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
-"""Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
-compiled statements."""
+"""Maximum number of statements that are remembered, which is less than the number that SQLite caches, and the maximum
+length of each in characters."""
 _MAX_SCHEMA = 100_000
-"""Maximum number of characters in SQL in the schema, which SQLite parses completely whenever it has changed."""
+"""Maximum number of characters of the SQL in the schema, since SQLite parses all of it after each change."""
 _SLOW_SECONDS = 0.005
-"""Seconds of a read after which its statement is left to threads for a while."""
+"""If a read takes more seconds than this, its statement is left to threads for a while."""
 _LATE_SECONDS, _PAUSE_FACTOR = 0.05, 10
-"""After a read that takes longer than the first number of seconds, none is tried for that read's time multiplied by
-the second: the disk or the machine is slow, or a row is large.
-"""
+"""If a read takes more seconds than the first number, all statements are left to threads for the second number times
+as long as it took, since the disk or the machine is slow, or rows are large."""
 _MAX_DOUBLED = 10
-"""The maximum factor by which repeated doubling extends the pause."""
+"""Maximum number of times that this pause is doubled."""
 _RELEARN_SECONDS, _MAX_DROPS = 5.0, 4
-"""Seconds after which a statement that took too long is learned again, and the maximum number of times that they are
-doubled.
-
-The time may include time spent in other processes.
-"""
+"""Seconds after which a statement that took too long may be learned again, since other processes may have caused the
+delay, and the maximum number of times that this number is doubled."""
 _REOPEN_SECONDS = 1.0
-"""Seconds after which opening a file is tried again."""
+"""Seconds after which opening the file is tried again."""
 _NO_LOCK = -1.0
-"""Seconds to wait for a lock: negative, so it never waits."""
+"""Seconds to wait for a lock. A negative number means never to wait."""
 
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, int], T]
 """A function that works with the connection, given the version of the schema."""
 Parameters = Sequence[Any] | Mapping[str, Any]
-Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
-"""Runs work on a thread's connection. Raises SqlError."""
+RunInThread = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
+"""Runs work on the connection of a thread. Raises SqlError."""
 
 
 @dataclass(slots=True)
 class _KnownStatement:
-    """A statement that was run before."""
+    """A statement that was learned, or that was too slow to be learned."""
 
-    tries: int = 0
+    tries_left: int = 0
+    """Number of further failures after which the statement is left to threads; 0 if it is."""
     is_compiled: bool = False
     drops: int = 0
     """Number of times that it took too long."""
     relearn_time: float = math.inf
-    """The time at which it is learned again, once it has no tries left."""
+    """The time (`time.monotonic`) from which it may be learned again, once it has no tries left."""
 
     def drop(self) -> None:
         self.relearn_time = time.monotonic() + _RELEARN_SECONDS * 2 ** min(self.drops, _MAX_DROPS)
-        self.tries = 0
+        self.tries_left = 0
         self.drops += 1
 
     def fail(self) -> None:
-        if self.tries == 1:
+        if self.tries_left == 1:
             self.drop()
         else:
-            self.tries -= 1
+            self.tries_left -= 1
 
 
 class QuickReader:
-    """Runs statements that end immediately, for one event loop."""
+    """Runs quick statements of one database in one event loop."""
 
     def __init__(self, path: Path, limits: Limits, connection_options: ConnectionOptions) -> None:
         self._options = OpenOptions(
             path, "quick", limits._replace(busy_timeout=_NO_LOCK), connection_options=connection_options
         )
-        self._seconds = min(_SECONDS, limits.timeout)
+        self._max_seconds = min(_READ_SECONDS, limits.timeout)
         self._handle: Handle | None = None
         self._schema_version = 0
         self._known: OrderedDict[str, _KnownStatement] = OrderedDict()
         self._is_learning = False
         self._stop_time = self._paused_until = 0.0
         self._slow_reads = 0
-        """Number of reads that took too long because of large rows, which stay large. Each one doubles the pause."""
+        """Number of reads that took too long because of large rows. Each doubles the next pause, since the rows will
+        still be large."""
         self._turn_began: float | None = None
-        """Processor time of the thread before the first read of this turn of the event loop."""
+        """Processor time that the thread had used before the first read of this turn of the event loop."""
         self._waits = 0
-        """Number of the thread's waits before that read."""
+        """Number of times that the thread had waited before that read."""
         self._read_began = 0.0
-        """Processor time of the thread before the last read."""
+        """Processor time that the thread had used before the last read."""
 
     def run(self, statement: str, work: Work[T | None], *, is_first: bool = True) -> T | None:
         """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
         raises."""
         entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
-        if entry is None or not entry.tries or handle is None or began < self._paused_until:
+        if entry is None or not entry.tries_left or handle is None or began < self._paused_until:
             return None
         if not self._has_turn(handle):
             return None
         self._known.move_to_end(statement)
-        self._stop_time = began + self._seconds
+        self._stop_time = began + self._max_seconds
         result, is_temporary = None, False
         try:
             result = self._run(entry, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
-            # These errors are not about the statement: the database is locked, or the parameters are of the wrong
-            # kind.
+            # Some errors don't mean that the statement is not quick: the database is locked, or the parameters are
+            # wrong.
             name = getattr(error, "sqlite_errorname", "")
             is_temporary = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
                 error, (sqlite3.ProgrammingError, OverflowError, UnicodeError)
             )
-        seconds = time.monotonic() - began
-        if result is not None and seconds <= _SLOW_SECONDS:
-            entry.tries = _MAX_FAILURES
+        duration = time.monotonic() - began
+        if result is not None and duration <= _SLOW_SECONDS:
+            entry.tries_left = _MAX_FAILURES
         elif (
-            # Other processes used the processor: the read took no processor time, and this thread did not wait. Then
-            # another thread would be slow as well, and take longer.
-            seconds > _SECONDS and _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
+            # The read took little processor time, and this thread did not wait for anything. So the time was used by
+            # other processes, and another thread would not be faster.
+            duration > _READ_SECONDS
+            and _count_waits() == self._waits
+            and time.thread_time() - self._read_began < _READ_SECONDS
         ):
             return self.run(statement, work, is_first=False) if result is None and is_first else result
-        elif seconds > _LATE_SECONDS:
-            # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
-            # called.
+        elif duration > _LATE_SECONDS:
+            # To reach the column after a large value, a single instruction reads all pages of the value, so SQLite
+            # could not be stopped.
             if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE_SECONDS:
-                entry.tries = 0
+                entry.tries_left = 0
                 self._slow_reads += 1
             else:
                 entry.fail()
-            self._paused_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._slow_reads, _MAX_DOUBLED)
-        elif seconds > _SLOW_SECONDS:
+            self._paused_until = time.monotonic() + duration * _PAUSE_FACTOR * 2 ** min(
+                self._slow_reads, _MAX_DOUBLED
+            )
+        elif duration > _SLOW_SECONDS:
             entry.drop()
         elif not is_temporary:
             entry.fail()
@@ -173,23 +173,24 @@ class QuickReader:
     def can_run(self, statement: str) -> bool:
         """Return True if it is worthwhile to `run` a statement."""
         entry = self._known.get(statement)
-        return entry is not None and entry.tries > 0
+        return entry is not None and entry.tries_left > 0
 
-    def should_learn(self, statement: str, seconds: float) -> bool:
-        """Return True if a statement that a thread has answered in `seconds` should be learned now."""
+    def should_learn(self, statement: str, duration: float) -> bool:
+        """Return True if a statement that a thread has answered in `duration` should be learned now."""
         if len(statement) > _MAX_KNOWN_LENGTH or self._options.connection_options.attached:
             return False
         entry = self._known.get(statement)
-        if entry is not None and (entry.tries or time.monotonic() < entry.relearn_time):
+        if entry is not None and (entry.tries_left or time.monotonic() < entry.relearn_time):
             return False
-        # Its next call is only fast because that thread has it compiled.
-        if seconds > _MAX_THREAD_SECONDS:
+        # Remember that it was slow: its next call may only be fast because that thread has it compiled.
+        if duration > _MAX_THREAD_SECONDS:
             self._remember(statement, 0).drop()
             return False
         return not self._is_learning and time.monotonic() >= self._paused_until
 
-    async def learn(self, statement: str, parameters: Parameters, read: Read) -> None:
-        """Determine, on a connection from `read`, whether a statement should be run here from now on."""
+    async def learn(self, statement: str, parameters: Parameters, read: RunInThread) -> None:
+        """Learn a statement: `read` runs a check on the connection of a thread, and if the statement compiles
+        quickly, it is run here from now on."""
         self._is_learning = True
         try:
             is_quick = await read(partial(_compiles_quickly, statement, parameters))
@@ -217,9 +218,9 @@ class QuickReader:
         if handle is not None:
             handle.connection.close()
 
-    def _remember(self, statement: str, tries: int) -> _KnownStatement:
-        before = self._known.get(statement)
-        entry = self._known[statement] = _KnownStatement(tries, drops=0 if before is None else before.drops)
+    def _remember(self, statement: str, tries_left: int) -> _KnownStatement:
+        known = self._known.get(statement)
+        entry = self._known[statement] = _KnownStatement(tries_left, drops=0 if known is None else known.drops)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return entry
@@ -242,7 +243,7 @@ class QuickReader:
         self._read_began = time.thread_time()
         if self._turn_began is not None:
             return self._read_began - self._turn_began < _TURN_SECONDS
-        # The file is checked once in a turn of the event loop, by its first read, which also starts measuring the
+        # The first read in a turn of the event loop checks whether the file was replaced, and begins to measure the
         # turn.
         if handle.is_replaced:
             self.close()
@@ -258,24 +259,24 @@ class QuickReader:
 def _compiles_quickly(
     statement: str, parameters: Parameters, connection: GuardedConnection, _: StatementDeadline
 ) -> bool:
-    """Return True if compiling takes no longer than a read may, and the schema is short enough to parse."""
+    """Return True if compiling a statement takes no longer than a read may, and the schema is not too long to
+    parse."""
     ((length,),) = fetch_schema_rows(connection, "SELECT total(length(sql)) FROM sqlite_schema")
     if length > _MAX_SCHEMA:
         return False
     began = time.thread_time()
     try:
-        # No other statement has this text, so it is not in the cache of compiled ones.
+        # With EXPLAIN before it, the statement is not in the cache of compiled statements.
         connection.execute(f"EXPLAIN {statement}", parameters).close()
     except (sqlite3.Error, sqlite3.Warning):
         return False
-    return time.thread_time() - began < _SECONDS
+    return time.thread_time() - began < _READ_SECONDS
 
 
 def _count_waits() -> int:
     """Return how often this thread has waited for something other than a processor, such as a disk."""
     if _getrusage is None or _THREAD is None:
-        # The system does not count them. A number that is different each time makes every read count as one that
-        # waited.
+        # The system does not count them. With a different number each time, every read counts as one that waited.
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_nvcsw)
 

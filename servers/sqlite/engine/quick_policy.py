@@ -1,8 +1,8 @@
-"""Authorizes statements that the event loop itself runs: only those that end immediately whatever the values are.
+"""Authorizes statements that the event loop itself runs: only those that can be stopped at any moment.
 
-SQLite can only be stopped between two instructions of its virtual machine. So the allowed functions take time
-proportional to their values, and no instruction may read a whole table, as `count(*)` does, or belong to a virtual
-table. A refusal here is not an error; a thread then runs the statement.
+SQLite can only be stopped between two instructions of its virtual machine. So only functions are allowed whose time
+is proportional to the size of their arguments, and no instruction may read a whole table, as `count(*)` does, or
+belong to a virtual table. A refusal here is not an error; a thread then runs the statement.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
 _MAX_ACTIONS = 500
-"""Maximum number of actions of one statement; more take long to compile."""
+"""Maximum number of actions of one statement; a statement with more takes long to compile."""
 _QUICK_FUNCTIONS = frozenset(
     {
         *("abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "first_value", "floor", "glob", "hex"),

@@ -1,8 +1,8 @@
-"""Clients' statements, in which only names may be in double quotes.
+"""Runs statements of clients, in which only names may be in double quotes.
 
-If nothing has the quoted name, SQLite treats it as text (https://sqlite.org/quirks.html, 8): a misspelled column name
-would be returned, or stored as a value. SQLite does not do this for names in backquotes. So a statement that compiles
-as written, but not with backquotes, contains a text in double quotes.
+If nothing has a name in double quotes, SQLite treats it as text (https://sqlite.org/quirks.html, 8), so a misspelled
+column name would be returned, or stored as a value. SQLite does not do this for names in backquotes. So if a
+statement compiles as written, but not with backquotes instead of double quotes, it contains a text in double quotes.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from servers.sqlite.engine.sql import find_view_query, replace_double_quotes
 
 
 class QuotedTextError(sqlite3.OperationalError):
-    """Raised if a name in double quotes does not exist, with SQLite's own message for such a name in other quotes."""
+    """Raised if a name in double quotes does not exist, with SQLite's message for the same name in backquotes."""
 
     sqlite_errorname = "SQLITE_ERROR"
     sqlite_errorcode = sqlite3.SQLITE_ERROR
@@ -28,8 +28,8 @@ def execute(
 
 
 def require_names(sql: str, connection: sqlite3.Connection) -> None:
-    """Raise QuotedTextError if a name in double quotes does not exist, and any error that SQLite raises before it
-    runs the statement."""
+    """Compile the statement. Raises QuotedTextError if a name in double quotes does not exist, and any error that
+    SQLite raises when it compiles the statement."""
     strict = replace_double_quotes(sql)
     if strict == sql:
         return
@@ -40,7 +40,8 @@ def require_names(sql: str, connection: sqlite3.Connection) -> None:
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
             raise  # such as a lock that has since been released: the statement can be retried
         raise QuotedTextError(*error.args) from None
-    # SQLite does not look up a view's names before it is read, and its tables may be created later.
+    # SQLite does not look up the names in a view before it is read, so check its query. Other errors of the query are
+    # ignored, since its tables may be created later.
     if query := find_view_query(sql):
         try:
             require_names(query, connection)

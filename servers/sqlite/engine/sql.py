@@ -1,7 +1,7 @@
-"""SQL as text: names in it, its parameters, and the types that the columns of a query were declared with.
+"""SQL as text: names, parameters and statements in it, and the declared types of the columns of a query.
 
 The `sqlite3` module does not return these types, but the schema of a temporary view of the query contains them. The
-view is created on a separate connection, which never runs a client's statement, and is never read.
+view is created on a separate connection, which never runs a statement of a client, and is never read.
 """
 
 import re
@@ -10,8 +10,8 @@ from functools import partial
 
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
-# Text without a parameter, then a parameter. A view may not have parameters, and their values change no types.
-# Nothing is tried twice, and an unterminated token extends to the end of the text, so the time is linear.
+# Quoted text, comments and words are matched to skip parameters and semicolons in them. Every repetition is
+# possessive, and an unterminated token extends to the end of the text, so matching takes linear time.
 _TOKENS = re.compile(
     r"""'(?:[^']++|'')*+(?:'|\Z)|"(?:[^"]++|"")*+(?:"|\Z)|`(?:[^`]++|``)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z)"""
     r"""|(?P<comment>--[^\n]*+|/\*.*?(?:\*/|\Z))|\w++|(?P<parameter>\?\d*+|[:@$]\w++)|(?P<end>;)""",
@@ -20,7 +20,7 @@ _TOKENS = re.compile(
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:\s++|;|--[^\n]*+|/\*.*?\*/)*+(\w++)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
-"""The beginning of statements that contain statements."""
+"""The beginning of a statement that contains other statements."""
 _VIEW = re.compile(r"CREATE (?:TEMP |TEMPORARY )?VIEW\b")
 
 
@@ -29,21 +29,21 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def select(what: str, table: str, rest: str) -> str:
-    """Return a query on the table with that name. The other parts are the server's own SQL."""
-    return f"SELECT {what} FROM {quote(table)} {rest}"  # noqa: S608 - the name is quoted
+def select(columns: str, table: str, clauses: str) -> str:
+    """Return a query on the table with that name. `columns` and `clauses` are SQL of the server."""
+    return f"SELECT {columns} FROM {quote(table)} {clauses}"  # noqa: S608 - the name is quoted
 
 
 def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
     """Return the declared type of each column of `query`, None for an expression; empty if it can't be a view."""
     try:
-        # A view uses SQLite's cached schema, which is only refreshed by reading the database.
+        # Creating a view uses the schema that SQLite has cached, which is only refreshed when the database is read.
         retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
         retry_locked(
             deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
         )
     except (sqlite3.Error, sqlite3.Warning):
-        return []  # VALUES without SELECT, PRAGMA, EXPLAIN
+        return []  # as for VALUES without SELECT, PRAGMA and EXPLAIN, which can't be views
     try:
         rows = connection.execute("PRAGMA temp.table_info(declared)").fetchall()
     except sqlite3.Error:
@@ -113,5 +113,6 @@ def replace_double_quotes(query: str) -> str:
 
 
 def replace_parameters(query: str) -> str:
-    """Return the query with NULL instead of each parameter, which is how SQLite treats unbound ones."""
+    """Return the query with NULL instead of each parameter, since SQLite treats parameters without a value as
+    NULL."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

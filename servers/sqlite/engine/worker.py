@@ -1,10 +1,10 @@
-"""The process for work that can't be interrupted: one piece of work after another, from standard input to standard
-output.
+"""The code that runs in a process for work that can't be interrupted: it reads pieces of work from standard input,
+one after another, and writes the results to standard output.
 
-It ends with the server, even in the middle of an instruction, because a separate thread reads the input. The messages
-between the two are pickled values, each after its length. A cursor stays in its process: the other side receives a
-`RemoteCursor` for it, which becomes that cursor again when it is sent back. Pickling is safe, because both sides are
-this program, and the values sent are those it works with anyway.
+The process ends with the server, even in the middle of an instruction, because a separate thread reads the input. The
+messages between both are pickled values, each after its length. A cursor stays in its process: the server receives a
+`RemoteCursor` for it, which becomes that cursor again when it is sent back. Pickling is safe, because the process
+runs only code of this program, unlike a worker that reads malicious files.
 """
 
 import io
@@ -29,7 +29,7 @@ LENGTH = struct.Struct(">Q")
 
 
 class RemoteCursor:
-    """A cursor in the process, where work that reads its rows must be done."""
+    """A cursor in the process. Work that reads its rows must be done there, so here it raises Uninterruptible."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -43,22 +43,23 @@ class RemoteCursor:
 
 
 class Cursors:
-    """The cursors of this process that the other side refers to."""
+    """The cursors of this process that the server refers to."""
 
     def __init__(self) -> None:
         self._cursors: dict[int, sqlite3.Cursor] = {}
-        self._last = 0
+        self._last_number = 0
 
     def assign_number(self, value: Any) -> int | None:
-        """Return the number by which the other side refers to a cursor; None for other values."""
+        """Return a number by which the server can refer to a cursor; None for a value that is not a cursor."""
         if not isinstance(value, sqlite3.Cursor):
             return None
-        self._last += 1
-        self._cursors[self._last] = value
-        return self._last
+        self._last_number += 1
+        self._cursors[self._last_number] = value
+        return self._last_number
 
     def take(self, number: int) -> Any:
-        """Return the cursor with that number. For a cursor of an earlier process, return one that always fails."""
+        """Return the cursor with that number, or for a cursor of an earlier process, an object that raises an error
+        when it is read."""
         return self._cursors.pop(number, None) or _LostCursor()
 
 
@@ -72,7 +73,7 @@ class _LostCursor:
 
 
 def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
-    """Return the frame of a value, in which numbers replace the `persistent` objects."""
+    """Return a value as a frame. Objects for which `persistent` returns a number are replaced by that number."""
     body = io.BytesIO()
 
     class Pickler(pickle.Pickler):
@@ -84,7 +85,7 @@ def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
 
 
 def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
-    """Return the value of a frame."""
+    """Return the value of a frame. `persistent` returns the object for a number."""
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, number: int) -> Any:
@@ -94,7 +95,7 @@ def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
 
 
 class _Worker:
-    """A handle, and the stream of answers."""
+    """Does the requested work, and writes the answers."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
@@ -109,14 +110,14 @@ class _Worker:
 
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
         handle.reopen_replaced()
-        # Modules for the work are imported here, when first needed. That does not count towards the statement's time.
+        # This imports the modules that the work needs, which is not part of the timeout.
         work = unpack(body, self.cursors.take)
         self._send("begun", None)
         return handle.do(work, _ReportingDeadline(limits, partial(self._send, "committing")))
 
-    def _answer(self, act: Callable[[], Any]) -> None:
+    def _answer(self, operation: Callable[[], Any]) -> None:
         try:
-            outcome = act()
+            outcome = operation()
         except SqlError as error:
             outcome = error
         self._send("done", outcome)
@@ -131,7 +132,7 @@ def _open(handle: Handle) -> None:
 
 
 class _ReportingDeadline(StatementDeadline):
-    """A deadline that reports the beginning and end of a commit to the side that kills the process."""
+    """A deadline that reports the beginning and the end of a commit to the server, which may kill this process."""
 
     def __init__(self, limits: Limits, report_commit: Callable[[bool], None]) -> None:
         super().__init__(limits.timeout, limits.busy_timeout)
@@ -150,12 +151,12 @@ class _ReportingDeadline(StatementDeadline):
 def _read(requests: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
     while start := requests.read(LENGTH.size):
         frames.put(requests.read(LENGTH.unpack(start)[0]))
-    # sys.exit would end only this thread.
+    # Not sys.exit, which would end only this thread.
     os._exit(0)
 
 
 def main() -> None:
-    """Serve the file in the first frame until the input ends."""
+    """Serve the file that the first frame names until the input ends."""
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     worker = _Worker(sys.stdout.buffer)

@@ -1,5 +1,5 @@
-"""Runs a query, with as many rows as fit into one result, or explains its plan, for which the statement is compiled
-but never run.
+"""Runs a query, and returns as many rows as fit into one result; or returns its plan, for which the statement is only
+compiled.
 """
 
 import re
@@ -28,27 +28,28 @@ from servers.sqlite.query.tried_indexes import explain_with_indexes
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
 _MAX_DETAIL_LENGTH = 500
-"""Maximum number of characters in a step."""
+"""Maximum number of characters of a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _INTERMEDIATE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
 _FULL_TEXT_ERRORS = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
-"""Beginnings of error messages of full-text search. Other modules have their own errors after MATCH."""
+"""The beginnings of error messages of full-text search; other virtual tables with MATCH have other messages."""
 _MATCH_QUOTES = (
     "In the text after MATCH, put a term with characters other than letters and digits in double quotes: "
     "MATCH '\"a-b\"'."
 )
 _SKIP_ROWS = 1_000
-"""Number of rows that are skipped in one step."""
+"""Number of rows that are skipped between two checks of the deadline."""
 
 
 class Remainder(NamedTuple):
-    """The rest of a query after a result, with its statement kept at the row where the result ended."""
+    """What remains of a query after a result."""
 
     cursor: sqlite3.Cursor
-    waiting: Sequence[Row]
-    """Rows that were fetched but did not fit."""
+    """The unfinished statement, after the last fetched row."""
+    buffered: Sequence[Row]
+    """Rows that were fetched but did not fit into the result."""
 
 
 class Answer(NamedTuple):
@@ -56,22 +57,23 @@ class Answer(NamedTuple):
 
     names: tuple[str, ...]
     page: Page
-    more: bool
+    has_more: bool
     """True if there are rows after these."""
     rest: Remainder | None
-    """The source of these rows, if the statement could be kept."""
+    """What remains of the query; None if nothing does, or if its statement can't be kept."""
     schema_version: int
     data_version: int
     """A number that changes on the same connection when another connection changes the database."""
-    seconds: float
+    duration: float
+    """The time that the result took."""
 
 
 def run_query(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Run the query up to the rows of its first result."""
-    began = time.monotonic()
-    # Read before the first row, so that later commits by others count as changes.
+    """Run the query, skip its first `query.offset` rows, and return as many rows as fit into one result."""
+    started_at = time.monotonic()
+    # Read before the first row, so that all later commits by others count as changes.
     data_version, schema_version = (
         retry_locked(deadline, partial(_sum_versions, connection, name))
         for name in ("data_version", "schema_version")
@@ -84,7 +86,7 @@ def run_query(
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
-            # Every reading statement has columns.
+            # Every reading statement has columns, so there is only a comment.
             raise SqlError("bad_statement", "there is no statement")
         to_skip = query.offset
         while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIP_ROWS)))):
@@ -94,61 +96,66 @@ def run_query(
         kept_rest = rest if rest is not None and keeps_snapshots(connection) else None
         if kept_rest is not None:
             unless_kept.pop_all()
-    return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
+    return Answer(
+        names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - started_at
+    )
 
 
 def _add_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
-    """Return the error of a statement, with advice if it is a command that SQLite does not have, or if SQLite may not
-    be able to parse the text after MATCH."""
+    """Return the error of a statement, with a suggestion if the statement is a command that SQLite does not have, or
+    if SQLite may be unable to parse the text after MATCH."""
     if isinstance(error, QuotedTextError):
         return error
     if asks_for_schema(sql):
-        explained = from_sqlite(error)
-        explained.suggestion = DESCRIBE_HINT
-        return explained
-    # The text after MATCH is parsed as a query of its own when the statement runs, so its errors come after compile
-    # errors. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
+        converted = from_sqlite(error)
+        converted.suggestion = DESCRIBE_HINT
+        return converted
+    # The text after MATCH is parsed as a full-text query when the statement runs, so its errors occur only if the
+    # statement compiles. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html,
+    # 3).
     if not str(error).startswith(_FULL_TEXT_ERRORS) or _MATCH.search(sql) is None:
         return error
     try:
         connection(sql)
     except sqlite3.Error:
         return error
-    explained = from_sqlite(error)
-    explained.suggestion = _MATCH_QUOTES
-    return explained
+    converted = from_sqlite(error)
+    converted.suggestion = _MATCH_QUOTES
+    return converted
 
 
 def run_at_once(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, schema_version: int
 ) -> Answer | None:
-    """Return all rows of the query; None if they don't fit into one result."""
-    began = time.monotonic()
+    """Return all rows of the query, run by the event loop; None if they don't fit into one result."""
+    started_at = time.monotonic()
     cursor = connection.execute(query.sql, query.parameters)
     try:
         names = tuple([column[0] for column in cursor.description or ()])
         rows = cursor.fetchmany(2)
         page = fill_row(names, rows[0], limits) if len(rows) == 1 else None
         if page is None:
-            page, unfitting = fill_page(names, chain(rows, cursor), limits)
-            if unfitting:
+            page, not_fitting = fill_page(names, chain(rows, cursor), limits)
+            if not_fitting:
                 return None
     finally:
         cursor.close()
-    return Answer(names, page, False, None, schema_version, 0, time.monotonic() - began)
+    return Answer(names, page, False, None, schema_version, 0, time.monotonic() - started_at)
 
 
 def resume(
     answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
     """Return the rows after the rows in `answer`, from the statement kept for them."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
         page, remainder = _fill_page(answer.names, rest, limits, deadline)
         if remainder is not None:
             unless_kept.pop_all()
-    return answer._replace(page=page, more=remainder is not None, rest=remainder, seconds=time.monotonic() - began)
+    return answer._replace(
+        page=page, has_more=remainder is not None, rest=remainder, duration=time.monotonic() - started_at
+    )
 
 
 def _sum_versions(connection: sqlite3.Connection, name: str) -> int:
@@ -160,20 +167,20 @@ def _sum_versions(connection: sqlite3.Connection, name: str) -> int:
 def _fill_page(
     names: Sequence[str], rest: Remainder, limits: AnswerLimits, deadline: StatementDeadline
 ) -> tuple[Page, Remainder | None]:
-    waiting = iter(rest.waiting)
-    page, unfitting = fill_page(names, chain(waiting, rest.cursor), limits)
+    buffered = iter(rest.buffered)
+    page, not_fitting = fill_page(names, chain(buffered, rest.cursor), limits)
     deadline.check()
-    unfitting += waiting
-    return page, Remainder(rest.cursor, unfitting) if unfitting else None
+    not_fitting += buffered
+    return page, Remainder(rest.cursor, not_fitting) if not_fitting else None
 
 
 def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
-    """Return the plan of one statement, in at most `limit` bytes. Its parameters may be omitted.
+    """Return the plan of one statement, in at most `limit` bytes. Values for its parameters may be omitted.
 
-    Indexes from CREATE INDEX statements before it are tried out. Raises SqlError for a statement that the connection
-    may not run.
+    If CREATE INDEX statements precede it, their indexes are only simulated. Raises SqlError for a statement that the
+    connection may not run.
     """
-    # SQLite accepts EXPLAIN before one statement only, and `sqlite3` accepts no second statement.
+    # EXPLAIN is put before the last statement; the others must be CREATE INDEX.
     statements = split_statements(query.sql)
     *indexes, sql = statements if len(statements) > 1 else [query.sql]
     statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
@@ -186,11 +193,11 @@ def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: 
     for step, parent, _, detail in rows[:_MAX_STEPS]:
         children[parent].append((step, shorten(detail, _MAX_DETAIL_LENGTH)))
     steps: list[PlanStep] = []
-    waiting = [(0, step, detail) for step, detail in reversed(children[0])]
-    while waiting:
-        level, step, detail = waiting.pop()
+    pending = [(0, step, detail) for step, detail in reversed(children[0])]
+    while pending:
+        level, step, detail = pending.pop()
         steps.append({"level": level, "detail": detail})
-        waiting += [(level + 1, *child) for child in reversed(children[step])]
+        pending += [(level + 1, *child) for child in reversed(children[step])]
     details = [scan["detail"] for scan in steps]
     intermediate = {match[1] for match in map(_INTERMEDIATE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
@@ -199,6 +206,6 @@ def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: 
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
-    """Compile the statement without running it. Raises the errors that it would raise before it runs."""
+    """Compile the statement without running it. Raises SqlError if it is not allowed or not valid."""
     retry_locked(deadline, partial(require_names, sql, connection))
     retry_locked(deadline, partial(connection, sql))

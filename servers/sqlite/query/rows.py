@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or the rowid of a table without one. In a URI, key values are text, so each is compared as
-every type that could be written that way; the column's affinity determines which type it has.
+The key is the primary key, or the rowid of a table without one. In a URI its values are strings, so each is compared
+with values of all types that could be written as this string.
 """
 
 import math
@@ -31,14 +31,14 @@ from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
 
 _MAX_KEYS_COMPARED = 10_000
-"""Maximum number of rows whose keys are compared with the text entered so far."""
+"""Maximum number of rows whose keys are compared with the typed text."""
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
 def read_first_rows(
     table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """Return the first rows by key, as many as fit. Raises SqlError."""
+    """Return the first rows in the order of the key, as many as fit. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
@@ -51,7 +51,7 @@ def read_first_rows(
 
 
 def _order_by(key: list[str]) -> str:
-    """Return SQL that sorts rows by their keys; empty if they have none."""
+    """Return an ORDER BY clause for the key; empty if the table has none."""
     return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
 
 
@@ -83,15 +83,14 @@ def find_row(
 
 
 def find_keys(table: str, prefix: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Return the keys of the first rows that begin with `prefix`, as many as are found within one second. Raises
-    SqlError."""
+    """Return row keys that begin with `prefix`, as many as are found within one second. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         matching: list[str] = []
         with deadline.at_most(COMPLETION_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(prefix))
-            # Keys found before the time limit stay in the list.
+            # At the time limit, the list keeps the keys that were found before.
             matching.extend(islice(keys, MAX_COMPLETED_KEYS))
     return matching
 
@@ -104,8 +103,8 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
     if keyed:
         return [name for _, name in keyed]
     hidden = find_hidden(connection)
-    if hidden is not None and hidden.shown_columns(entry.name) is not None:
-        return []  # it is replaced by a view, which has no rowid
+    if hidden is not None and hidden.visible_columns(entry.name) is not None:
+        return []  # the view that replaces a table with hidden columns has no rowid
     column_names = {column["name"].lower() for column in columns}
     return [name for name in ("rowid", "_rowid_", "oid") if name not in column_names][:1]
 
@@ -116,12 +115,12 @@ def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection)
     query = select(", ".join(map(quote, columns)), entry.name, f"LIMIT {_MAX_KEYS_COMPARED}")
     for row in connection.execute(query):
         parts = [part for part in map(_format_value, row) if part is not None]
-        if len(parts) == len(row) and any(parts):  # an empty key can't be written in a URI
+        if len(parts) == len(row) and any(parts):  # a URI can't contain an empty key
             yield join_key(parts)
 
 
 def _parse_values(part: str) -> list[Any]:
-    """Return every value whose text form is `part`."""
+    """Return every value that is written as `part` in a key."""
     values: list[Any] = [part]
     blob = _BLOB.fullmatch(part)
     if blob is not None:
@@ -135,7 +134,7 @@ def _parse_values(part: str) -> list[Any]:
 
 
 def _format_value(value: Any) -> str | None:
-    """Return a value in the notation of keys; None if it has none or is too long."""
+    """Return a value as it is written in a key; None if it can't be written or is too long."""
     match value:
         case str() if len(value) <= MAX_COMPLETED_VALUE_LENGTH and value.isprintable():
             return value

@@ -1,8 +1,8 @@
-"""Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
+"""Continues queries whose rows did not fit into one result, so that the next call gets the following rows.
 
-In WAL mode the statement is kept at its position for `SOURCE_SECONDS` seconds, with the state of the database that it
-sees; it does not block writers. Otherwise, and after that time, the query is run again and the rows of earlier
-results are skipped. SQLite's `data_version` on the same connection shows whether the database was changed in the
+In WAL mode the unfinished statement is kept for `SOURCE_SECONDS` seconds, with the state of the database that it
+sees; it does not block writers. Otherwise, and after that time, the query is run again, and the rows of earlier
+results are skipped. Then SQLite's `data_version` on the same connection shows whether the database was changed in the
 meantime.
 """
 
@@ -24,22 +24,22 @@ from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _MAX_CONNECTIONS = 1_000
-"""Maximum number of cursors for which the connection that returned them is remembered."""
+"""Maximum number of cursors whose connections are remembered."""
 
 
 class RowsAndCursor(NamedTuple):
-    """Rows of a query, and the cursor to continue with."""
+    """Rows of a query, and the cursor for the rows after them."""
 
     answer: Answer
     cursor: str | None
-    """None after the last rows."""
+    """The cursor; None after the last rows."""
     changed: bool
     """True if the database was changed between these rows and the previous ones, so that some may be missing or
     repeated."""
 
 
 class _OpenStatement(NamedTuple):
-    """A statement that waits for its next call."""
+    """An unfinished statement that is kept for the next call."""
 
     database: Database
     connection: Connection
@@ -49,13 +49,13 @@ class _OpenStatement(NamedTuple):
 
 
 class Snapshots:
-    """The queries that can be continued. `run` must be running."""
+    """The queries that can be continued. The method `run` must run in a task."""
 
     def __init__(self, kept_seconds: float = SOURCE_SECONDS) -> None:
         self._cursors: Cursors[_OpenStatement] = Cursors(_release, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
-        """The connection that returned each cursor. Only that one can detect whether the database was changed
-        since."""
+        """The connection that returned the rows before each cursor. Only this one can detect whether the database was
+        changed since then."""
         self._salt = os.urandom(8)
         self.run = self._cursors.run
 
@@ -68,9 +68,9 @@ class Snapshots:
         cursor: str | None,
         job: Job | None = None,
     ) -> RowsAndCursor:
-        """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
+        """Return the first rows of `query`, or the rows after those that came with `cursor`.
 
-        Raises SqlError with code `bad_cursor` if it belongs to another query or client.
+        Raises SqlError, with code `bad_cursor` if the cursor belongs to another query or client.
         """
         request_fingerprint = fingerprint(owner, database.name, query)
         if cursor is None:
@@ -88,7 +88,7 @@ class Snapshots:
         return await self._read(database, connection, work, request_fingerprint, position, job)
 
     async def release_oldest(self, database: Database) -> None:
-        """Release the oldest kept statement of `database`, for a query without a connection."""
+        """Release the oldest kept statement of `database`, so that its connection is free."""
         await self._cursors.release_oldest(lambda statement: statement.database is database)
 
     async def _read(
@@ -105,7 +105,7 @@ class Snapshots:
             answer = await connection.run(work, job=job)
             state = fingerprint(self._salt, connection.opening_number, answer.data_version)
             changed = position is not None and (position.changed or position.state != state)
-            if not answer.more:
+            if not answer.has_more:
                 return RowsAndCursor(answer, None, changed)
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
             without_rows = answer._replace(page=NO_ROWS, rest=None)
@@ -120,7 +120,7 @@ class Snapshots:
         finally:
             if not is_kept:
                 database.readers.give(connection)
-        # Only some of the readers may be kept.
+        # At most this part of the readers is kept.
         if self._cursors.count(lambda other: other.database is database) > max(
             database.readers.size // POOL_DIVISOR, 1
         ):
@@ -129,7 +129,7 @@ class Snapshots:
 
 
 async def _release(statement: _OpenStatement) -> None:
-    # An open statement would keep a closed connection open.
+    # Shielded from cancellation, since an unfinished statement would keep its connection open.
     with anyio.CancelScope(shield=True):
         try:
             await statement.connection.run(partial(_close, statement.rest))

@@ -1,4 +1,4 @@
-"""Indexes that are tried out without creating them, on an empty copy of the schema with the database's statistics.
+"""Simulates indexes: they are created in an empty copy of the schema, with the statistics of the database.
 
 SQLite's plans depend only on the schema and `sqlite_stat1`, so the copy has the same plans as the database. SQLite's
 shell command `.expert` works in the same way (https://sqlite.org/cli.html, 15).
@@ -17,7 +17,7 @@ from servers.sqlite.engine.policy import Policy, find_closed_modules
 from servers.sqlite.engine.quoted_names import execute
 
 _CHECK_INSTRUCTIONS = 4_000
-"""Number of SQLite's instructions between checks of the clock."""
+"""Number of instructions of SQLite's virtual machine between checks of the clock."""
 _SCHEMA = """
     SELECT sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'
     ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, rowid"""
@@ -27,7 +27,7 @@ _NOT_CREATED = "tried on an empty copy of the schema; no index was created"
 _NO_STATISTICS = "there are no statistics for the planner: ANALYZE collects them"
 
 Row = tuple[int, int, int, str]
-"""A row of EXPLAIN QUERY PLAN: the number of a step, its parent's number, 0, and its text."""
+"""A row of EXPLAIN QUERY PLAN: the number of a step, the number of its parent, an unused column, and its text."""
 
 
 def explain_with_indexes(
@@ -37,7 +37,7 @@ def explain_with_indexes(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> tuple[list[Row], list[str]]:
-    """Return the rows of `statement`, an EXPLAIN QUERY PLAN, with these indexes, and notes on the indexes.
+    """Return the rows that `statement`, an EXPLAIN QUERY PLAN, would return with these indexes, and notes.
 
     Raises SqlError, and sqlite3.Error for an index that can't be created.
     """

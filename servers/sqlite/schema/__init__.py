@@ -1,1 +1,1 @@
-"""The schema of a SQLite database: its tables, their contents and relations."""
+"""The schema of an SQLite database: its tables, their contents and relations."""

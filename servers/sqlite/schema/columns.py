@@ -1,7 +1,7 @@
-"""The parts of a SQLite schema, and statistics of columns, read with the server's own queries, in which names are
-values and never SQL.
+"""The parts of an SQLite schema, and statistics of columns.
 
-They run on the readers' connections, under the same policy and limits as clients' statements.
+They are read with the server's own queries, to which names are passed as values. These run on connections of readers,
+under the same policy and limits as statements of clients.
 """
 
 import sqlite3
@@ -17,38 +17,41 @@ from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
 _MAX_ROWS = 100_000
-"""Maximum number of rows that are examined, from the first."""
+"""Maximum number of rows that are examined."""
 _TIME_SHARE = 0.5
-"""The share of a call's time limit for statistics."""
+"""The share of the timeout of a call that statistics may take."""
 _MAX_DISTINCT_BYTES = 16_000_000
-"""Maximum size of all values of a column for which distinct values are counted, which keeps them in memory."""
+"""Maximum total size of the values of a column whose distinct values are counted, since counting keeps them in
+memory."""
 _MAX_VALUE_BYTES = 100
-"""Maximum number of bytes shown of a value."""
+"""Maximum number of bytes of a value that are shown."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_INDEX_SQL_LENGTH, _MAX_TRIGGER_SQL_LENGTH = 200, 500, 500, 1_000
-"""Maximum number of characters shown of each."""
+"""Maximum number of characters of each that are shown."""
 _MAX_EXACT = 1 << 53
-"""The largest integer that JSON numbers represent exactly. A client may write any number into the statistics."""
+"""The largest integer that JSON numbers represent exactly. Larger estimates are possible, since a client may write
+any number into the statistics."""
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the tables' row counts estimated by the last ANALYZE, without tables that have no estimate."""
+    """Return the numbers of rows that the last ANALYZE estimated, by table; tables without estimate are missing."""
     if not fetch_schema_rows(
         connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"
     ):
         return {}
-    # `stat` begins with the number of rows in an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
-    # has fewer than its table.
+    # `stat` begins with the number of rows in an index (https://sqlite.org/fileformat2.html, 2.6.3). The maximum is
+    # used, since a partial index has fewer rows than its table.
     query = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
     return {table: min(max(rows, 0), _MAX_EXACT) for table, rows in fetch_schema_rows(connection, query)}
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
-    """Return the columns, and the error if SQLite can't compile them, as with a view of a dropped table."""
+    """Return the columns of a table or view, and an error if SQLite can't compile it, such as a view of a dropped
+    table."""
     query = """
         SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
-    # A view is compiled and not run.
+    # The pragma compiles a view, but does not run it.
     policy = getattr(connection, "policy", None)
     try:
         with nullcontext() if policy is None else policy.allow_compiling():
@@ -69,13 +72,13 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
         for name, kind, not_null, default, position, hidden in rows
     ]
     hidden = find_hidden(connection)
-    shown = None if hidden is None else hidden.shown_columns(table)
-    if hidden is None or shown is None:
+    encoded = None if hidden is None else hidden.visible_columns(table)
+    if hidden is None or encoded is None:
         return columns, None
-    names = {name for name, _ in shown}
+    names = {name for name, _ in encoded}
     # A default may reveal a masked value.
     for column in columns:
-        if not hidden.is_shown(table, [column["name"]]):
+        if not hidden.is_visible(table, [column["name"]]):
             column["default"] = None
     return [column for column in columns if column["name"] in names], None
 
@@ -83,9 +86,9 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
 def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     """Return all foreign keys, ordered by table."""
     query = f"""
-        SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
-        FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
-        WHERE s.type = 'table' AND s.name NOT IN ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
+        SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete FROM sqlite_schema AS s,
+        pragma_foreign_key_list(s.name, 'main') AS f WHERE s.type = 'table' AND s.name NOT IN
+        ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
     keys: list[ForeignKey] = []
     for (table, _), parts in groupby(fetch_schema_rows(connection, query), itemgetter(0, 1)):
         rows = list(parts)
@@ -94,7 +97,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
                 "table": table,
                 "columns": [row[2] for row in rows],
                 "to_table": rows[0][3],
-                # NULL if REFERENCES has no columns, which means the primary key.
+                # The columns are NULL if REFERENCES has none, which means the primary key.
                 "to_columns": [row[4] for row in rows if row[4] is not None],
                 "on_update": rows[0][5],
                 "on_delete": rows[0][6],
@@ -105,7 +108,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
         key
         for key in keys
         if hidden is None
-        or (hidden.is_shown(key["table"], key["columns"]) and hidden.is_shown(key["to_table"], key["to_columns"]))
+        or (hidden.is_visible(key["table"], key["columns"]) and hidden.is_visible(key["to_table"], key["to_columns"]))
     ]
 
 
@@ -120,7 +123,7 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
             AND i.name NOT IN ({unnameable})
         ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
     indexes: list[tuple[str, Index]] = []
-    for (of_table, name), parts in groupby(fetch_schema_rows(connection, query, table), itemgetter(0, 1)):
+    for (table_name, name), parts in groupby(fetch_schema_rows(connection, query, table), itemgetter(0, 1)):
         rows = list(parts)
         _, _, unique, partial, origin, _, sql = rows[0]
         index: Index = {
@@ -131,13 +134,13 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
             "origin": _ORIGINS.get(origin, origin),
             "sql": None if sql is None else shorten(sql, _MAX_INDEX_SQL_LENGTH),
         }
-        indexes.append((of_table, index))
+        indexes.append((table_name, index))
     hidden = find_hidden(connection)
     return [
-        (of_table, index)
-        for of_table, index in indexes
+        (table_name, index)
+        for table_name, index in indexes
         if hidden is None
-        or (hidden.is_shown(of_table, index["columns"]) and not hidden.mentions_hidden(index["sql"] or ""))
+        or (hidden.is_visible(table_name, index["columns"]) and not hidden.mentions_hidden(index["sql"] or ""))
     ]
 
 
@@ -158,8 +161,8 @@ def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
 def compute_statistics(
     entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Statistics:
-    """Compute statistics for as many columns as the time allows. Raises SqlError."""
-    # The hidden columns of a virtual table are arguments.
+    """Compute statistics of as many columns as the time allows. Raises SqlError."""
+    # In SQLite, "hidden" columns of a virtual table are its arguments.
     stored = [column for column in columns if column["kind"] != "hidden"]
     statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
     is_complete = False
@@ -177,7 +180,7 @@ def _add_statistics(
     values = select(f"{quote(column['name'])} AS v", entry.name, f"LIMIT {_MAX_ROWS + 1}")
     try:
         query = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
-        ((rows, present, least, greatest, size),) = fetch_rows(connection, query)
+        ((rows, non_null_count, least, greatest, size),) = fetch_rows(connection, query)
         statistics["rows_examined"] = rows
         statistics["partial"] |= rows > _MAX_ROWS
         distinct = None
@@ -188,7 +191,13 @@ def _add_statistics(
             raise
         statistics["partial"] = True
         return
-    shown = encode_cells([least, greatest], _MAX_VALUE_BYTES)
+    encoded = encode_cells([least, greatest], _MAX_VALUE_BYTES)
     statistics["columns"].append(
-        {"column": column["name"], "nulls": rows - present, "distinct": distinct, "min": shown[0], "max": shown[1]}
+        {
+            "column": column["name"],
+            "nulls": rows - non_null_count,
+            "distinct": distinct,
+            "min": encoded[0],
+            "max": encoded[1],
+        }
     )

@@ -12,13 +12,12 @@ from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_sche
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _TIME_SHARE = 0.1
-"""The share of a call's time limit for reading columns."""
+"""The share of the timeout of a call that reading columns may take."""
 
 
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
-    """List the tables and views that the page requests, without internal tables of SQLite and virtual tables.
-
-    Raises SqlError with code `bad_cursor`."""
+    """Return the requested page of the list of tables and views, without internal tables of SQLite and of virtual
+    tables. Raises SqlError, with code `bad_cursor` for an invalid cursor."""
     with hold_snapshot(connection, deadline):
         entries, estimates = list_entries(connection), read_row_estimates(connection)
         if page.words:
@@ -38,25 +37,24 @@ class _Columns:
     def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
         self._connection = connection
         # Compiling a view may take a second, during which SQLite can't be stopped.
-        self._until = time.monotonic() + deadline.timeout * _TIME_SHARE
-        self._known: dict[str, list[TableColumn]] = {}
+        self._deadline = time.monotonic() + deadline.timeout * _TIME_SHARE
+        self._columns_by_name: dict[str, list[TableColumn]] = {}
 
     @property
     def is_late(self) -> bool:
         """True if the time limit has passed."""
-        return time.monotonic() > self._until
+        return time.monotonic() > self._deadline
 
     def read(self, name: str) -> list[TableColumn]:
-        """Return the columns of that table or view, even after the time limit."""
-        columns = self._known.get(name)
+        """Return the columns of the table or view with that name, even after the time limit."""
+        columns = self._columns_by_name.get(name)
         if columns is None:
-            columns = self._known[name] = read_columns(self._connection, name)[0]
+            columns = self._columns_by_name[name] = read_columns(self._connection, name)[0]
         return columns
 
     def read_in_time(self, name: str) -> list[TableColumn]:
-        """Return the columns, or none if it is too late or they can't be read. The rest of the result does not depend
-        on them."""
-        if name not in self._known and self.is_late:
+        """Return the columns like `read`, or none after the time limit or if they can't be read."""
+        if name not in self._columns_by_name and self.is_late:
             return []
         try:
             return self.read(name)
@@ -72,7 +70,7 @@ def summarize(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> DatabaseSummary:
-    """Summarize the database called `name`, with a diagram if it is to be `with_diagram`."""
+    """Summarize the database called `name`, and add a diagram if `with_diagram`."""
     with hold_snapshot(connection, deadline):
         facts = SchemaFacts(
             list_entries(connection),

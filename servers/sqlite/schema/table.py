@@ -32,14 +32,14 @@ from servers.sqlite.schema.columns import (
 )
 
 _OPTIONS = {"STRICT": "STRICT", "ROWID": "WITHOUT ROWID"}
-"""For a word among the options of a table, the whole option."""
+"""The options of a table that are shown, by a word that only they contain."""
 
 
 def describe(
     request: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableDescription:
-    """Describe the table or view, within the limits. Raises SqlError, including `not_found` with the most similar
-    names."""
+    """Describe the table or view, within the limits. Raises SqlError, with code `not_found` and the most similar
+    names if there is no such table."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, request.table)
         columns, problem = read_columns(connection, entry.name)
@@ -61,7 +61,8 @@ def describe(
         description = describe_facts(facts, budget)
         if request.sample and problem is None:
             part = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
-            # A sample is shown only as text, while the limit of bytes is for text and structured content together.
+            # Twice the bytes, since `fill_page` counts each row as text and as structured content, but a sample is
+            # only shown as text.
             sample_limits = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with deadline.at_most(deadline.timeout * SAMPLE_SHARE):
                 description["sample"] = _read_sample(entry, sample_limits, connection)
@@ -74,7 +75,7 @@ def describe(
 
 
 def _read_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
-    """Return the first rows; None if not even one fits."""
+    """Return the first rows; None if not even one row fits."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:

@@ -1,8 +1,8 @@
-"""Watches the databases of a server, with a task for each database that has subscribers and one file watch for all of
-them.
+"""Watches the databases of a server, with a task for each database that has subscribers, and one watch of the files
+of all databases.
 
-A notice only causes a check. If there are no notices, because watchfiles is missing or the system refuses, databases
-are still checked every second.
+A notice from the operating system (see `servers.common.notices`) only causes a check. If there are no notices,
+because watchfiles is missing or the system refuses, databases are still checked every second.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.watch.watched_database import UNSEEN, WatchedSqliteDatabase, fold_name, read_fingerprint
 
 _FILE_SUFFIXES = ("", "-wal", "-journal")
-"""Suffixes of the names of the files that a commit writes to."""
+"""Suffixes of the names of the files to which a commit writes."""
 
 
 class Watch(DatabaseWatch[WatchedSqliteDatabase]):
-    """The watch of a server's databases, which runs in `tasks`."""
+    """The watch of a server's databases, whose tasks run in the group `tasks`."""
 
     def __init__(
         self,
@@ -45,21 +45,23 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
             database.on_committed = partial(self._on_committed, database.name)
             # Notices contain the configured or the resolved path, depending on the system.
             for path in {database.path.absolute(), database.path.resolve()}:
-                for ending in _FILE_SUFFIXES:
-                    self._names_by_file[f"{path}{ending}"].append(database.name)
+                for suffix in _FILE_SUFFIXES:
+                    self._names_by_file[f"{path}{suffix}"].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._names_by_file}
         self._notices = Notices()
 
     @property
     def health(self) -> dict[str, int | bool]:
-        """The number of watched keys. `degraded` is true if databases are only polled every second because there are
-        no notices."""
+        """The state of the watch for the health report.
+
+        `watched` is the number of subscription keys; `degraded` is True if databases are only polled every second
+        because there are no notices.
+        """
         watched = sum(len(watched_database.keys) for watched_database in self._watched.values())
         return {"watched": watched, "degraded": bool(self._watched) and self._notices.is_polling}
 
     def end(self, key: str) -> None:
-        """Stop reporting a key. A database without keys is no longer watched; without any keys, no files are
-        watched."""
+        """Like `DatabaseWatch.end`. If no keys are left, files are no longer watched either."""
         super().end(key)
         if not self._watched:
             self._scope.cancel()
@@ -78,10 +80,10 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)
         fingerprint = UNSEEN if name in self._watched else await read_fingerprint(database) or UNSEEN
-        # Another call may have come first. Its fingerprint is older, so no change is missed.
+        # Another call may have begun the watch in the meantime. Its fingerprint is older, so no change is missed.
         if name not in self._watched:
             if not self._watched:
-                # An earlier watch may still be waiting for a thread.
+                # New objects, since an earlier watch may still be ending, and be waiting for its thread.
                 self._scope, self._notices = anyio.CancelScope(), Notices()
                 self._tasks.start_soon(self._watch_events, self._scope, self._notices)
             self._watched[name] = WatchedSqliteDatabase(database, fingerprint, self._report)

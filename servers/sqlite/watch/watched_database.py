@@ -1,12 +1,12 @@
-"""One watched database: its last state, when to check it again, and the keys whose changes are reported.
+"""One watched database: its last state, when to check it again, and the subscription keys whose changes are reported.
 
 A notice, or one second without a check, causes a check. `data_version` on the writer's connection shows whether
-another process committed something. It does not count this server's own writes, which the writer reports
-(`record_write`), and only once.
+another process has committed something. It does not change when this server itself writes; these changes are reported
+once, by `record_write`.
 
 SQLite does not report which tables another process changed, and no cheap fingerprint reveals an UPDATE. So all
-watched tables are reported, and the schema only if `schema_version` differs. The tables of own writes are known. A
-view or virtual table may depend on any table, so it counts as changed with each of them.
+watched tables are reported then, but the schema only if `schema_version` differs. For changes by this server, the
+tables are known. A view or virtual table may depend on any table, so it counts as changed whenever a table is.
 """
 
 import sqlite3
@@ -27,40 +27,35 @@ from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import execute_schema
 
 _CHECK_SECONDS = 1.0
-"""Time limit for a check in seconds, so that known changes are reported without long delay."""
+"""Maximum number of seconds for a check, so that changes by this server are reported without long delay."""
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class Fingerprint(NamedTuple):
-    """A state of a database. Fingerprints are compared by their numbers."""
+    """The state of a database at one time. The numbers of two fingerprints are compared."""
 
     opening_number: int
-    """The opening of the connection used.
-
-    A different number means another file, or versions from another connection that can't be compared.
-    """
+    """The number of the connection (`Connection.opening_number`). If it differs, the file was replaced, or the
+    versions come from another connection, so that they can't be compared."""
     data_version: int
-    """A different number means that another process has committed something."""
+    """If it differs, another process has committed something."""
     schema_version: int
     tables: frozenset[str]
     """The case-folded names of ordinary tables, without views and virtual tables."""
 
 
 UNSEEN = Fingerprint(-1, 0, 0, frozenset())
-"""Differs from every state of a database."""
+"""The fingerprint of a database that could not be read yet, which differs from all others."""
 
 
 def fold_name(name: str) -> str:
-    """Return the name of a table in the form in which SQLite compares it: the case of ASCII letters does not
-    count."""
+    """Return the name of a table in the form in which SQLite compares names: with ASCII letters in lower case."""
     return name.translate(_FOLDS)
 
 
 async def read_fingerprint(database: Database) -> Fingerprint | None:
-    """Read the current state.
-
-    Return None if that takes long or fails, because the database is locked or missing, or the writer is busy.
-    """
+    """Return the fingerprint of the current state; None if reading it takes too long or fails, because the database
+    is locked or missing, or the writer is busy."""
     with suppress(SqlError), anyio.move_on_after(_CHECK_SECONDS):
         async with database.version_readers.lend() as connection:
             data_version, schema_version, tables = await connection.run(_read_versions)
@@ -69,7 +64,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
 
 
 def _read_versions(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
-    # While this statement has rows left, it holds one state of the database, from which both versions are read.
+    # While this statement has rows left, all statements see the same state, so both versions belong to it.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -79,19 +74,19 @@ def _read_versions(connection: sqlite3.Connection, deadline: StatementDeadline) 
 
 
 class WatchedSqliteDatabase(watch.WatchedDatabase):
-    """A database, and the keys under which its changes are reported. `run` it in a task."""
+    """A database, and the subscription keys under which its changes are reported. `run` must run in a task."""
 
-    def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
-        super().__init__(tell)
+    def __init__(self, database: Database, fingerprint: Fingerprint, report: Callable[[str], None]) -> None:
+        super().__init__(report)
         self.database = database
         self._schema_keys = {watch.LISTING, SQLITE.uris.format(Target(database.name))}
         self._fingerprint = fingerprint
         self._own_changes: set[str] = set()
-        """Keys of what this server has changed since the last report."""
+        """The keys whose targets this server itself has changed since the last report."""
 
     def record_write(self, tables: Collection[str], changes_schema: bool) -> None:
-        """Record this server's changes to these tables, and to the schema if it `changes_schema`."""
-        # Other tables than those in the fingerprint are views and virtual tables.
+        """Record that this server itself has changed rows of these tables, and the schema if `changes_schema`."""
+        # Views and virtual tables are not in the fingerprint, and so count as changed.
         unchanged = self._fingerprint.tables - {fold_name(table) for table in tables}
         self._own_changes |= {
             key
@@ -114,12 +109,12 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
 
     async def _find_changes(self) -> set[str]:
         """Return the keys that others have changed since the last check."""
-        before, seen = self._fingerprint, await read_fingerprint(self.database)
-        if seen is None:
+        previous, current = self._fingerprint, await read_fingerprint(self.database)
+        if current is None:
             return set()
-        self._fingerprint = seen
-        if seen.opening_number != before.opening_number:
+        self._fingerprint = current
+        if current.opening_number != previous.opening_number:
             return set(self.keys)
-        if seen.data_version == before.data_version:
+        if current.data_version == previous.data_version:
             return set()
-        return self.keys.keys() - (self._schema_keys if seen.schema_version == before.schema_version else set())
+        return self.keys.keys() - (self._schema_keys if current.schema_version == previous.schema_version else set())

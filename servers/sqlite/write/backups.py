@@ -19,10 +19,10 @@ from shared.program.files.atomic import rename, sync, sync_directory
 from shared.program.files.entries import create, entry_at
 
 _SUFFIX = ".part"
-"""The suffix of a file's name until its copy is complete."""
+"""The suffix that the name of a copy has until it is complete."""
 
 _STEP_PAGES = 256
-"""Number of pages copied between checks of whether to stop, usually one mebibyte."""
+"""Number of pages that are copied between checks of the deadline, usually one mebibyte."""
 _MAX_PROBLEMS = 10
 """Maximum number of errors that the integrity check reports."""
 _CHECK_INSTRUCTIONS = 4_000
@@ -33,51 +33,54 @@ class Backup(NamedTuple):
     """The result of a backup."""
 
     file: str
-    """Its name in the operator's directory."""
+    """The name of the file in the operator's directory."""
     bytes: int
     integrity: list[str]
     """The output of SQLite's `integrity_check`: "ok", or the errors."""
-    seconds: float
+    duration: float
+    """The time that the backup took."""
 
 
 def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> Backup:
-    """Copy the database of this connection to a new file, which is checked before it gets its name.
+    """Copy the database of this connection to a new file, which is checked before it gets its final name.
 
-    Other queries continue. In WAL mode changes continue as well; otherwise each change by another connection restarts
-    the copy. Raises SqlError.
+    Other queries can run meanwhile. In WAL mode changes can be made as well; otherwise each change by another
+    connection restarts the copy. Raises SqlError.
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    with reserve_name(directory, stem) as (part, file):
+    with reserve_name(directory, stem) as (part_file, file):
         keeps_snapshot = retry_locked(deadline, partial(keeps_snapshots, connection))
         with hold_snapshot(connection, deadline) if keeps_snapshot else nullcontext():
-            _copy(connection, part, deadline)
-        with part.open("rb+") as copy:
+            _copy(connection, part_file, deadline)
+        with part_file.open("rb+") as copy:
             sync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
-        uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copied:
-            copied.set_progress_handler(deadline, _CHECK_INSTRUCTIONS)
-            integrity = [str(row[0]) for row in copied.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
+        uri = f"{part_file.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy_connection:
+            copy_connection.set_progress_handler(deadline, _CHECK_INSTRUCTIONS)
+            integrity = [str(row[0]) for row in copy_connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
         deadline.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
 
 def format_backup(backup: Backup) -> str:
-    """Format the name and size of the copy, and the errors that SQLite finds in it."""
-    facts = f"{backup.file}: {backup.bytes:,} bytes; {backup.seconds * 1_000:.4g} ms; integrity check:"
+    """Return the result of a backup as text."""
+    facts = f"{backup.file}: {backup.bytes:,} bytes; {backup.duration * 1_000:.4g} ms; integrity check:"
     return f"{facts}\n{fence(backup.integrity)}"
 
 
-def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
+def _copy(connection: sqlite3.Connection, part_file: Path, deadline: StatementDeadline) -> None:
     def step(status: int, remaining: int, pages: int) -> None:
         deadline.check()
         deadline.report(pages - remaining, pages, "copying")
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
             raise SqlError("busy", "another process holds a lock on the database", "Try again.")
 
-    with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
-        # The file is useless until it is complete.
+    with closing(
+        sqlite3.connect(f"{part_file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    ) as target:
+        # Without a journal and without waiting for the disk, since an incomplete copy is useless anyway.
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
         connection.backup(target, pages=_STEP_PAGES, progress=step, sleep=0)
@@ -85,41 +88,40 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
 
 @contextmanager
 def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
-    """Yield a new, empty file, and the name that it gets at the end of the block. On failure it is removed.
-
-    Raises SqlError. The name is `stem`.db, or `stem`-2.db if that exists, and so on.
-    """
+    """Yield a new, empty file, and the name that it gets at the end of the block; if the block raises, the file is
+    removed. The name is `stem`.db, or `stem`-2.db if that exists, and so on. Raises SqlError."""
     try:
-        part, name = _make_part(directory, stem)
+        part_file, name = _create_part_file(directory, stem)
     except OSError as error:
-        raise _explain(error) from None
+        raise _convert_error(error) from None
     try:
-        yield part, name
-        rename(entry_at(part), entry_at(directory / name))
-        sync_directory(entry_at(part))
+        yield part_file, name
+        rename(entry_at(part_file), entry_at(directory / name))
+        sync_directory(entry_at(part_file))
     except OSError as error:
-        raise _explain(error) from None
+        raise _convert_error(error) from None
     finally:
-        part.unlink(missing_ok=True)
+        part_file.unlink(missing_ok=True)
 
 
-def _make_part(directory: Path, stem: str) -> tuple[Path, str]:
+def _create_part_file(directory: Path, stem: str) -> tuple[Path, str]:
     number = 1
     while True:
         name = f"{stem}.db" if number == 1 else f"{stem}-{number}.db"
-        part = directory / f"{name}{_SUFFIX}"
+        part_file = directory / f"{name}{_SUFFIX}"
         number += 1
         try:
-            os.close(create(entry_at(part), 0o600))
+            os.close(create(entry_at(part_file), 0o600))
         except FileExistsError:
             continue
-        # The owner of the part file owns the name as well, so it can't appear from now on.
+        # Only the process that created the .part file may create the file without that suffix, so if the latter does
+        # not exist now, the name stays free.
         if not os.path.lexists(directory / name):
-            return part, name
-        part.unlink()
+            return part_file, name
+        part_file.unlink()
 
 
-def _explain(error: OSError) -> SqlError:
+def _convert_error(error: OSError) -> SqlError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SqlError("no_space", "the disk with the directory for files is full")
     return SqlError(

@@ -1,4 +1,4 @@
-"""Runs statements, to commit them or to preview their changes."""
+"""Runs the statements of a call, to commit them or to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ def execute(
 ) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
-    If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
-    statements may only create tables.
+    If the user must be asked first, change nothing and return the figures for this confirmation. With `only_tables`,
+    the statements may only create tables.
     """
-    began = time.monotonic()
-    # Counting them takes time, and is only needed for a question to the user.
+    started_at = time.monotonic()
+    # Counting the rows that REPLACE deletes takes time, and is only needed for the confirmation by the user.
     counting = nullcontext() if consent.rows is None else ReplacedRows(session)
     with counting as replaced, session.transaction():
         with session.policy.allow_only_tables() if only_tables else nullcontext():
@@ -32,14 +32,14 @@ def execute(
         figures = sum_figures(effects)
         if not consent.covers(figures):
             return figures
-        result = make_result(effects, None, time.monotonic() - began, limits.max_bytes)
+        result = make_result(effects, None, time.monotonic() - started_at, limits.max_bytes)
         session.commit(figures)
     return result
 
 
 def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
     """Run the statements in one transaction, record the changes, and roll it back."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     with Preview(session, limits.rows) as preview, session.transaction():
         effects = run_all(session, statements, limits.rows, preview)
-        return make_result(effects, preview.changes, time.monotonic() - began, limits.max_bytes)
+        return make_result(effects, preview.changes, time.monotonic() - started_at, limits.max_bytes)

@@ -1,4 +1,4 @@
-"""Imports the rows of a file into a table; a missing table is created."""
+"""Imports the rows of a file into a table. A missing table is created."""
 
 import re
 import sqlite3
@@ -20,10 +20,11 @@ from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 from shared.steps import complete
 
-# A column of dates is declared TEXT: any other type would compare 2024 in `day > '2024'` as a number.
+# A new column of dates is declared TEXT. With any other type, SQLite would convert '2024' in `day > '2024'` to a
+# number.
 _TYPES: Mapping[Kind, str] = {"integer": "INTEGER", "decimal": "REAL", "boolean": "BOOLEAN"}
 _KEEPS_TEXT = re.compile("(?!.*INT)(?:.*(?:CHAR|CLOB|TEXT|BLOB)|$)", re.IGNORECASE | re.DOTALL)
-"""Declared types with which a value is stored as given
+"""Matches declared types of columns that store text as it is, without converting it to numbers
 (https://sqlite.org/datatype3.html#determination_of_column_affinity)."""
 _TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
 
@@ -33,16 +34,19 @@ Rows = Sequence[Sequence[str]]
 def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
-    If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
+    If the user must be asked first, change nothing and return the figures for this confirmation. Raises SqlError,
+    with the number of the row if there is one.
     """
-    began = time.monotonic()
+    started_at = time.monotonic()
     expected = retry_locked(session.deadline, partial(_list_columns, session, request.table))
-    # Surveying the whole file takes a while, during which others may write.
+    # Outside the transaction, since surveying the file takes a while, in which others must be able to write.
     plan = _survey(request, expected, session)
     if request.preview:
         columns = match_columns(plan, expected) if expected else _new_columns(plan)
-        seconds = time.monotonic() - began
-        return ImportResult(request.table, not expected, plan.rows, columns, seconds, plan.decisions, plan.first_rows)
+        duration = time.monotonic() - started_at
+        return ImportResult(
+            request.table, not expected, plan.rows, columns, duration, plan.decisions, plan.first_rows
+        )
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         existing = _list_columns(session, request.table)
         if existing != expected:
@@ -58,13 +62,16 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return ImportResult(request.table, not existing, plan.rows, columns, time.monotonic() - began, plan.decisions)
+    return ImportResult(
+        request.table, not existing, plan.rows, columns, time.monotonic() - started_at, plan.decisions
+    )
 
 
 def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
     expected = TargetTable(
         columns,
-        # A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
+        # Dates are converted for a column declared TEXT, as in a new table, so that files of several months result in
+        # one notation.
         lambda declared, kind: (
             _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
         ),
@@ -85,9 +92,8 @@ def _new_columns(plan: Plan) -> list[tuple[str, str]]:
 def _insert(
     session: Session, request: Import, plan: Plan, columns: Sequence[tuple[str, str]], replaced: ReplacedRows | None
 ) -> None:
-    into = f"main.{quote(request.table)} ({', '.join(quote(name) for name, _ in columns)})"
-    # The names are quoted.
-    sql = f"INSERT INTO {into} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+    target = f"main.{quote(request.table)} ({', '.join(quote(name) for name, _ in columns)})"
+    sql = f"INSERT INTO {target} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
     converters = [*map(_make_converter, plan.columns)]
     watch = nullcontext() if replaced is None else replaced.watch(sql, [None] * len(columns))
     with open_rows(request, plan, session.deadline) as records, watch:
@@ -104,7 +110,7 @@ def _insert(
 
 
 def _make_converter(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
-    """Return a function that converts a column's fields to values."""
+    """Return a function that converts the fields of a column to SQLite values."""
     convert = _CONVERTERS.get(column.kind)
     if column.reading is None or convert is None:
         return partial(column.convert, null=None)

@@ -1,8 +1,8 @@
-"""The rows that statements change, before and after, for a dry run.
+"""Records the rows that statements change, before and after the change, for a dry run.
 
 Temporary triggers record each row, whatever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
-They are on the tables that a statement may change, which SQLite reports when it compiles the statement. They exist
-only while it runs, so that they don't interfere with ALTER TABLE.
+They are created on the tables that a statement may change, which SQLite reports when it compiles the statement. They
+exist only while it runs, so that they don't interfere with ALTER TABLE.
 """
 
 import os
@@ -20,23 +20,24 @@ from servers.sqlite.engine.sql import quote
 from servers.sqlite.values import encode_cells
 from servers.sqlite.write.session import Session
 
-_NAME = f"seen_{os.urandom(8).hex()}"
-"""Prefix of the names of the server's triggers and functions, chosen so that they hide nothing in the database."""
+_PREFIX = f"seen_{os.urandom(8).hex()}"
+"""Prefix of the names of the server's triggers and functions. It is random, so that no object of the database has the
+same name."""
 _MAX_ROWS = 10
 """Maximum number of rows of a table that are shown."""
 _MAX_COLUMNS = 60
-"""Maximum number of columns of a table that are shown. A SQLite function takes at most 127 arguments."""
+"""Maximum number of columns of a table that are shown, since an SQLite function takes at most 127 arguments."""
 _MAX_CELL_BYTES = 200
-"""Maximum number of bytes shown of a value."""
+"""Maximum number of bytes of a value that are shown."""
 _ACTIONS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
-"""For each action, whether the row exists before and after it."""
+"""For each action, whether the row exists before it, and whether it exists afterwards."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, whose rows are not shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
 
 
 class _RecordedRows:
-    """The rows that the triggers on one table have recorded so far."""
+    """The changes that the triggers on one table have recorded so far."""
 
     def __init__(self, table: str, columns: tuple[str, ...], note: str) -> None:
         self.table = table
@@ -54,20 +55,20 @@ class _RecordedRows:
 class Preview:
     """Watches statements in one transaction, which is rolled back at the end.
 
-    It is entered before the transaction begins, because during it full-text search may keep a statement open, and
-    then no function can be removed.
+    Enter it before the transaction begins, and leave it after the end: in a transaction, full-text search may keep a
+    statement unfinished, and then the functions can't be removed.
     """
 
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
-        self._left = limits.bytes // 2
-        """Number of bytes left for rows; the other half of the result is for the statements."""
+        self._bytes_left = limits.bytes // 2
+        """Number of bytes left for rows, initially half of the result; the other half is for the statements."""
         self._recorded: list[_RecordedRows] = []
         self._encoding = "UTF-8"
 
     def __enter__(self) -> Self:
         (self._encoding,) = retry_locked(
-            self._session.deadline, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
+            self._session.deadline, lambda: self._session.execute_unchecked("PRAGMA encoding").fetchone()
         )
         self._define_functions({"more": self._count, "row": self._record})
         return self
@@ -77,36 +78,36 @@ class Preview:
 
     @property
     def changes(self) -> list[TableChange]:
-        """The tables that changed, and virtual tables that may have changed."""
+        """The changes of each table, including virtual tables that may have changed."""
         return [
             recorded.change() for recorded in self._recorded if not recorded.columns or any(recorded.counts.values())
         ]
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
-        """Watch the statement that is run within the block."""
-        list_kinds = self._session.list_kinds()
+        """Record the changes by the statement that is run within the block."""
+        kinds = self._session.list_kinds()
         names = self._session.find_changed(sql, parameters)
         for name in names:
-            if list_kinds.get(name) == "virtual":
-                self._index(name, (), _VIRTUAL)
-        ordinary = [name for name in names if list_kinds.get(name) == "table" and not name.startswith("sqlite_")]
-        # SQLite runs triggers for rows that REPLACE deletes only if triggers may be recursive. If the database has
-        # its own triggers, that would change their effects.
+            if kinds.get(name) == "virtual":
+                self._index_of(name, (), _VIRTUAL)
+        ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
+        # SQLite runs triggers for rows that REPLACE deletes only with `recursive_triggers`, which would change the
+        # effects of triggers that the database itself has.
         marks = ", ".join("?" * len(names))
         query = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
-        note = _REPLACED if self._session.execute_own(query, tuple(names)).fetchone() else ""
+        note = _REPLACED if self._session.execute_unchecked(query, tuple(names)).fetchone() else ""
         watched = [self._create_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive_triggers():
             yield
-        # A failed transaction removes them itself.
+        # Not in a `finally` block, since a failed transaction removes the triggers anyway.
         for index in watched:
             for action in _ACTIONS:
-                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{action}")
+                self._session.execute_unchecked(f"DROP TRIGGER temp.{_PREFIX}_{index}_{action}")
 
-    def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
-        """Return the index of the table in the list of tables seen. If its columns have changed, it is added
-        again."""
+    def _index_of(self, table: str, columns: tuple[str, ...], note: str) -> int:
+        """Return the index of the table in the list of recorded tables, after adding it if it is new or its columns
+        have changed."""
         for index, recorded in enumerate(self._recorded):
             if (recorded.table, recorded.columns) == (table, columns):
                 return index
@@ -115,32 +116,32 @@ class Preview:
 
     @contextmanager
     def _recursive_triggers(self) -> Iterator[None]:
-        (previous,) = self._session.execute_own("PRAGMA recursive_triggers").fetchone()
-        self._session.execute_own("PRAGMA recursive_triggers = ON")
+        (previous,) = self._session.execute_unchecked("PRAGMA recursive_triggers").fetchone()
+        self._session.execute_unchecked("PRAGMA recursive_triggers = ON")
         try:
             yield
         finally:
-            self._session.execute_own(f"PRAGMA recursive_triggers = {previous}")
+            self._session.execute_unchecked(f"PRAGMA recursive_triggers = {previous}")
 
     def _define_functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
         for name, function in functions.items():
-            self._session.connection.create_function(f"{_NAME}_{name}", -1, function)
+            self._session.connection.create_function(f"{_PREFIX}_{name}", -1, function)
 
     def _create_triggers(self, table: str, note: str) -> int:
         """Create the triggers that record the changes of a table, and return its index."""
         columns = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
-        index = self._index(table, columns, note)
+        index = self._index_of(table, columns, note)
         for action, sides in _ACTIONS.items():
-            letters, values = [], []
+            type_letters, values = [], []
             for side, row_exists in zip(("OLD", "NEW"), sides, strict=True):
                 names = [f"{side}.{quote(column)}" for column in columns] if row_exists else []
-                letters.append(" || ".join(f"substr(typeof({name}), 1, 1)" for name in names) or "''")
-                # Text is passed as bytes, since it might not be UTF-8.
+                type_letters.append(" || ".join(f"substr(typeof({name}), 1, 1)" for name in names) or "''")
+                # Text is passed as a blob, since it might not be UTF-8.
                 values += [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]
-            arguments = ", ".join([str(index), *letters, *values])
-            self._session.execute_own(
-                f"CREATE TEMP TRIGGER {_NAME}_{index}_{action} AFTER {action} ON main.{quote(table)} "
-                f"WHEN {_NAME}_more({index}, '{action}') BEGIN SELECT {_NAME}_row({arguments}); END"
+            arguments = ", ".join([str(index), *type_letters, *values])
+            self._session.execute_unchecked(
+                f"CREATE TEMP TRIGGER {_PREFIX}_{index}_{action} AFTER {action} ON main.{quote(table)} "
+                f"WHEN {_PREFIX}_more({index}, '{action}') BEGIN SELECT {_PREFIX}_row({arguments}); END"
             )
         return index
 
@@ -148,19 +149,19 @@ class Preview:
         """Count a changed row; return True if it should be shown."""
         recorded = self._recorded[index]
         recorded.counts[action] += 1
-        return len(recorded.rows) < _MAX_ROWS and self._left > 0
+        return len(recorded.rows) < _MAX_ROWS and self._bytes_left > 0
 
     def _record(self, index: int, old_letters: str, new_letters: str, *values: Any) -> None:
-        """Store a changed row: the first letters of the types of its values before and after the change, and these
-        values."""
+        """Store a changed row, given its values before and after the change. Before them come the first letters of
+        the types of the old values, and of the new ones."""
         old = self._encode_row(old_letters, values[: len(old_letters)])
         new = self._encode_row(new_letters, values[len(old_letters) :])
         self._recorded[index].rows.append((old, new))
-        self._left -= 2 * len(to_json((old, new)))
+        self._bytes_left -= 2 * len(to_json((old, new)))
 
-    def _encode_row(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Return the row with these values; None if it did not or does not exist."""
-        pairs = zip(letters, values, strict=True)
+    def _encode_row(self, type_letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Return the row with these values; None if there are none, because the row does not exist."""
+        pairs = zip(type_letters, values, strict=True)
         # Bytes that are not UTF-8 become lone surrogates, as in a query.
         errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
         plain = [value.decode(self._encoding, errors) if letter == "t" else value for letter, value in pairs]

@@ -1,6 +1,6 @@
 """The transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: everything not committed by `Session.commit` is rolled back, whether the work
+The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back, whether the work
 failed, was stopped, or was cancelled. The write lock is held during the transaction, so no code here waits for a
 user.
 """
@@ -23,39 +23,39 @@ T = TypeVar("T")
 
 
 class Session:
-    """The connection. It runs clients' statements, which its policy checks, and the server's own, which the policy
-    does not check."""
+    """The connection that changes a database, for the work of one call. It runs statements of clients, which its
+    policy checks, and the server's own statements, which the policy does not check."""
 
-    def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: CommitCallback) -> None:
+    def __init__(
+        self, connection: GuardedConnection, deadline: StatementDeadline, on_committed: CommitCallback
+    ) -> None:
         self.connection = connection
         self.policy = connection.policy
         self.deadline = deadline
-        self._committed = committed
+        self._on_committed = on_committed
 
-    def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+    def execute_unchecked(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Run one of the server's own statements, which clients can't influence."""
         with self.policy.lift():
             return self.connection.execute(sql, parameters)
 
     def list_kinds(self) -> dict[str, str]:
-        """Return the kind of each name in the schema: "table", "virtual", "view", or "shadow" for a virtual table's
-        internal tables."""
-        # A table with that name would hide the pragma if it were used as a function in a query.
-        return {row[1]: row[2] for row in self.execute_own("PRAGMA main.table_list")}
+        """Return the kind of each table and view, by name: "table", "virtual", "view", or "shadow" for an internal
+        table of a virtual one."""
+        # Not as the function pragma_table_list, which a table with that name would hide.
+        return {row[1]: row[2] for row in self.execute_unchecked("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
-        """Return the columns of a table: name, declared type, and a number.
-
-        The number is 0 if a value can be given, 1 if the column is hidden, more if it is generated. Empty if the
-        table does not exist.
-        """
-        rows = self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")
+        """Return the name and the declared type of each column of a table, and a number: 0 if statements can give it
+        a value, 1 if it is an argument of a virtual table, more if it is generated. Empty if there is no such
+        table."""
+        rows = self.execute_unchecked(f"PRAGMA main.table_xinfo({quote(table)})")
         hidden = self.policy.hidden
-        return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_shown(table, [row[1]])]
+        return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_visible(table, [row[1]])]
 
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
-        """Return the tables whose rows the statement may change, as reported when SQLite compiles it; empty for a
-        definition."""
+        """Return the tables whose rows the statement may change, as SQLite reports when it compiles the statement;
+        empty if the statement changes the schema."""
         self.policy.reset()
         try:
             self.connection.execute(f"EXPLAIN {sql}", parameters).close()
@@ -65,43 +65,45 @@ class Session:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the write lock during the block. At its end, roll back everything that is not committed."""
-        retry_locked(self.deadline, partial(self.execute_own, "BEGIN IMMEDIATE"))
+        """Open a transaction with the write lock. Everything not committed within the block is rolled back at its
+        end."""
+        retry_locked(self.deadline, partial(self.execute_unchecked, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
-            # After some errors SQLite itself rolls back: a full disk, ON CONFLICT ROLLBACK.
+            # After some errors SQLite has already rolled back: a full disk, ON CONFLICT ROLLBACK.
             if self.connection.in_transaction:
-                self.execute_own("ROLLBACK")
+                self.execute_unchecked("ROLLBACK")
 
     def commit(self, figures: Figures) -> None:
         """Commit the changes, and report them to watchers. Nothing may fail after it."""
         retry_locked(self.deadline, self._commit)
-        self._committed(self.policy.changed.union(figures.tables), figures.schema_changed)
+        self._on_committed(self.policy.changed.union(figures.tables), figures.schema_changed)
 
     def _commit(self) -> None:
         with self.deadline.mark_committing():
-            self.execute_own("COMMIT")
+            self.execute_unchecked("COMMIT")
 
 
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
-    """Do `work` on the connection that changes `database`. Raises SqlError with the position.
+    """Do `work` on the connection that changes `database`, and return the result. Raises SqlError, with the statement
+    or row.
 
-    Work that can't be interrupted is done by another process, whose commits are detected like the commits of any
-    other process.
+    Work that can't be interrupted is done by another process. Its commits are not reported to watchers, which detect
+    them like those of any other process.
     """
-    here, elsewhere = (
+    in_thread, in_process = (
         partial(_run_in_session, work, database.on_committed),
         partial(_run_in_session, work, ignore_commit),
     )
     async with database.writer() as writer:
-        return await writer.run(here, elsewhere, job)
+        return await writer.run(in_thread, in_process, job)
 
 
 def _run_in_session(
     work: Callable[[Session], T],
-    committed: CommitCallback,
+    on_committed: CommitCallback,
     connection: GuardedConnection,
     deadline: StatementDeadline,
 ) -> T:
-    return work(Session(connection, deadline, committed))
+    return work(Session(connection, deadline, on_committed))

@@ -17,7 +17,7 @@ from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
-"""A temporary table with a secret name, since it would hide a table of the database with the same name."""
+"""The name of a temporary table. It is random, since the table would hide one of the database with the same name."""
 _NO_ROWID = -(1 << 63)
 """The smallest rowid, which shows that a statement has inserted no row."""
 _ROWID_BYTES = 1_000
@@ -25,7 +25,7 @@ _ROWID_BYTES = 1_000
 
 
 class _NonTables:
-    """Names in the schema that are not tables with their own rows: views, and internal tables of virtual ones."""
+    """The names that don't count as changed tables: views, and internal tables of virtual ones."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,8 +34,8 @@ class _NonTables:
 
     def refresh(self) -> None:
         """Read the names again, because the schema was changed."""
-        list_kinds = self._session.list_kinds()
-        self._names.update(name for name, kind in list_kinds.items() if kind in ("view", "shadow"))
+        kinds = self._session.list_kinds()
+        self._names.update(name for name, kind in kinds.items() if kind in ("view", "shadow"))
 
     def remove_from(self, names: set[str]) -> tuple[str, ...]:
         return tuple(sorted(names - self._names))
@@ -50,9 +50,9 @@ def run_all(
 ) -> list[Effect]:
     """Run the statements in the current transaction, without committing it.
 
-    A `preview` watches them. `replaced` rows count as changed, if they are counted.
+    A `preview` records their changes. With `replaced`, rows that REPLACE deletes count as changed.
     """
-    session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
+    session.execute_unchecked(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     non_tables = _NonTables(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
@@ -73,9 +73,9 @@ def run_all(
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, non_tables: _NonTables) -> Effect:
     connection, policy = session.connection, session.policy
-    # last_insert_rowid() belongs to the connection's last insert, whatever made it. After this insert, it shows
-    # whether the statement has inserted a row.
-    session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
+    # last_insert_rowid() returns the rowid of the last insert on the connection. After this insert, it shows whether
+    # the statement has inserted a row.
+    session.execute_unchecked(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema_version = _read_schema_version(session)
     require_names(statement.sql, connection)
     before = connection.total_changes
@@ -87,15 +87,15 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, non_table
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
         has_room = names and limits.rows and limits.bytes >= MIN_BYTES_FOR_ROWS
-        shown, unfitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
-        truncated = bool(unfitting) or next(cursor, None) is not None
+        page, not_fitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
+        truncated = bool(not_fitting) or next(cursor, None) is not None
         if policy.changed:
-            # The number of changes is known once the statement has ended.
+            # Run the statement to its end, since only then the number of changes is known.
             deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before
     affected, rowid = (
-        session.execute_own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
+        session.execute_unchecked("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
     )
     schema_changed = _read_schema_version(session) != schema_version
     if schema_changed:
@@ -107,11 +107,11 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, non_table
         non_tables.remove_from(changed) if total or policy.changes_schema else (),
         schema_changed,
         names,
-        shown,
+        page,
         truncated,
     )
 
 
 def _read_schema_version(session: Session) -> int:
-    (version,) = session.execute_own("PRAGMA main.schema_version").fetchone()
+    (version,) = session.execute_unchecked("PRAGMA main.schema_version").fetchone()
     return int(version)

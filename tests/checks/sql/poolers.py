@@ -83,7 +83,7 @@ async def mix(pooler: PgBouncer, database: Database, statements: int, clients: i
 @asynccontextmanager
 async def _opened(url: str, is_shared: bool = True) -> AsyncIterator[PostgresDatabase]:
     database = PostgresDatabase(parse_target(url, False), _LIMITS, 1)
-    await database.find_sharing()
+    await database.detect_sharing()
     assert database.is_shared == is_shared
     yield database
     await database.close()

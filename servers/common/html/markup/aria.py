@@ -89,37 +89,37 @@ def _make_table(table: HtmlElement) -> None:
 def _show_alternatives(cell: HtmlElement) -> None:
     """Replace the icons in a cell with their alternative text."""
     for picture in list(cell.iter("svg")):
-        words = "" if picture.get("aria-hidden") == "true" else name_of_drawing(picture)
+        text = "" if picture.get("aria-hidden") == "true" else name_of_drawing(picture)
         picture.tag = "span"
         for inner in list(picture):
             picture.remove(inner)
-        picture.text = words
+        picture.text = text
     if has_text(cell):
         return
-    for element, words in list(_alternatives(cell)):
+    for element, text in list(_alternatives(cell)):
         if element.tag in ("img", "input", "i", "em", "b"):
             element.tag = "span"
-        element.text = words
+        element.text = text
 
 
 def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
     """Yield the icons and checkboxes of a cell without text, each with the text that replaces it."""
     for element in cell.iter():
         if element.tag == "img" and not element.get(EMBEDDED):
-            words = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))
-            if words and _is_icon(element, words):
-                yield element, words
+            text = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))
+            if text and _is_icon(element, text):
+                yield element, text
         elif element.tag == "input":
             if element.get("type") == "checkbox" and element.get("disabled") is not None:
                 yield element, "[x] " if element.get("checked") is not None else "[ ] "
-        elif not len(element) and (words := squeeze(element.get("aria-label")) or squeeze(element.get("title"))):
-            yield element, words
+        elif not len(element) and (text := squeeze(element.get("aria-label")) or squeeze(element.get("title"))):
+            yield element, text
 
 
-def _is_icon(picture: HtmlElement, words: str) -> bool:
+def _is_icon(picture: HtmlElement, text: str) -> bool:
     width = (picture.get("width") or "").strip().removesuffix("px")
     return (
         int(width) <= _MIN_PICTURE
         if width.isascii() and width.isdigit() and len(width) < 6
-        else len(words) <= _MAX_NAME
+        else len(text) <= _MAX_NAME
     )

@@ -47,8 +47,8 @@ def mark_footnotes(root: HtmlElement) -> None:
 def _label(element: HtmlElement) -> str:
     """Return the text of a footnote marker without brackets, or "" if the element is not a marker."""
     # A marker has few children, so the text of larger elements need not be read.
-    words = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
-    return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
+    text = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
+    return text.replace(" ", "-") if _LABEL.fullmatch(text) else ""
 
 
 def _mark_linked_notes(root: HtmlElement, links: list[HtmlElement]) -> None:
@@ -136,9 +136,9 @@ def _marker_names(mark: HtmlElement) -> Iterator[str]:
 def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
     """Remove the links from a note back to its markers, and the label before its text."""
     for link in list(note.iter("a")):
-        words = squeeze(link.text_content())
+        text = squeeze(link.text_content())
         to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
-        if to_mark and (len(words) <= 3 or _BACK_LINK_TEXT.fullmatch(words) or words.strip(_BRACKETS + ".") == label):
+        if to_mark and (len(text) <= 3 or _BACK_LINK_TEXT.fullmatch(text) or text.strip(_BRACKETS + ".") == label):
             ancestor = link
             while ancestor.getparent() is not note and is_alone(ancestor) and ancestor.getparent().tag in _WRAPPERS:
                 ancestor = ancestor.getparent()
@@ -148,9 +148,9 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
             drop(element)
             break
         if squeeze(element.text):
-            words = element.text[_LEADING.match(element.text).end() :]  # type: ignore[union-attr]
-            start = re.match(rf"[\[(]?{re.escape(label)}[\]).:]+\s*", words)
-            element.text = words[start.end() :] if start else words
+            text = element.text[_LEADING.match(element.text).end() :]  # type: ignore[union-attr]
+            start = re.match(rf"[\[(]?{re.escape(label)}[\]).:]+\s*", text)
+            element.text = text[start.end() :] if start else text
             break
 
 

@@ -156,10 +156,10 @@ def make_result(result: QueryRows) -> QueryResult:
     names, declared, page = result.names, result.declared, result.page
     return {
         "note": NOTE,
-        "truncated": result.more,
+        "truncated": result.has_more,
         "next_cursor": result.cursor,
         "changed": result.changed,
-        "elapsed_ms": round(result.seconds * 1_000, 2),
+        "elapsed_ms": round(result.duration * 1_000, 2),
         "columns": names,
         "declared": declared if len(declared) == len(names) else [None] * len(names),
         "types": page.types,

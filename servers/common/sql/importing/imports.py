@@ -38,7 +38,7 @@ class ImportResult(NamedTuple):
     rows: int
     columns: Sequence[tuple[str, str]]
     """The names and declared types of the columns that received values."""
-    seconds: float
+    duration: float
     decisions: Sequence[str] = ()
     """How the file was read, with the reasons."""
     preview: Sequence[Sequence[str | None]] | None = None
@@ -59,7 +59,7 @@ def format_import(result: ImportResult) -> str:
         if result.preview is not None
         else f"{rows} imported into"
     )
-    return f"{status} {into}; {result.seconds * 1_000:.4g} ms\n{fence(lines)}"
+    return f"{status} {into}; {result.duration * 1_000:.4g} ms\n{fence(lines)}"
 
 
 @contextmanager

@@ -26,14 +26,14 @@ class QueryRows(NamedTuple):
     declared: Sequence[str | None]
     """The type that each column was declared with, None for an expression; empty if no types are known."""
     page: Page
-    more: bool
+    has_more: bool
     """True if there are rows after these."""
     cursor: str | None
     """The cursor with which the query continues; None after the last rows."""
     changed: bool
     """True if the database was changed between these rows and the previous ones, so that some may be missing or
     repeated."""
-    seconds: float
+    duration: float
     """The time that the query took."""
 
 

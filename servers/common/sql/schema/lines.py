@@ -63,7 +63,7 @@ def format_statistics(statistics: ColumnStatistics) -> str:
 
 def format_left_out(left_out: dict[str, int]) -> str:
     """Format the counts of omitted parts."""
-    return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in left_out.items())
+    return ", ".join(f"{count} {part.replace('_', ' ')}" for part, count in left_out.items())
 
 
 def format_section(title: str, parts: Sequence[str]) -> Iterator[str]:

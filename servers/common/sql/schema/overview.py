@@ -75,15 +75,15 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
                 "bad_cursor", "this cursor is not from list_tables", "Omit the cursor to start from the beginning."
             ) from None
     budget = ByteBudget(page.bytes - _FRAME_BYTES)
-    following = [entry for entry in entries if after is None or entry.name > after]
+    remaining = [entry for entry in entries if after is None or entry.name > after]
     tables: list[ListedTable] = []
-    for entry in following[: page.limit]:
+    for entry in remaining[: page.limit]:
         table: ListedTable = {"name": entry.name, "kind": entry.kind, "rows_estimated": estimates.get(entry.name)}
         if not budget.take(_format_line(table)):
             break
         tables.append(table)
     cursor = None
-    if tables and len(tables) < len(following):
+    if tables and len(tables) < len(remaining):
         # Encoded, since the cursor is outside the marks, where no name from the database may appear.
         cursor = urlsafe_b64encode(tables[-1]["name"].encode()).decode().rstrip("=")
     return TableList(tables, len(entries), cursor)
@@ -195,7 +195,7 @@ def summarize(
         "other_tables": names,
         "foreign_keys": shown_keys,
         "indexes": shown_indexes,
-        "left_out": {what: count for what, count in left_out.items() if count},
+        "left_out": {part: count for part, count in left_out.items() if count},
         "problem": None,
         "diagram": make_diagram(name, entries, keys, estimates, columns.read_in_time) if with_diagram else None,
     }

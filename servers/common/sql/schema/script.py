@@ -8,13 +8,13 @@ from servers.common.sql.texts import fence
 def join_statements(statements: Sequence[str], max_bytes: int) -> str:
     """Join as many of the statements, which end with a semicolon, as fit into `max_bytes` bytes. A comment gives the
     number of omitted ones."""
-    shown: list[str] = []
+    fitting: list[str] = []
     for statement in statements:
         max_bytes -= len(statement.encode()) + len("\n\n")
         if max_bytes < 0:
-            shown.append(f"-- {len(statements) - len(shown)} more statements did not fit")
+            fitting.append(f"-- {len(statements) - len(fitting)} more statements did not fit")
             break
-        shown.append(statement)
+        fitting.append(statement)
     # The marks around the data are written as comments, so that the text can be run.
-    text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
+    text, _, end = fence(["\n\n".join(fitting)]).rpartition("\n")
     return f"-- {text}\n-- {end}\n"

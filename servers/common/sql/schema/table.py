@@ -109,7 +109,7 @@ def describe_facts(facts: TableFacts, budget: ByteBudget) -> TableDescription:
         "sections": sections,
         "sql": sql,
         "problem": facts.problem,
-        "left_out": {what: count for what, count in left_out.items() if count},
+        "left_out": {part: count for part, count in left_out.items() if count},
         "sample": None,
         "statistics": None,
     }

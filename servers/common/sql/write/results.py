@@ -139,14 +139,14 @@ class FormattedResult(NamedTuple):
 
 
 def make_result(
-    effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
+    effects: Sequence[Effect], changes: Sequence[TableChange] | None, duration: float, max_bytes: int
 ) -> FormattedResult:
     """Return the result of the statements. For a dry run, `changes` are the changes in each table; otherwise None.
     Raises SqlError with code `too_large`."""
     value: WriteResult = {
         "note": NOTE,
         "committed": changes is None,
-        "elapsed_ms": round(seconds * 1_000, 2),
+        "elapsed_ms": round(duration * 1_000, 2),
         "statements": [_make_statement(effect) for effect in effects],
     }
     if changes:

@@ -26,7 +26,7 @@ async def test_every_reading_statement_returns_rows(postgres: PostgresServer) ->
         for sql in ("SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_tablespace"):
             result = await reader.read(sql)
             assert result.page.rows
-            assert not result.more
+            assert not result.has_more
         assert (await reader.read("EXPLAIN SELECT 1 WHERE $1::int = 1", 2)).page.rows
         values = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
         large = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")

@@ -34,7 +34,7 @@ async def test_a_cursor_without_its_transaction_repeats_the_query(postgres: Post
         first = await reader.read(NUMBERS)
         await reader.snapshots.release_oldest()
         second = await reader.read(NUMBERS, cursor=first.cursor)
-        assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
+        assert (second.page.rows[0], second.changed, second.has_more) == ((11,), False, True)
 
 
 async def test_the_last_page_ends_the_transaction(postgres: PostgresServer) -> None:

@@ -165,7 +165,7 @@ async def test_uninterruptible_calls_within_the_schema_are_detected(tmp_path: Pa
             await (read if where in reads else insert)()
         assert raised.value.code == "timeout"
         # No thread runs it either, which only the connections show.
-        assert {connection._deadline for pool in database.pools for connection in pool._all} == {None}
+        assert {connection._deadline for pool in database.pools for connection in pool._connections} == {None}
 
 
 @pytest.mark.slow

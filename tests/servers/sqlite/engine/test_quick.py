@@ -65,7 +65,7 @@ def read_now(database: Database, statement: str, *parameters: Any) -> list[tuple
 async def read_learned(file: Path, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
     """Learns the statement and returns its rows if the event loop reads them, even on a busy machine; else None."""
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE  # else the test would fail on a busy machine
+        database.quick._max_seconds = PATIENCE  # else the test would fail on a busy machine
         await learn(database, statement)
         return await read(database, statement, *parameters)
 
@@ -236,7 +236,7 @@ async def test_invalid_parameters_do_not_count_as_stops(file: Path, monkeypatch:
     for name in ("_SLOW_SECONDS", "_LATE_SECONDS"):
         monkeypatch.setattr(quick, name, PATIENCE)  # else a busy machine would pause the reads
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE
+        database.quick._max_seconds = PATIENCE
         await learn(database, statement)
         for parameters in ([], [1, 2], [1 << 64], ["\ud800"]):
             assert await read(database, statement, *parameters) is None
@@ -266,7 +266,7 @@ async def test_a_read_that_waited_for_the_processor_is_not_a_failure(
     monkeypatch.setattr(quick, "_LATE_SECONDS", 0.0)
     async with opened(file) as database:
         await learn(database, ROW)
-        database.quick._seconds = PATIENCE
+        database.quick._max_seconds = PATIENCE
         assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
         slept, database.quick._paused_until = database.quick._paused_until, 0.0
         monkeypatch.setattr(quick, "_count_waits", lambda: 7)
@@ -285,7 +285,7 @@ async def test_a_read_stopped_while_waiting_for_the_processor_is_repeated_once(
     answers = [None, "done", None, None, "done"]
     async with opened(file) as database:
         await learn(database, ROW)
-        database.quick._seconds = PATIENCE
+        database.quick._max_seconds = PATIENCE
         results = [database.quick.run(ROW, lambda *_: time.sleep(0.002) or answers.pop(0)) for _ in range(2)]
     assert (results, answers) == (["done", None], ["done"])
 
@@ -325,7 +325,7 @@ async def test_reads_take_at_most_50_milliseconds_of_an_event_loop_turn(
     monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # as above
     monkeypatch.setattr(quick, "_SLOW_SECONDS", PATIENCE)
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE
+        database.quick._max_seconds = PATIENCE
         await learn(database, ROW, "SELECT 1")
         assert database.quick.run("SELECT 1", partial(spin, 0.06)) == "done"
         assert (read_now(database, ROW), await read(database, ROW)) == (None, FOUND)
@@ -376,7 +376,7 @@ async def test_a_statement_recompiled_for_other_parameters_stays_learned(
     statement = "SELECT n FROM numbers WHERE name LIKE ?"
     other.execute("CREATE INDEX by_name ON numbers (name COLLATE NOCASE)")
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE  # as above
+        database.quick._max_seconds = PATIENCE  # as above
         await learn(database, statement)
         for number in (7, 8, 9):
             assert await read(database, statement, f"number {number}") == [(number,)]
