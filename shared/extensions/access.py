@@ -78,16 +78,16 @@ def access(policy: Policy) -> Extension[Any]:
     return extension
 
 
-def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
+def _list_scopes(policy: Policy, run: Run[Any]) -> tuple[list[str], list[str]]:
     """Return all scopes that requests to the run may require, and those that a client should request first."""
-    tools = [(tool.name, tool.options) for tool in running.features.tools.find_offered(running.settings)]
+    tools = [(tool.name, tool.options) for tool in run.features.tools.find_offered(run.settings)]
     # If the run forwards calls to another server, its tools are unknown here.
-    others = frozenset() if _declares_tools(running) else policy.other_scopes
+    others = frozenset() if _declares_tools(run) else policy.other_scopes
     return sorted({*policy.all_scopes(tools), *others}), sorted(policy.read_scopes)
 
 
-def _declares_tools(running: Run[Any]) -> bool:
-    handlers = running.features.handlers
+def _declares_tools(run: Run[Any]) -> bool:
+    handlers = run.features.handlers
     # With a fallback, the run forwards to another server. It forwards calls of tools too, in a handler around
     # `call_tool`.
     return handlers.get("tools/call") is call_tool and FALLBACK not in handlers
@@ -102,11 +102,11 @@ class _RuleCheck:
         self._has_checked = False
 
     @asynccontextmanager
-    async def check(self, running: Run[Any]) -> AsyncIterator[None]:
+    async def check(self, run: Run[Any]) -> AsyncIterator[None]:
         """Check the rules, as the lifespan of the extension."""
-        if not self._has_checked and _declares_tools(running):
+        if not self._has_checked and _declares_tools(run):
             self._has_checked = True
-            names = [tool.name for tool in running.features.tools.all()]
+            names = [tool.name for tool in run.features.tools.all()]
             for name in self._policy.rules.scopes:
                 if ":" not in name and name not in names:
                     similar_name = nearest(name, names)
@@ -128,9 +128,9 @@ class Access:
             return handler
         if (lists := _LISTS.get(name)) is not None:
 
-            async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-                result = await handler(running, context, params)
-                return self._filter_lists(context.peer.principal, running, result, lists)
+            async def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+                result = await handler(run, context, params)
+                return self._filter_lists(context.peer.principal, run, result, lists)
 
             return handle
         if name.startswith(_DIALECTS):
@@ -143,43 +143,39 @@ class Access:
         if lists is None:
             return self._guard(method.handler, handler)
 
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
-            result = handler(running, context, params)
-            return None if result is None else self._filter_lists(context.peer.principal, running, result, lists)
+        def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            result = handler(run, context, params)
+            return None if result is None else self._filter_lists(context.peer.principal, run, result, lists)
 
         return handle
 
-    def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
+    def hides_tool(self, run: Run[Any], principal: Principal | None, name: str) -> bool:
         """Return True if the operator does not grant `principal` the scopes for the tool with that name."""
-        return self.policy.restricts(principal) and not self.policy.allows(
-            principal, self.scopes_of_tool(running, name)
-        )
+        return self.policy.restricts(principal) and not self.policy.allows(principal, self.scopes_of_tool(run, name))
 
     # Required scopes
 
-    def scopes_of_tool(self, running: Run[Any], name: str) -> frozenset[str]:
+    def scopes_of_tool(self, run: Run[Any], name: str) -> frozenset[str]:
         """Return the scopes that a call of the tool with that name requires."""
-        tool = running.features.tools.get(name)
+        tool = run.features.tools.get(name)
         return self.policy.scopes_of_tool(name, None if tool is None else tool.options)
 
-    def scopes_of_resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
+    def scopes_of_resource(self, _run: Run[Any], uri: str) -> frozenset[str]:
         """Return the scopes that reading the resource `uri` requires."""
         return self.policy.scopes_of_resource(uri)
 
-    def scopes_of_prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
+    def scopes_of_prompt(self, _run: Run[Any], name: str) -> frozenset[str]:
         """Return the scopes that the prompt with that name requires."""
         return self.policy.scopes_of_prompt(name)
 
-    def _find_requirement(self, running: Run[Any], name: str, params: Any) -> _Requirement | None:
+    def _find_requirement(self, run: Run[Any], name: str, params: Any) -> _Requirement | None:
         """Return what a request for the method `name` with these params requires; None if it needs no check."""
         if name == "tools/call":
             tool = params.name
             # An unknown tool needs no check: the error is the same with any token.
-            if tool not in running.features.tools and _declares_tools(running):
+            if tool not in run.features.tools and _declares_tools(run):
                 return None
-            return _Requirement(
-                self.scopes_of_tool(running, tool), lambda: UnknownTool(f"unknown tool: {tool[:100]}")
-            )
+            return _Requirement(self.scopes_of_tool(run, tool), lambda: UnknownTool(f"unknown tool: {tool[:100]}"))
         if name == "prompts/get":
             return self._require_prompt(params.name)
         if name == "completion/complete":
@@ -190,7 +186,7 @@ class Access:
             return _Requirement(self.policy.scopes_of_resource(uri), lambda: InvalidParams(message))
         uri = getattr(params, "uri", None)
         # The HTML pages of apps contain no data, and every client that may call a tool needs its page.
-        if name == "resources/read" and any(uri in extension.open_resources for extension in running.extensions):
+        if name == "resources/read" and any(uri in extension.open_resources for extension in run.extensions):
             return None
         if isinstance(uri, str):
             return _Requirement(self.policy.scopes_of_resource(uri), lambda: ResourceNotFound(uri))
@@ -206,10 +202,10 @@ class Access:
     ) -> Callable[[Run[Any], Context[Any], Any], Answer]:
         policy = self.policy
 
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> Answer:
+        def handle(run: Run[Any], context: Context[Any], params: Any) -> Answer:
             principal = context.peer.principal
             if policy.restricts(principal):
-                requirement = self._find_requirement(running, name, params)
+                requirement = self._find_requirement(run, name, params)
                 if requirement is not None:
                     # What the operator does not grant is treated as nonexistent, since another error would reveal
                     # that it exists.
@@ -220,14 +216,14 @@ class Access:
                     # reconnect to the stream of the answer, or receive changes of their subscriptions.
                     context.call.scopes |= requirement.scopes
                     context.link.session.add_needed_scopes(requirement.scopes)
-            return handler(running, context, params)
+            return handler(run, context, params)
 
         return handle
 
     def _guard_listen(self, handler: Handler) -> Handler:
         """Return a handler that leaves out of a subscription the resources that do not exist for the principal."""
 
-        async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        async def handle(run: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy
             if policy.restricts(principal):
                 subscription = params.notifications
@@ -238,12 +234,12 @@ class Access:
                 policy.require(principal, frozenset().union(*(requirement[uri] for uri in existing)))
                 subscription = subscription.model_copy(update={"resource_subscriptions": existing})
                 params = params.model_copy(update={"notifications": subscription})
-            return await handler(running, context, params)
+            return await handler(run, context, params)
 
         return handle
 
     def _filter_lists(
-        self, principal: Principal | None, running: Run[Any], result: dict[str, Any], lists: Sequence[_List]
+        self, principal: Principal | None, run: Run[Any], result: dict[str, Any], lists: Sequence[_List]
     ) -> dict[str, Any]:
         """Return `result` with only those entries of `lists` that exist for `principal`."""
         if not self.policy.rules.principals:
@@ -251,7 +247,7 @@ class Access:
         for list_ in lists:
 
             def exists(entry: Mapping[str, Any], list_: _List = list_) -> bool:
-                return self.policy.allows(principal, list_.required_scopes(self, running, str(entry[list_.key])))
+                return self.policy.allows(principal, list_.required_scopes(self, run, str(entry[list_.key])))
 
             result = _filter_list(result, list_.path, exists)
         # A cache must not give this list to other clients, for which more or fewer entries exist.

@@ -99,7 +99,7 @@ def apps(*pages: App) -> Extension[Any]:
         declares=[
             Capability(("extensions", UI), lambda _: {}),
             # Clients read pages as resources, so this capability is needed even without other resources.
-            Capability(("resources",), lambda running: None if len(running.features.resources) else {}),
+            Capability(("resources",), lambda run: None if len(run.features.resources) else {}),
         ],
     )
     extension.around_at_once = app_handlers.around_at_once
@@ -120,9 +120,9 @@ class _Apps:
         if len(self._apps) < len(pages):
             raise DeclarationError("two apps have the same URI")
 
-    def check(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
+    def check(self, run: Run[Any]) -> AbstractAsyncContextManager[None]:
         """Raise DeclarationError if a tool refers to an unknown app. Return an empty lifespan."""
-        for tool in running.features.tools.all():
+        for tool in run.features.tools.all():
             if tool.options.app is not None and tool.options.app not in self._apps:
                 raise DeclarationError(f"tool {tool.name!r}: there is no app {tool.options.app!r}")
         return nullcontext()
@@ -132,17 +132,17 @@ class _Apps:
         match method.handler:
             case "tools/list":
 
-                async def list_tools(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-                    return _add_links(running, context, await handler(running, context, params))
+                async def list_tools(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+                    return _add_links(run, context, await handler(run, context, params))
 
                 return list_tools
             case "resources/read":
 
                 def read_resource(
-                    running: Run[Any], context: Context[Any], params: ReadResourceParams
+                    run: Run[Any], context: Context[Any], params: ReadResourceParams
                 ) -> Awaitable[dict[str, Any]]:
                     app = self._apps.get(params.uri)
-                    return handler(running, context, params) if app is None else self._read_page(app, context, params)
+                    return handler(run, context, params) if app is None else self._read_page(app, context, params)
 
                 return read_resource
             case _:
@@ -152,11 +152,11 @@ class _Apps:
         """Return a handler for `method` that answers at once, with the same additions. It answers no request for a
         page, which may have to be read first."""
 
-        def answer(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any] | None:
+        def answer(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any] | None:
             if isinstance(params, ReadResourceParams):
-                return None if params.uri in self._apps else handler(running, context, params)
-            result = handler(running, context, params)
-            return None if result is None else _add_links(running, context, result)
+                return None if params.uri in self._apps else handler(run, context, params)
+            result = handler(run, context, params)
+            return None if result is None else _add_links(run, context, result)
 
         return answer
 
@@ -171,22 +171,22 @@ class _Apps:
         return add_etag(cached, etag) if etag == cached["_meta"][ETAG] else cached
 
 
-def _add_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
+def _add_links(run: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
     """Return the `result` of `tools/list` with the URIs of apps, if the client shows apps."""
     if not shows_apps(context):
         return result
 
     def add_links() -> dict[str, Any]:
-        tools = [_add_link(running, tool) for tool in result["tools"]]
+        tools = [_add_link(run, tool) for tool in result["tools"]]
         # A cache must not give this list to clients that don't show apps.
         return {**result, "tools": tools, "cacheScope": "private"}
 
     return result.get_variant(UI, add_links) if isinstance(result, CachedResult) else add_links()
 
 
-def _add_link(running: Run[Any], entry: dict[str, Any]) -> dict[str, Any]:
+def _add_link(run: Run[Any], entry: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of a tool with the URI of its app, if it has one."""
-    tool = running.features.tools.get(entry["name"])
+    tool = run.features.tools.get(entry["name"])
     uri = None if tool is None else tool.options.app
     if uri is None:
         return entry

@@ -69,9 +69,9 @@ class ClientRoots:
         if method.name in _STATELESS_METHODS:
             return handler
 
-        async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             state = await self._get_state(context, method.multi_round)
-            return await handler(running, replace(context, state=state), params)
+            return await handler(run, replace(context, state=state), params)
 
         return handle
 
@@ -79,14 +79,14 @@ class ClientRoots:
         """Return the same for a handler that answers at once. It answers only clients without roots, and clients
         whose state is known."""
 
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+        def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             if not context.peer.can("roots"):
-                return handler(running, context, params)
+                return handler(run, context, params)
             session = context.link.session
             cached = self._sessions.get(session)
             if cached is None or cached.changes != session.roots_changed:
                 return None
-            return handler(running, replace(context, state=cached.state), params)
+            return handler(run, replace(context, state=cached.state), params)
 
         return handle
 

@@ -34,17 +34,17 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
     the main run. The name `*` stands for all other names."""
 
     @asynccontextmanager
-    async def open_runs(running: Run[Any]) -> AsyncIterator[None]:
-        replica = running.replication.replica
+    async def open_runs(main_run: Run[Any]) -> AsyncIterator[None]:
+        replica = main_run.replication.replica
         stores = None if replica is None else _JoinedStores(replica)
         async with AsyncExitStack() as stack:
             for name, principal_settings in settings.items():
-                run = running
+                run = main_run
                 if principal_settings is not None:
                     run = await stack.enter_async_context(
-                        running.parts.reopen(principal_settings, stores, without=NARROWING)
+                        main_run.parts.reopen(principal_settings, stores, without=NARROWING)
                     )
-                running.parts.narrow(name, run)
+                main_run.parts.narrow(name, run)
             yield
 
     extension = Extension[Any](NARROWING)

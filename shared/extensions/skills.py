@@ -221,26 +221,22 @@ class Skills:
 
     # The methods
 
-    async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def list_skills(self, run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         """Handle `skills/list`."""
         entries, cursor_field = _page_of(
-            running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor
+            run, "skills", await self.source.list(context), methodcaller("uri"), params.cursor
         )
         return {"skills": [skill.entry() for skill in entries], **cursor_field}
 
-    async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+    async def get_skill(self, run: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
         """Handle `skills/get`, also for a skill that is not listed. Raises ResourceNotFound."""
         return {"skill": (await self.find(context, params.uri)).entry()}
 
-    async def read_directory(
-        self, running: Run[Any], context: Context[Any], params: DirectoryParams
-    ) -> dict[str, Any]:
+    async def read_directory(self, run: Run[Any], context: Context[Any], params: DirectoryParams) -> dict[str, Any]:
         """Handle `resources/directory/read`, which lists the direct children of a directory. Raises
         ResourceNotFound."""
         children = await self.children(context, params.uri)
-        entries, cursor_field = _page_of(
-            running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor
-        )
+        entries, cursor_field = _page_of(run, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
         return {"resources": [child.to_wire() for child in entries], **cursor_field}
 
 
@@ -261,7 +257,7 @@ def skills(source: SkillSource) -> Extension[Any]:
             "skills/get": skill_handlers.get_skill,
             "resources/directory/read": skill_handlers.read_directory,
         },
-        declares=[Capability(path, lambda _running: {"directoryRead": True}, Audience(V2026_07_28))],
+        declares=[Capability(path, lambda _run: {"directoryRead": True}, Audience(V2026_07_28))],
     )
     extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skill_handlers.read)
     extension.lists_resources(skill_handlers.list_resources)
@@ -269,10 +265,10 @@ def skills(source: SkillSource) -> Extension[Any]:
 
 
 def _page_of(
-    running: Run[Any], name: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
+    run: Run[Any], name: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
 ) -> tuple[Sequence[T], dict[str, str]]:
     """Return the page at `cursor` of a list, and the field of the result with the cursor of the next page."""
-    size, signer = running.server.page_size, running.signer
+    size, signer = run.server.page_size, run.signer
     entries, next_cursor = page(items, cursor, key, name=name, size=size, signer=signer)
     return entries, {} if next_cursor is None else {"nextCursor": next_cursor}
 

@@ -38,9 +38,9 @@ _METHODS: Mapping[str, Sequence[str]] = {
 def _import_handler(document: str, method: str) -> Handler:
     """Return a handler that imports the module of the document when it is called."""
 
-    async def handle(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+    async def handle(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
         handlers: Mapping[str, Handler] = import_module(f".document_{document}", __name__).HANDLERS
-        return await handlers[method](running, context, params)
+        return await handlers[method](run, context, params)
 
     return handle
 
@@ -62,22 +62,22 @@ _MAX_PAGES = 1_000
 _METHOD_BY_NAME = {method.name: method for method in REQUESTS}
 
 
-async def call_method(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
+async def call_method(run: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
     """Return the result of the protocol's `method` with `params`, on behalf of a dialect's call. Access control, the
     audit log and others see a call of this method. Raises the exceptions of its handler."""
     with context.call.act_as(_METHOD_BY_NAME[method], params):
-        return await running.handlers[method](running, context, params)
+        return await run.handlers[method](run, context, params)
 
 
-async def list_all(running: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
+async def list_all(run: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
     """Return the entries of the list `key` that the protocol's `method` returns, from all its pages, up to the limit
     of a call. Empty if the server has no such list. Raises the exceptions of the handler."""
     entries: list[dict[str, Any]] = []
     cursor: str | None = None
-    if not running.identity.has(_METHOD_BY_NAME[method].capability):
+    if not run.identity.has(_METHOD_BY_NAME[method].capability):
         return entries
     for _ in range(_MAX_PAGES):
-        page = await call_method(running, context, method, ListParams(cursor=cursor))
+        page = await call_method(run, context, method, ListParams(cursor=cursor))
         entries += page[key]
         before, cursor = cursor, page.get("nextCursor")
         if cursor is None or cursor == before or len(entries) >= context.budget.entries:

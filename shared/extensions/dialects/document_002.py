@@ -30,10 +30,10 @@ class _InitializeParams(Params):
     version: str
 
 
-async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
+async def initialize(run: Run[Any], context: Context[Any], params: Params) -> _Object:
     """Handle `initialize`: return the server's description, and its tools and prompts."""
     version = read_params(context, _InitializeParams).version
-    identity = running.identity
+    identity = run.identity
     description = {
         "version": version,
         "protocolVersion": version,
@@ -41,24 +41,24 @@ async def initialize(running: Run[Any], context: Context[Any], params: Params) -
         "capabilities": {name: {} for name in ("resources", "tools", "prompts") if identity.has((name,))},
         "tools": [
             {**_pick_names(tool), "arguments": tool["inputSchema"]}
-            for tool in await list_all(running, context, "tools/list", "tools")
+            for tool in await list_all(run, context, "tools/list", "tools")
         ],
-        "prompts": await _list_prompts(running, context),
+        "prompts": await _list_prompts(run, context),
     }
     instructions = {} if identity.instructions is None else {"instructions": identity.instructions}
     return {"value": {**description, **instructions}}
 
 
-async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> _Object:
+async def read_resource(run: Run[Any], context: Context[Any], params: Params) -> _Object:
     """Handle `read_resource`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's
     function."""
     request = read_params(context, ReadResourceParams)
-    result = await call_method(running, context, "resources/read", request)
+    result = await call_method(run, context, "resources/read", request)
     times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
     last_modified = max((time for time in times if isinstance(time, str)), default=None)
     if last_modified is None:
         with suppress(ResourceNotFound):  # the resource belongs to another server
-            annotations = running.features.resources.match(request.uri)[0].entry.annotations
+            annotations = run.features.resources.match(request.uri)[0].entry.annotations
             last_modified = None if annotations is None else annotations.last_modified
     meta = {} if last_modified is None else {"lastModified": last_modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
@@ -67,14 +67,14 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
 
 
-async def _list_prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
-    prompts = running.features.prompts
+async def _list_prompts(run: Run[Any], context: Context[Any]) -> list[_Object]:
+    prompts = run.features.prompts
     # A declared function has the types of its arguments, which `prompts/list` does not show.
     schemas = {prompt.name: prompt.function.schema for prompt in prompts.all()}
     if prompts.source is not None:
         prompts_of_source = await prompts.source.page(context, "", context.budget.entries)
         schemas = {prompt.name: _schema_of(prompt) for prompt in prompts_of_source} | schemas
-    listed = await list_all(running, context, "prompts/list", "prompts")
+    listed = await list_all(run, context, "prompts/list", "prompts")
     return [
         {**_pick_names(prompt), "arguments": schemas.get(prompt["name"]) or _schema_of(Prompt.model_validate(prompt))}
         for prompt in listed

@@ -113,25 +113,23 @@ def list_capabilities(supports_tasks: Callable[[Run[Any]], bool]) -> Sequence[Ca
     """Return the capabilities to declare if `supports_tasks` returns True."""
     capability: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
-        Capability(("tasks",), lambda running: capability if supports_tasks(running) else None, AUDIENCES["tasks",]),
-        Capability(
-            ("tasks", "list"), lambda running: {} if supports_tasks(running) else None, AUDIENCES["tasks", "list"]
-        ),
+        Capability(("tasks",), lambda run: capability if supports_tasks(run) else None, AUDIENCES["tasks",]),
+        Capability(("tasks", "list"), lambda run: {} if supports_tasks(run) else None, AUDIENCES["tasks", "list"]),
     )
 
 
 # Requests for tasks
 
 
-async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """Handle `tasks/get`."""
-    return _fields(await tasks_of(running).find(params.task_id, _NAME, context.peer))
+    return _fields(await tasks_of(run).find(params.task_id, _NAME, context.peer))
 
 
-async def _get_result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get_result(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """Handle `tasks/result`: wait for the end of the task, and meanwhile send its requests for input to the
     client."""
-    tasks = tasks_of(running)
+    tasks = tasks_of(run)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
         group.start_soon(_fail_on_closing, context)
@@ -158,21 +156,21 @@ def _outcome_of(task: TaskRecord) -> dict[str, Any]:
     return {**result, "_meta": related_meta(task.id, result.get("_meta"))}
 
 
-async def _list(running: Run[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
+async def _list(run: Run[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
     """Handle `tasks/list`."""
     principal = context.peer.principal
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
-    tasks = await tasks_of(running).store.list_by_owner(principal.key)
+    tasks = await tasks_of(run).store.list_by_owner(principal.key)
     accessible = [task for task in tasks if task.form == _NAME and can_access(task, context.peer)]
     name = context.peer.name_for_principal("tasks")
-    size, signer = running.server.page_size, running.signer
+    size, signer = run.server.page_size, run.signer
     entries, next_cursor = page(accessible, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
     cursor_field = {} if next_cursor is None else {"nextCursor": next_cursor}
     return {"tasks": [_fields(task) for task in entries], **cursor_field}
 
 
-async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _cancel(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """Handle `tasks/cancel`. Raises InvalidParams if the task is over."""
 
     def cancel(task: TaskRecord, now: float) -> TaskRecord:
@@ -180,7 +178,7 @@ async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) 
             raise InvalidParams(f"the task has already ended: {task.status}")
         return states.cancel(task, now)
 
-    tasks = tasks_of(running)
+    tasks = tasks_of(run)
     current = await tasks.find(params.task_id, _NAME, context.peer)
     task = await tasks.change(current.id, cancel)
     return _fields(current if task is None else task)

@@ -102,7 +102,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         around=around,
         declares=[
             Capability(_PATH, _capability, Audience(V2026_07_28)),
-            *experimental.list_capabilities(lambda running: _capability(running) is not None),
+            *experimental.list_capabilities(lambda run: _capability(run) is not None),
         ],
     )
     extension.lifespan, extension.listen = partial(open_tasks, support=support), _listen
@@ -118,20 +118,20 @@ def task_capabilities() -> dict[str, Any]:
     return {"tasks": capability, "extensions": {TASKS: {}}}
 
 
-def _capability(running: Run[Any]) -> dict[str, Any] | None:
-    listed = running.features.tools.find_offered(running.settings)
+def _capability(run: Run[Any]) -> dict[str, Any] | None:
+    listed = run.features.tools.find_offered(run.settings)
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
 
 
 async def _host_call(
-    running: Run[Any], context: Context[Any], params: CallToolParams, *, handler: Handler, after_seconds: float
+    run: Run[Any], context: Context[Any], params: CallToolParams, *, handler: Handler, after_seconds: float
 ) -> dict[str, Any]:
     """Handle a call that may become a task. Raises MissingCapability if it must become one, and the client does not
     support tasks."""
     # If a server in this process has forwarded the call to this one, it is a task of that server, if at all.
-    if context.call.task is not None or context.link.calls is not running.calls:
-        return await handler(running, context, params)
-    task_support = await tasks_of(running).support_of(context, params.name)
+    if context.call.task is not None or context.link.calls is not run.calls:
+        return await handler(run, context, params)
+    task_support = await tasks_of(run).support_of(context, params.name)
     request = experimental.request_of(context, params.name, task_support)
     form: Form | None = FORM if _has_extension(context.peer) else None
     if request is not None:
@@ -139,20 +139,20 @@ async def _host_call(
     if form is None or task_support in (None, "forbidden"):
         if task_support == "required":
             raise MissingCapability(_REQUIRED_CAPABILITIES)
-        return await handler(running, context, params)
-    seconds = tasks_of(running).limits.seconds
+        return await handler(run, context, params)
+    seconds = tasks_of(run).limits.seconds
     lifetime = seconds if request is None or request.ttl is None else min(max(request.ttl / 1_000, 1.0), seconds)
-    hosted = HostedCall(tasks_of(running), context, form, lifetime)
+    hosted = HostedCall(tasks_of(run), context, form, lifetime)
     context.call.task = hosted
     if request is None and task_support == "optional":
         hosted.detach_after(after_seconds)
     elif task_support != "handler decides":
-        await _detach(hosted, tasks_of(running))
+        await _detach(hosted, tasks_of(run))
     try:
         budget = context.budget.with_seconds(lifetime)
-        result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
+        result: dict[str, Any] = await handler(run, replace(context, budget=budget), params)
         if request is not None:  # the client expects a task, even if the call has already ended
-            await _detach(hosted, tasks_of(running))
+            await _detach(hosted, tasks_of(run))
         return result
     finally:
         hosted.cancel_detach()
@@ -177,30 +177,30 @@ def _has_extension(peer: Peer) -> bool:
 # Requests for tasks
 
 
-async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """Handle `tasks/get`."""
-    return detailed_task(await _find(running, context, params.task_id))
+    return detailed_task(await _find(run, context, params.task_id))
 
 
-async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
+async def _update(run: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
     """Handle `tasks/update`, which contains answers to requests for input. Answers to unknown requests are
     ignored."""
-    await _find(running, context, params.task_id)
+    await _find(run, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
-    await tasks_of(running).change(params.task_id, lambda task, now: states.answer(task, answers, now))
+    await tasks_of(run).change(params.task_id, lambda task, now: states.answer(task, answers, now))
     return {}
 
 
-async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _cancel(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """Handle `tasks/cancel`. Does nothing if the task is over."""
-    await _find(running, context, params.task_id)
-    await tasks_of(running).change(params.task_id, states.cancel)
+    await _find(run, context, params.task_id)
+    await tasks_of(run).change(params.task_id, states.cancel)
     return {}
 
 
-async def _find(running: Run[Any], context: Context[Any], id: str) -> TaskRecord:
+async def _find(run: Run[Any], context: Context[Any], id: str) -> TaskRecord:
     _require_extension(context.peer)
-    return await tasks_of(running).find(id, _NAME, context.peer)
+    return await tasks_of(run).find(id, _NAME, context.peer)
 
 
 def _require_extension(peer: Peer) -> None:
@@ -209,21 +209,21 @@ def _require_extension(peer: Peer) -> None:
 
 
 async def _listen(
-    running: Run[Any], context: Context[Any], requested: SubscriptionFilter
+    run: Run[Any], context: Context[Any], requested: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
     """Handle the task ids in the filter of a stream of `subscriptions/listen`: it receives the states of these tasks,
     beginning with the current one."""
-    if not requested.task_ids or not running.identity.has(_PATH):
+    if not requested.task_ids or not run.identity.has(_PATH):
         return None
     _require_extension(context.peer)
-    if len(requested.task_ids) > running.calls.limits.subscriptions:
-        raise InvalidParams(f"a stream may follow at most {running.calls.limits.subscriptions} tasks")
+    if len(requested.task_ids) > run.calls.limits.subscriptions:
+        raise InvalidParams(f"a stream may follow at most {run.calls.limits.subscriptions} tasks")
     ids: list[str] = []
     for id_ in dict.fromkeys(requested.task_ids):
         with suppress(InvalidParams):
-            ids.append((await _find(running, context, id_)).id)
+            ids.append((await _find(run, context, id_)).id)
 
-    return {"taskIds": ids}, _TaskNotifications(tasks_of(running), context, ids).follow
+    return {"taskIds": ids}, _TaskNotifications(tasks_of(run), context, ids).follow
 
 
 class _TaskNotifications:

@@ -67,9 +67,9 @@ def can_access(task: TaskRecord, peer: Peer) -> bool:
     return scopes is None or grants(scopes, task.scopes)
 
 
-def tasks_of(running: Run[Any]) -> "Tasks":
+def tasks_of(run: Run[Any]) -> "Tasks":
     """Return the tasks of a run, which has the extension."""
-    tasks: Tasks = running.opened[TASKS]
+    tasks: Tasks = run.opened[TASKS]
     return tasks
 
 
@@ -87,13 +87,13 @@ class LocalTask(Protocol):
 class Tasks:
     """The tasks of one run of a server."""
 
-    def __init__(self, running: Run[Any], store: TaskStore, support: Support | None = None) -> None:
-        self.running = running
+    def __init__(self, run: Run[Any], store: TaskStore, support: Support | None = None) -> None:
+        self._run = run
         self.store = store
         self.support = support
         """Returns the task support of tools that belong to other servers; None if the server's own tools declare
         it."""
-        self.limits = running.server.task_limits
+        self.limits = run.server.task_limits
         self.background = TaskSet(partial(log_failure, "a task could not be stored"))
         """The asyncio tasks that write to the store for code that must not wait."""
         self.local_tasks: dict[str, LocalTask] = {}
@@ -103,8 +103,8 @@ class Tasks:
     async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
         """Return the task support of the tool with that name for the call of `context`."""
         if self.support is None:
-            return self.running.features.tools.task_support(name)
-        return await self.support(self.running, context, name)
+            return self._run.features.tools.task_support(name)
+        return await self.support(self._run, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
         """Return the task with that id and form for `peer`. Raises InvalidParams if the peer owns no such task, and
@@ -174,16 +174,16 @@ class Tasks:
 
 
 @asynccontextmanager
-async def open_tasks(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
+async def open_tasks(run: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
     """Open the tasks of a run, in the store that it shares with other replicas, or else in memory. `support` is as in
     `tasks`."""
-    replica = running.replication.replica
-    memory = MemoryTasks(running.server.task_limits) if replica is None else None
-    store = memory if replica is None else replica.tasks(running.server.task_limits)
+    replica = run.replication.replica
+    memory = MemoryTasks(run.server.task_limits) if replica is None else None
+    store = memory if replica is None else replica.tasks(run.server.task_limits)
     assert store is not None
-    tasks = Tasks(running, store, support)
+    tasks = Tasks(run, store, support)
     # Tasks end before connections close, so that clients still receive the reason.
-    running.hooks.stoppers.append(tasks.stop)
+    run.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)
     try:

@@ -29,20 +29,20 @@ from .conditional_reads import add_etag, cached_etag
 from .dispatch import call_tool, call_tool_at_once
 
 
-def _page_of(running: Run[Any], name: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
-    listings: Listings = running.opened[CORE.name]
-    return listings.page(name, items, params.cursor, size=running.server.page_size, signer=running.signer)
+def _page_of(run: Run[Any], name: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
+    listings: Listings = run.opened[CORE.name]
+    return listings.page(name, items, params.cursor, size=run.server.page_size, signer=run.signer)
 
 
-async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_tools(run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `tools/list`."""
-    return list_tools_at_once(running, context, params)
+    return list_tools_at_once(run, context, params)
 
 
-def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+def list_tools_at_once(run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `tools/list`. The list is the same for every caller, so anyone may cache it. But one host also receives
     the maximum size of a result, with each tool; other hosts don't read it."""
-    listing = _page_of(running, "tools", running.features.tools.entries(running.settings), params)
+    listing = _page_of(run, "tools", run.features.tools.entries(run.settings), params)
     host = find_host(context.peer.info)
     if host is None or host.result_characters is None:
         return listing
@@ -50,12 +50,12 @@ def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListPar
     return {**listing, "tools": [{**tool, "_meta": {**tool.get("_meta", {}), **size}} for tool in listing["tools"]]}
 
 
-async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_resources(run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `resources/list`."""
-    await running.changes.call_on_wanted()
-    name, size = context.peer.name_for_principal("resources"), running.server.page_size
-    position = read_position(params.cursor, name=name, signer=running.signer)
-    page = running.features.resources.page
+    await run.changes.call_on_wanted()
+    name, size = context.peer.name_for_principal("resources"), run.server.page_size
+    position = read_position(params.cursor, name=name, signer=run.signer)
+    page = run.features.resources.page
     # One more resource than the page has room for is requested, to detect whether there is a next page.
     if not isinstance(position, list):
         start, resources = 0, await page(context, 0, size + 1)
@@ -72,69 +72,67 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
             resources = resources[start : start + size + 1]
     entries, cursor_field = resources[:size], {}
     if len(resources) > size:
-        cursor_field = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=running.signer)}
+        cursor_field = {"nextCursor": make_cursor([start + size, entries[-1].uri], name=name, signer=run.signer)}
     return {"resources": [resource.to_wire() for resource in entries], **cursor_field}
 
 
-async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_templates(run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `resources/templates/list`."""
-    return list_templates_at_once(running, context, params)
+    return list_templates_at_once(run, context, params)
 
 
-def list_templates_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any]:
+def list_templates_at_once(run: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `resources/templates/list`, which is the same for every caller."""
-    return _page_of(running, "resourceTemplates", running.features.resources.templates(), params)
+    return _page_of(run, "resourceTemplates", run.features.resources.templates(), params)
 
 
-async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+async def read_resource(run: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
     """Handle `resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
     etag = cached_etag(context.peer, params.meta)
-    resource, variables = running.features.resources.match(params.uri)
+    resource, variables = run.features.resources.match(params.uri)
     return add_etag(await resource.read(context, params.uri, variables), etag)
 
 
-def read_resource_at_once(
-    running: Run[Any], context: Context[Any], params: ReadResourceParams
-) -> dict[str, Any] | None:
+def read_resource_at_once(run: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any] | None:
     """Handle `resources/read` for a resource that can be read at once; None for others. Raises the same errors."""
     etag = cached_etag(context.peer, params.meta)
-    resource, variables = running.features.resources.match(params.uri)
+    resource, variables = run.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
     return None if result is None else add_etag(result, etag)
 
 
-async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_prompts(run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """Handle `prompts/list`."""
-    source = running.features.prompts.source
+    source = run.features.prompts.source
     if source is None:
-        return _page_of(running, "prompts", running.features.prompts.entries(), params)
+        return _page_of(run, "prompts", run.features.prompts.entries(), params)
     name = context.peer.name_for_principal("prompts")
-    position = read_position(params.cursor, name=name, signer=running.signer)
-    entries, end = await running.features.prompts.page(context, source, position, running.server.page_size)
-    cursor_field = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=running.signer)}
+    position = read_position(params.cursor, name=name, signer=run.signer)
+    entries, end = await run.features.prompts.page(context, source, position, run.server.page_size)
+    cursor_field = {} if end is None else {"nextCursor": make_cursor(end, name=name, signer=run.signer)}
     return {"prompts": entries, **cursor_field}
 
 
-def list_prompts_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
+def list_prompts_at_once(run: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
     """Handle `prompts/list` if all prompts are declared; None if there is a source of prompts, which may have to
     wait."""
-    prompts = running.features.prompts
-    return _page_of(running, "prompts", prompts.entries(), params) if prompts.source is None else None
+    prompts = run.features.prompts
+    return _page_of(run, "prompts", prompts.entries(), params) if prompts.source is None else None
 
 
-async def get_prompt(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
+async def get_prompt(run: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
     """Handle `prompts/get`."""
-    return await running.features.prompts.render(context, params.name, params.arguments)
+    return await run.features.prompts.render(context, params.name, params.arguments)
 
 
-def get_prompt_at_once(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
+def get_prompt_at_once(run: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
     """Handle `prompts/get` for a prompt that can be rendered at once; None for others."""
-    return running.features.prompts.render_at_once(context, params.name, params.arguments)
+    return run.features.prompts.render_at_once(context, params.name, params.arguments)
 
 
-async def complete(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any]:
+async def complete(run: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any]:
     """Handle `completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
-    features = running.features
+    features = run.features
     if isinstance(params.ref, PromptReference):
         values = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
         if values is not None:
@@ -144,49 +142,49 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
     return await features.completions.complete(context, params)
 
 
-def complete_at_once(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
+def complete_at_once(run: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
     """Handle `completion/complete` for a prompt's argument whose values are known at once; None for others."""
     if not isinstance(params.ref, PromptReference):
         return None
-    values = running.features.prompts.suggest_at_once(context, params.ref.name, params.argument)
+    values = run.features.prompts.suggest_at_once(context, params.ref.name, params.argument)
     return None if values is None else completion(*values)
 
 
-async def subscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+async def subscribe(run: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
     """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if the server has no such
     resource."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}
-    if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
-        raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, which is the limit")
+    if len(subscriptions.subscribed) >= run.calls.limits.subscriptions:
+        raise InvalidParams(f"there are {run.calls.limits.subscriptions} subscriptions, which is the limit")
     # The author's function may take a while to begin the subscription. The client may have cancelled it by then.
     with subscriptions.begin_subscription(params.uri) as still_wanted:
-        key = await running.changes.subscribe(context, params.uri, context.link.client)
+        key = await run.changes.subscribe(context, params.uri, context.link.client)
         unused_keys = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
-    await running.changes.unsubscribe(unused_keys, context.link.client)
+    await run.changes.unsubscribe(unused_keys, context.link.client)
     return {}
 
 
-async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+async def unsubscribe(run: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
     """Handle `resources/unsubscribe`. Does nothing if there is no such subscription."""
     unused_keys = context.link.session.subscriptions.unsubscribe(params.uri)
-    await running.changes.unsubscribe(unused_keys, context.link.client)
+    await run.changes.unsubscribe(unused_keys, context.link.client)
     return {}
 
 
-async def listen(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+async def listen(run: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
     """Handle `subscriptions/listen`: acknowledge the supported part of the filter, and keep the stream open until
     either side ends it."""
     requested, session = params.notifications, context.link.session
-    if len(requested.resource_subscriptions) > running.calls.limits.subscriptions:
-        raise InvalidParams(f"a stream may hold at most {running.calls.limits.subscriptions} resource subscriptions")
+    if len(requested.resource_subscriptions) > run.calls.limits.subscriptions:
+        raise InvalidParams(f"a stream may hold at most {run.calls.limits.subscriptions} resource subscriptions")
     uris: dict[str, str] = {}
     others: dict[str, object] = {}
     follows: list[Follow] = []
     call = context.call
-    for extension in running.extensions:
-        if extension.listen is not None and (served := await extension.listen(running, context, requested)):
+    for extension in run.extensions:
+        if extension.listen is not None and (served := await extension.listen(run, context, requested)):
             others.update(served[0])
             follows.append(served[1])
     try:
@@ -194,17 +192,15 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
             with suppress(ResourceNotFound):
                 # A resource that does not exist is left out of the acknowledgement; the rest is accepted (2026-07-28,
                 # Subscriptions).
-                uris[uri] = await running.changes.subscribe(context, uri, context.link.client)
+                uris[uri] = await run.changes.subscribe(context, uri, context.link.client)
         requested_lists = {
             "tools": requested.tools_list_changed,
             "prompts": requested.prompts_list_changed,
             "resources": requested.resources_list_changed,
         }
-        lists = frozenset(
-            name for name in LISTS if requested_lists[name] and running.identity.has((name, "listChanged"))
-        )
+        lists = frozenset(name for name in LISTS if requested_lists[name] and run.identity.has((name, "listChanged")))
         if "resources" in lists:
-            await running.changes.call_on_wanted()
+            await run.changes.call_on_wanted()
         session.acknowledge(call, Listen(call.id, lists, uris, others))
         await context.link.flush()
         await _follow_until_closing(context, follows)
@@ -212,7 +208,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
     finally:
         if not call.is_over:
             session.subscriptions.close(call.id)
-        await running.changes.unsubscribe(uris.values(), context.link.client)
+        await run.changes.unsubscribe(uris.values(), context.link.client)
     return {}
 
 
@@ -227,18 +223,18 @@ async def _follow_until_closing(context: Context[Any], follows: Sequence[Follow]
         await context.link.wait_for_closing()
 
 
-def _resources_capability(running: Run[Any]) -> dict[str, Any] | None:
-    subscribe = {"subscribe": True} if running.changes.on_subscribe is not None else {}
-    return {**subscribe, "listChanged": True} if len(running.features.resources) else None
+def _resources_capability(run: Run[Any]) -> dict[str, Any] | None:
+    subscribe = {"subscribe": True} if run.changes.on_subscribe is not None else {}
+    return {**subscribe, "listChanged": True} if len(run.features.resources) else None
 
 
-def _prompts_capability(running: Run[Any]) -> dict[str, Any] | None:
-    prompts = running.features.prompts
+def _prompts_capability(run: Run[Any]) -> dict[str, Any] | None:
+    prompts = run.features.prompts
     return {"listChanged": True} if len(prompts) or prompts.source is not None else None
 
 
-def _completions_capability(running: Run[Any]) -> dict[str, Any] | None:
-    features = running.features
+def _completions_capability(run: Run[Any]) -> dict[str, Any] | None:
+    features = run.features
     return {} if len(features.completions) or features.prompts.source is not None else None
 
 
@@ -260,11 +256,9 @@ CORE = Extension[Any](
     },
     # A capability with a list is declared only if the list has entries, since hosts request every declared list.
     declares=(
-        Capability(("tools",), lambda running: {"listChanged": True} if len(running.features.tools) else None),
+        Capability(("tools",), lambda run: {"listChanged": True} if len(run.features.tools) else None),
         Capability(("resources",), _resources_capability),
-        Capability(
-            ("extensions", CONDITIONAL_READS), lambda running: {} if len(running.features.resources) else None
-        ),
+        Capability(("extensions", CONDITIONAL_READS), lambda run: {} if len(run.features.resources) else None),
         Capability(("prompts",), _prompts_capability),
         Capability(("completions",), _completions_capability),
     ),
@@ -279,4 +273,4 @@ CORE.at_once = {
     get_prompt: get_prompt_at_once,
     complete: complete_at_once,
 }
-CORE.lifespan = lambda _running: nullcontext(Listings())
+CORE.lifespan = lambda _run: nullcontext(Listings())

@@ -100,13 +100,13 @@ def route_tasks(task_handler: Handler, handler: Handler) -> Handler:
     """Return a handler for `tools/call` that uses `task_handler` for calls that may become tasks, and `handler` for
     all others, which this hardly slows down."""
 
-    def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-        rpc_call, tools = context.call, running.features.tools
+    def call(run: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
+        rpc_call, tools = context.call, run.features.tools
         if "task" in (raw := rpc_call.raw or _EMPTY) or "extensions" in rpc_call.peer.capabilities:
             may_be_task = tools.task_support(params.name) is not None or raw.get("task") is not None
         else:
             may_be_task = params.name in tools.tasks_only
-        return (task_handler if may_be_task else handler)(running, context, params)
+        return (task_handler if may_be_task else handler)(run, context, params)
 
     return call
 
@@ -114,20 +114,20 @@ def route_tasks(task_handler: Handler, handler: Handler) -> Handler:
 def refuse_tasks(handler: AtOnce) -> AtOnce:
     """Return a handler that answers at once only calls for which `route_tasks` never uses the `task_handler`."""
 
-    def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
+    def call(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
         rpc_call = context.call
         if "task" in (rpc_call.raw or _EMPTY) or "extensions" in rpc_call.peer.capabilities:
             return None
-        return None if params.name in running.features.tools.tasks_only else handler(running, context, params)
+        return None if params.name in run.features.tools.tasks_only else handler(run, context, params)
 
     return call
 
 
-async def call_tool(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+async def call_tool(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
     """Handle `tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's
     function."""
-    tools = running.features.tools
-    tool = tools.always_offered.get(params.name) or tools.find(params.name, running.settings)
+    tools = run.features.tools
+    tool = tools.always_offered.get(params.name) or tools.find(params.name, run.settings)
     if context.call.weight < HEAVY_BYTES:
         arguments = tool.function.bind(params.arguments, context)
     else:
@@ -146,11 +146,11 @@ def _span_fields(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
     return f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}
 
 
-def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
+def call_tool_at_once(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
     """Handle `tools/call` for a tool that can answer at once; None if the call needs `call_tool`. Raises the same
     errors."""
-    tools = running.features.tools
-    tool = tools.always_offered.get(params.name) or tools.find(params.name, running.settings)
+    tools = run.features.tools
+    tool = tools.always_offered.get(params.name) or tools.find(params.name, run.settings)
     at_once = tool.options.at_once
     if at_once is None:
         return None
